@@ -1,4 +1,4 @@
-//! Bytes as a byte string, not as a list of numbers.
+//! Serde of bytes as one byte string instead of a list of numbers, which CBOR stores larger.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserializer, Serializer};

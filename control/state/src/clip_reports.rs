@@ -1,5 +1,5 @@
-//! What agents tell is cut to its bound before it becomes a command: a broken BMC, a chatty
-//! neighbour or a long error must not keep the rest of a report out.
+//! Reports of agents are clipped to the bounds before they become commands. Otherwise the text of
+//! a broken BMC, a chatty neighbour or a long error would get the whole report refused.
 
 use crate::bounds::{clip, list_max, text_max};
 use crate::machine::command::BmcReading;
@@ -7,7 +7,8 @@ use crate::machine::entity::Hardware;
 use crate::op::Op;
 use crate::switch::entity::Neighbour;
 
-/// Cuts the texts that people read, and what was heard of others, to their bounds.
+/// Clips texts for people and lists of neighbours to their bounds. Identifiers stay as they are: a
+/// clipped one would name something else.
 pub fn clip_reports(op: &mut Op) {
     match op {
         Op::MachineEvent(op) => cut("message", &mut op.message),
@@ -44,7 +45,7 @@ fn cut_some(field: &str, text: &mut Option<String>) {
     }
 }
 
-/// Of a log the end counts.
+/// Clips a log at its front: the end shows the failure.
 fn cut_front(field: &str, text: &mut String) {
     let surplus = text.len().saturating_sub(text_max(field));
     text.drain(..text.ceil_char_boundary(surplus));

@@ -1,4 +1,4 @@
-//! The one way to change the tables: each operation goes to its resource.
+//! Dispatch of commands: the only way to change the tables. Each operation goes to its resource.
 
 use proto_errors::{Error, ErrorCode};
 
@@ -20,19 +20,19 @@ use crate::tables::{Change, Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
 use crate::{bounds, tick};
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Outcome {
-    /// The answer; an error left the tables as they were.
+    /// The reply. An error left the tables unchanged.
     pub result: Result<Reply, Error>,
-    /// What changed, in the order of kind and key; empty when nothing did.
+    /// The changes, in the order of kind and key. Empty means that nothing changed.
     pub changes: Vec<Change>,
-    /// Revision of the tables after it.
+    /// Revision of the tables after the command.
     pub revision: u64,
 }
 
-/// Carries out a command, wholly or not at all.
+/// Applies a command, wholly or not at all.
 pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     let mut tx = Tx::new(tables, command.now, &command.actor);
     let result = carry_out(&mut tx, command);
@@ -49,8 +49,8 @@ pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
     }
 }
 
-/// What a command would answer: it is carried out and taken back at once, so that a trial costs
-/// what its command changes, not what the tables hold.
+/// The reply that a command would get. The command is applied and rolled back: the trial costs as
+/// much as the command changes, however large the tables are.
 ///
 /// # Errors
 /// Those of [`apply`].
@@ -63,7 +63,10 @@ pub fn attempt(tables: &mut Tables, command: &Command) -> Result<Reply, Error> {
 
 fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> {
     let trace = command.trace.as_deref();
-    tx.trace = trace.filter(|it| it.len() == TRACE_LEN && it.is_ascii());
+    // A malformed trace is ignored: it is no reason to refuse a change.
+    tx.trace = trace.filter(|text| text.len() == TRACE_LEN && text.is_ascii());
+    // All nodes must reach the same result. A node that skipped or misread a command of a level
+    // that it does not know would diverge from the others.
     if command.version > FEATURE_LEVEL {
         return Err(Error::new(
             ErrorCode::UnsupportedVersion,
@@ -73,8 +76,11 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> 
             ),
         ));
     }
+    // Before the dispatch: no operation has to expect a list or text beyond its bound.
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
+    // In the same transaction: a change without its audit record, or a record of a change that
+    // was rolled back, cannot exist.
     if let Some(call) = &command.call {
         trail::of_change(tx, call);
     }

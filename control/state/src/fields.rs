@@ -1,8 +1,9 @@
-//! Checks of fields that many rows have.
+//! Checks and updates of fields that many rows share.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{is_description, is_name};
 
+/// Refuses a shown name outside of its bounds.
 pub(crate) fn check_name(name: &str) -> std::result::Result<(), Error> {
     if is_name(name) {
         Ok(())
@@ -11,6 +12,7 @@ pub(crate) fn check_name(name: &str) -> std::result::Result<(), Error> {
     }
 }
 
+/// Refuses a description beyond its bound.
 pub(crate) fn check_description(text: &str) -> std::result::Result<(), Error> {
     if is_description(text) {
         Ok(())
@@ -22,14 +24,14 @@ pub(crate) fn check_description(text: &str) -> std::result::Result<(), Error> {
     }
 }
 
-/// Takes a value when there is one.
+/// Sets a field if the update has a value for it.
 pub(crate) fn set<T: Clone>(to: &mut T, from: Option<&T>) {
     if let Some(from) = from {
         to.clone_from(from);
     }
 }
 
-/// `StillInUse`, naming one that uses it.
+/// The error `StillInUse`, which names one row that refers to the object.
 pub(crate) fn in_use(kind: &str, key: &str, by_kind: &str, by: &str) -> Error {
     Error::new(
         ErrorCode::StillInUse,

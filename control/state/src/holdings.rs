@@ -8,7 +8,7 @@ use crate::machine::read::project_machines;
 use crate::tables::Tables;
 use crate::tenancy::entity::{Project, Quota, QuotaSubject};
 
-/// How much there is of what a quota can bound.
+/// Counts of everything that a quota can bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Allocated machines.
@@ -21,13 +21,15 @@ pub struct Counts {
     pub ips: u32,
 }
 
-/// What a quota's subject has.
+/// The holdings of a quota's subject.
 pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     let projects: Vec<ProjectId> = match &quota.subject {
         QuotaSubject::Project(id) => vec![*id],
         QuotaSubject::Tenant(login) => {
-            let own = tables.all::<Project>().filter(|it| it.tenant == *login);
-            own.map(|it| it.id).collect()
+            let own = tables
+                .all::<Project>()
+                .filter(|project| project.tenant == *login);
+            own.map(|project| project.id).collect()
         }
     };
     let index = tables.index();
@@ -46,7 +48,7 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
                 .get(&project)
                 .map_or(0, BTreeSet::len),
         );
-        // Looking at each machine is for those who bound sizes.
+        // Only quotas by size need to look at each machine; the others read the indexes.
         if counts.machines_of_size.is_empty() {
             continue;
         }

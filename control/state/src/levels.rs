@@ -23,7 +23,8 @@ pub(crate) fn lowest_level(tables: &Tables) -> Option<u32> {
     members.map(|member| member.level).min()
 }
 
-/// Refuses a command that not every control node knows: one that does not could not even read it.
+/// Refuses a command that not every control node knows: a node of a lower level could not decode
+/// the log entry.
 ///
 /// # Errors
 /// `NotEnabled` above the lowest level of all control nodes, and those of the command's bounds.

@@ -11,8 +11,9 @@
 //! of numbers), `catalog` (partitions, sizes, images, layouts, reservations), `tenancy` (tenants,
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
-//! (rows), `command`, `read`, `apply`. [`desired`] is what agents are told, [`query`] what readers
-//! ask. The core at the root is what all rooms share: tables, bounds, levels, dispatch, the tick.
+//! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
+//! answers readers. The root holds the parts that all rooms share: tables, bounds, levels,
+//! dispatch, the tick.
 //!
 //! Invariants:
 //! - an error leaves the tables as they were, revision included;
@@ -21,7 +22,7 @@
 //! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
 //!   break an optimistic lock;
 //! - a machine whose disks may hold data (`dirty`) is never on offer;
-//! - `entity` and `read` know no `apply`, and nothing that changes the tables knows `desired`.
+//! - `entity` and `read` do not depend on `apply`, and `apply` does not depend on `desired`.
 //!
 //! Start at [`apply`] and [`Op`].
 

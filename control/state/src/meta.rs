@@ -1,4 +1,4 @@
-//! What every object carries.
+//! The head that objects share: labels, times, generation, and the optimistic lock on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::LABELS_MAX;
 
-/// Labels: free key-value pairs of users, and system labels under our and metal-stack's domains.
+/// Labels: key-value pairs of users, and system labels under the domains `metalmesh.dev` and
+/// `metal-stack.io`.
 pub type Labels = BTreeMap<String, String>;
 
 /// Head of every object that users can change.
@@ -17,16 +18,17 @@ pub type Labels = BTreeMap<String, String>;
 pub struct Meta {
     /// Labels.
     pub labels: Labels,
-    /// When the object came to exist.
+    /// Time of its creation.
     pub created_at: Timestamp,
-    /// Time of the last change of intent; strictly increasing, so that it serves as a lock.
+    /// Time of the last change of intent. Strictly increasing, so that it serves as the version of
+    /// the optimistic lock.
     pub updated_at: Timestamp,
-    /// Counts the changes of intent, from 1. Observations do not count.
+    /// Number of changes of intent, from 1. Observations do not count.
     pub generation: u64,
 }
 
 impl Meta {
-    /// Head with only labels; the rest is filled in by `apply`.
+    /// A head with labels only; `apply` fills in the rest.
     pub fn labelled(labels: Labels) -> Self {
         Self {
             labels,
@@ -39,12 +41,14 @@ impl Meta {
         self.generation = 1;
     }
     pub(crate) fn touch(&mut self, now: Timestamp) {
+        // Two changes in one millisecond, or a clock that went back, must not leave the lock of the
+        // first one valid.
         self.updated_at = now.max(self.updated_at.plus_ms(1));
         self.generation += 1;
     }
 }
 
-/// How an update is guarded against a change in between (`UpdateMeta` of the contract).
+/// The optimistic lock of an update (`UpdateMeta` of the contract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lock {
@@ -55,7 +59,10 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// Refuses with `Aborted` when the object changed.
+    /// Refuses an update of an object that changed since the caller read it.
+    ///
+    /// # Errors
+    /// `Conflict` if `updated_at` differs.
     pub(crate) fn check(self, kind: &str, key: &str, meta: &Meta) -> Result<(), Error> {
         match self {
             Self::Client(seen) if seen != meta.updated_at => Err(Error::new(
@@ -75,7 +82,7 @@ impl Lock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelsUpdate {
-    /// These and no others.
+    /// Replace all labels.
     Replace(Labels),
     /// Set some, remove others.
     Patch {
@@ -87,10 +94,10 @@ pub enum LabelsUpdate {
 }
 
 impl LabelsUpdate {
-    /// Changes labels, unless they would be too many then.
+    /// Changes labels.
     ///
     /// # Errors
-    /// `invalid_argument` for too many.
+    /// `InvalidField` if there would be more than [`LABELS_MAX`], labels of the system not counted.
     pub fn apply(&self, labels: &mut Labels) -> Result<(), Error> {
         match self {
             Self::Replace(new) => labels.clone_from(new),
@@ -116,14 +123,14 @@ pub mod label {
     /// On a partition: underlay addresses, comma separated, of exit routers; every tenant segment
     /// of the partition is flooded to them as well.
     pub const EXIT_VTEPS: &str = "metalmesh.dev/exit-vteps";
-    /// On a partition: `true` when its machines join only with what their BMC holds.
+    /// On a partition: `true` if its machines join only with the nonce that their BMC holds.
     pub const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
-    /// On a partition: how many confirmed cables a machine needs to be on offer.
+    /// On a partition: number of confirmed cables that a machine needs to be on offer.
     pub const UPLINKS: &str = "metalmesh.dev/uplinks";
-    /// On a partition: how long a released address, prefix, VRF id or AS number stays with its
-    /// last owner, seconds.
+    /// On a partition: cooldown of a released address, prefix, VRF id or AS number, seconds. Until
+    /// it ends, only the last owner gets the number.
     pub const NUMBER_COOLDOWN: &str = "metalmesh.dev/number-cooldown";
-    /// On a partition: how many unknown machines its boot server may make known in a minute.
+    /// On a partition: rate limit of its boot server, unknown machines per minute.
     pub const UNKNOWN_MACHINES: &str = "metalmesh.dev/unknown-machines-per-minute";
     /// On a partition: Ethernet MTU inside segments, bytes.
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
@@ -142,6 +149,6 @@ pub mod label {
     /// On a machine: the serial number of its chassis.
     pub const MACHINE_CHASSIS: &str = "machine.metal-stack.io/chassis";
 
-    /// Labels that the system itself gives; they do not count against a user's bound.
+    /// Labels that the system sets; they do not count against [`LABELS_MAX`](super::LABELS_MAX).
     pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];
 }

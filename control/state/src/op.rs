@@ -1,4 +1,4 @@
-//! Operations: everything that can be wanted, and the feature level that each needs.
+//! Operations: every change of the state, and the feature level that each needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
-        /// What can be wanted; the payload has the same name. The doc of each names its reply.
+        /// An operation. Its payload has the same name, and its doc names the reply.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum Op { $($(#[$doc])* $name(Box<$name>),)* }
 
@@ -59,8 +59,8 @@ macro_rules! ops {
                 match self { $(Self::$name(_) => stringify!($name),)* }
             }
 
-            /// The feature level that brought the operation, or brought the newest field in it that
-            /// a node must not drop. 1 for every operation so far.
+            /// The feature level that introduced the operation, or the newest of its fields that a
+            /// node must not drop. 1 for every operation so far.
             pub const fn level(&self) -> u32 {
                 // The only operation of the next level, which this level cannot read.
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
@@ -83,7 +83,7 @@ ops! {
     CreateTenant;
     /// → `Reply::Tenant`
     UpdateTenant;
-    /// → `Reply::Tenant` as it was
+    /// Refused while it has projects. → `Reply::Tenant` as it was
     DeleteTenant;
     /// Adds a member or changes the role of one. → `Reply::Tenant`
     SetTenantMember;
@@ -93,7 +93,8 @@ ops! {
     CreateProject;
     /// → `Reply::Project`
     UpdateProject;
-    /// Refused while it holds anything. → `Reply::Project` as it was
+    /// Refused while it has machines, addresses, networks or reservations. → `Reply::Project` as it
+    /// was
     DeleteProject;
     /// Adds a member or changes the role of one. → `Reply::Project`
     SetProjectMember;
@@ -101,7 +102,7 @@ ops! {
     RemoveProjectMember;
     /// → `Reply::Invite`
     CreateInvite;
-    /// Makes a member, once. → `Reply::Invite` as it was
+    /// Makes the caller a member; an invite is good for one. → `Reply::Invite` as it was
     AcceptInvite;
     /// → `Reply::Invite` as it was
     DeleteInvite;
@@ -109,7 +110,7 @@ ops! {
     ReportComponent;
     /// → `Reply::Component` as it was
     DeleteComponent;
-    /// Sets all bounds. → `Reply::Quota`
+    /// Replaces all limits. → `Reply::Quota`
     SetQuota;
     /// → `Reply::Quota` as it was
     RemoveQuota;
@@ -117,7 +118,7 @@ ops! {
     SetPolicy;
     /// → `Reply::Policy` as it was
     RemovePolicy;
-    /// Settings of the whole cluster. → `Reply::Settings`
+    /// Changes settings of the whole cluster. → `Reply::Settings`
     SetSettings;
     /// → `Reply::Token`
     CreateToken;
@@ -125,15 +126,15 @@ ops! {
     UpdateToken;
     /// Idempotent. → `Reply::Token`
     RevokeToken;
-    /// A built-in user. → `Reply::User`
+    /// Creates a built-in user. → `Reply::User`
     CreateUser;
     /// Ends the user's sessions. → `Reply::User`
     SetPassword;
-    /// Ends all that the login can do. → `Reply::User` as it was
+    /// Revokes all tokens of the login. → `Reply::User` as it was
     DeleteUser;
-    /// Makes the personal tenant at the first time, and a token. → `Reply::Token`
+    /// Creates a token, and at the first login the personal tenant. → `Reply::Token`
     LogIn;
-    /// Remembers the last use; propose at most each few minutes. → `Reply::None`
+    /// Records the last use; propose it at most every few minutes. → `Reply::None`
     TouchToken;
 
     /// → `Reply::Partition`
@@ -143,7 +144,7 @@ ops! {
     /// → `Reply::Partition` as it was
     DeletePartition;
     /// Refused when it overlaps another size. → `Reply::Size`
-    // To programs of this level, what those of the next one write is unknown.
+    // Programs of this level do not know the name that those of the next level write.
     #[cfg_attr(feature = "next-level", serde(rename = "CreateSizeNext", alias = "CreateSize"))]
     CreateSize;
     /// → `Reply::Size`
@@ -166,7 +167,7 @@ ops! {
     CreateImage;
     /// → `Reply::Image`
     UpdateImage;
-    /// Refused while machines have it. → `Reply::Image` as it was
+    /// Refused while machines are allocated with it. → `Reply::Image` as it was
     DeleteImage;
     /// → `Reply::Layout`
     CreateLayout;
@@ -177,7 +178,8 @@ ops! {
 
     /// By an admin: any type. → `Reply::Network`
     CreateNetwork;
-    /// By a user: a child of the partition's super network, or of a given one. → `Reply::Network`
+    /// By a user: a child of the partition's super network, or of the given network.
+    /// → `Reply::Network`
     CreateChildNetwork;
     /// → `Reply::Network`
     UpdateNetwork;
@@ -187,34 +189,34 @@ ops! {
     CreateIp;
     /// → `Reply::Ip`
     UpdateIp;
-    /// Refused while a machine has it. → `Reply::Ip` as it was
+    /// Refused while it is bound to a machine. → `Reply::Ip` as it was
     DeleteIp;
 
-    /// Chooses a machine and gives it everything. → `Reply::Machine`
+    /// Chooses a machine and allocates it, with its addresses and numbers. → `Reply::Machine`
     AllocateMachine;
     /// → `Reply::Machine`
     UpdateMachine;
-    /// Begins the way back; see `Phase::ReclaimPowerOff`. Idempotent. → `Reply::Machine`
+    /// Begins the reclaim; see `Phase::ReclaimPowerOff`. Idempotent. → `Reply::Machine`
     FreeMachine;
-    /// By an admin. Setting a held machine available starts its way out. → `Reply::Machine`
+    /// By an admin. A held machine that is set available leaves the hold. → `Reply::Machine`
     SetMachineState;
-    /// Forgets a machine that nobody has. → `Reply::Machine` as it was
+    /// Deletes the record of a machine that is not allocated. → `Reply::Machine` as it was
     DeleteMachine;
     /// By a user or admin. → `Reply::BmcOrder`
     OrderBmc;
     /// By the BMC agent; idempotent. → `Reply::BmcOrder`
     BmcOrderDone;
-    /// For a stream of a BMC agent of the published stack: no other stream gets the order.
-    /// Idempotent. → `Reply::BmcOrder`
+    /// Assigns the order to one stream of a BMC agent of the published stack: no other stream gets
+    /// it. Idempotent. → `Reply::BmcOrder`
     TakeBmcOrder;
-    /// Cancels an open order of a user, forgets one that is over; what the life cycle waits for is
-    /// refused. → `Reply::BmcOrder` as it was
+    /// Cancels an open order of a user, or deletes a finished one. Refused for an order that the
+    /// life cycle waits for. → `Reply::BmcOrder` as it was
     DeleteBmcOrder;
     /// By hammer or the BMC agent of the published stack. → `Reply::None`
     KeepBmcAccess;
     /// By the BMC agent: propose only what changed. → `Reply::MachineIds` of new machines
     ReportBmc;
-    /// By an admin: which BMC is the machine's, when several claim it. → `Reply::Machine`
+    /// By an admin: decides which BMC is the machine's when several claim it. → `Reply::Machine`
     ConfirmBmc;
 
     /// By the leader: propose only what changed. → `Reply::None`
@@ -222,7 +224,7 @@ ops! {
     /// By the leader, once node and key are gone from the VPN. Idempotent. → `Reply::None`
     ForgetVpn;
 
-    /// By pixie: a machine asked for a boot. → `Reply::Machine`
+    /// By pixie: a machine requested a boot. → `Reply::Machine`
     MachineSeen;
     /// By hammer. → `Reply::Machine`
     RegisterMachine;
@@ -234,11 +236,12 @@ ops! {
     InstallDone;
     /// By an installed machine, under its project's identity. → `Reply::EventLog`
     PhoneHome;
-    /// By the leader, each few seconds: liveliness, deadlines, purges. → `Reply::None`
+    /// By the leader, every few seconds: liveliness, deadlines, rotations, expired records.
+    /// → `Reply::None`
     Tick;
-    /// Sets the cluster's time by the word of an operator. → `Reply::ClusterClock`
+    /// By an operator: sets the cluster's time. → `Reply::ClusterClock`
     AcceptTime;
-    /// Ends the hold of a restored state by the word of an operator. → `Reply::ClusterClock`
+    /// By an operator: ends the hold of a restored state. → `Reply::ClusterClock`
     ReconcileRestore;
 
     /// By a core agent. → `Reply::Switch`
@@ -250,7 +253,7 @@ ops! {
     UpdateSwitch;
     /// → `Reply::Switch`
     SetSwitchPort;
-    /// Moves all cables to another switch of the rack. → `Reply::Switch` that has them now
+    /// Moves all cables to another switch of the rack. → `Reply::Switch`, the new one
     MigrateSwitch;
     /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
     DeleteSwitch;
@@ -261,45 +264,45 @@ ops! {
     RedeemJoinTicket;
     /// Idempotent. → `Reply::JoinTicket`
     RevokeJoinTicket;
-    /// Older tickets of the machine end. → `Reply::BootTicket`
+    /// Deletes older tickets of the machine. → `Reply::BootTicket`
     IssueBootTicket;
     /// Once only. → `Reply::BootTicket`
     RedeemBootTicket;
-    /// By serial number or identity. → `Reply::Serials` that were revoked now
+    /// By serial number, identity or allocation. → `Reply::Serials` that this command revoked
     RevokeCertificates;
-    /// Certificate and who it is of, as one. → `Reply::Identity`
+    /// Records a certificate together with its identity. → `Reply::Identity`
     IssueCertificate;
-    /// All that an identity holds, and the tickets by which it could come back. Idempotent.
-    /// → `Reply::Identity`
+    /// Revokes an identity, its certificates, and the tickets by which it could join again.
+    /// Idempotent. → `Reply::Identity`
     RevokeIdentity;
-    /// Wants a new key of it. Idempotent. → `Reply::Identity`
+    /// Requests a new key from the identity. Idempotent. → `Reply::Identity`
     RotateIdentity;
-    /// A token that a component of a project has for itself. → `Reply::Token`
+    /// Creates a token for a component of a project. → `Reply::Token`
     CreateComponentToken;
-    /// A token for one boot of a machine's hammer; what earlier boots were given ends.
+    /// Creates a token for one boot of a machine's hammer; tokens of earlier boots end.
     /// → `Reply::Token`
     CreateMachineToken;
     /// → `Reply::None`
     PutCa;
-    /// The next generation of the authority, beside the one of now. → `Reply::CaRotation`
+    /// Adds the next generation of the authority beside the current one. → `Reply::CaRotation`
     BeginCaRotation;
-    /// Hurries the one that is under way. → `Reply::CaRotation`
+    /// Shortens the rotation that is in progress. → `Reply::CaRotation`
     ForceCaRotation;
     /// → `Reply::None`
     PutSigningKey;
     /// → `Reply::None`
     AppendAudit;
-    /// How far the trail was sent to a place outside; never back. → `Reply::None`
+    /// Records how far the trail was exported to a destination; never goes back. → `Reply::None`
     MarkAuditExport;
     /// → `Reply::None`
     ForgetAuditExport;
 
-    /// Gives out the next number. → `Reply::ControlNode`
+    /// Assigns the next node number. → `Reply::ControlNode`
     InviteNode;
-    /// Once, by the key that was invited. → `Reply::ControlNode`
+    /// Once only, by the key that was invited. → `Reply::ControlNode`
     JoinNode;
-    /// What a node says about itself at its start. → `Reply::ControlNode`
+    /// By a node at its start: its addresses, version and feature level. → `Reply::ControlNode`
     AnnounceNode;
-    /// For good. Idempotent. → `Reply::ControlNode`
+    /// Permanent: the number is never given again. Idempotent. → `Reply::ControlNode`
     RemoveNode;
 }

@@ -1,4 +1,4 @@
-//! Questions to the tables that readers ask: derived, never stored.
+//! Queries of readers: derived from the tables, never stored.
 
 pub use crate::catalog::read::{layout, match_layout, try_image};
 pub use crate::cluster::read::{component, component_report_matters, settings};

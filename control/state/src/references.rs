@@ -1,7 +1,7 @@
-//! References between rows of different resources: a row that another one names must be there when
-//! that is written, and must not go while it is named.
+//! References between rows of different resources: the target of a reference must exist when the
+//! referring row is written, and cannot be deleted while it is referred to.
 //!
-//! They are checked here, so that no resource has to know those that refer to it.
+//! All of them are checked here, so that no resource depends on those that refer to it.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{
@@ -106,7 +106,7 @@ pub(crate) fn is_user(tables: &Tables, login: &TenantId) -> bool {
     tables.get::<User>(login).is_some()
 }
 
-/// Refuses sizes that there are not.
+/// Refuses sizes that do not exist.
 pub(crate) fn check_sizes<'a>(
     tables: &Tables,
     mut sizes: impl Iterator<Item = &'a SizeId>,
@@ -114,7 +114,8 @@ pub(crate) fn check_sizes<'a>(
     sizes.try_for_each(|size| tables.require::<Size>(size).map(drop))
 }
 
-/// Refuses a machine that the project does not have.
+/// Refuses a machine that is not allocated to the project. Another project's machine is reported
+/// as not found, so that callers cannot probe for machines of others.
 pub(crate) fn check_machine(tables: &Tables, machine: &MachineId, project: ProjectId) -> Check {
     let found = tables.get::<Machine>(machine);
     let allocation = found.and_then(|machine| machine.allocation.as_ref());
@@ -125,7 +126,7 @@ pub(crate) fn check_machine(tables: &Tables, machine: &MachineId, project: Proje
     }
 }
 
-/// The allocation may have ended since the certificate was asked for, and so may the boot.
+/// Refuses a certificate whose allocation or boot has ended since it was requested.
 pub(crate) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     if let (Some(id), None) = (&certificate.machine, certificate.allocation) {
         return check_hammer(tx, *id);
@@ -145,7 +146,7 @@ pub(crate) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check 
     Ok(())
 }
 
-/// hammer has an identity only while it may run.
+/// Refuses a certificate for hammer in a phase in which it may not run.
 fn check_hammer(tx: &Tx<'_>, id: MachineId) -> Check {
     let machine = tx.tables().require::<Machine>(&id)?;
     if hammer_may_run(machine) {

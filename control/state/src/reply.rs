@@ -1,4 +1,4 @@
-//! What a command answers.
+//! Replies to commands.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
 macro_rules! replies {
     ($($name:ident $into:ident;)*) => {
-        /// The answer to a command; which one, the command's doc says.
+        /// The reply to a command. The doc of each [`Op`](crate::Op) names its variant.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum Reply {
-            /// Nothing to say.
+            /// Done, without an object.
             None,
             /// Machines.
             MachineIds(Vec<MachineId>),
@@ -32,10 +32,13 @@ macro_rules! replies {
 
         impl Reply {
             $(
-                /// The object of this kind; `Internal` when the answer is another.
+                /// The object of this kind.
+                ///
+                /// # Errors
+                /// `Internal` if the reply is of another kind.
                 pub fn $into(self) -> Result<Arc<$name>, Error> {
                     match self {
-                        Self::$name(it) => Ok(it),
+                        Self::$name(object) => Ok(object),
                         other => Err(other.unexpected(stringify!($name))),
                     }
                 }
@@ -43,8 +46,8 @@ macro_rules! replies {
         }
 
         $(impl From<Arc<$name>> for Reply {
-            fn from(it: Arc<$name>) -> Self {
-                Self::$name(it)
+            fn from(object: Arc<$name>) -> Self {
+                Self::$name(object)
             }
         })*
     };

@@ -1,4 +1,5 @@
-//! What time alone changes: signs of life, deadlines, and records that have had their day.
+//! The tick: everything that changes because time passes. Liveliness, deadlines, rotations, and
+//! the removal of expired records.
 
 use std::sync::Arc;
 
@@ -21,19 +22,25 @@ use crate::reply::Reply;
 use crate::tables::{Entity, Record, Tables, Tx};
 use crate::tenancy::entity::Invite;
 
-/// Ended tokens and tickets are kept for people to look at, milliseconds: a week.
+/// Retention of tokens and join tickets after their expiry, milliseconds: a week, in which an
+/// operator can still look them up. The next tick after it deletes them.
 const KEEP_MS: u64 = 7 * 24 * 3_600_000;
-/// Ended certificates are kept for a little, so that a slow clock finds them, milliseconds.
+/// Retention of certificates after their expiry, milliseconds: ten minutes. A node whose clock is
+/// behind by less still finds the record of a certificate that it takes for valid.
 const KEEP_CERTIFICATES_MS: u64 = 10 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
 
 pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     match clock::advance(tx, op) {
+        // All steps below judge by the cluster's time, which never goes back. With the leader's own
+        // clock, a change of leader to a slower clock would move every deadline.
         TickTime::Believed(now) => tx.now = now,
-        // A wrong clock would end every token, ticket and deadline at once.
+        // Nothing is judged: a clock that jumped ahead would end every token, ticket and deadline
+        // at once. `advance` has recorded the jump, which an operator accepts or corrects.
         TickTime::Held => return Ok(Reply::None),
     }
+    // Liveliness first: the deadlines judge the machines that it marks.
     liveliness(tx, op);
     expire_orders(tx, op)?;
     deadlines(tx, op)?;
@@ -45,9 +52,11 @@ pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
     Ok(Reply::None)
 }
 
-/// Whether a tick can change anything now. It may say yes although nothing will: a look without
-/// a copy of all tables, which nearly always says no.
+/// `true` if a tick may change something now. False positives are allowed, false negatives are
+/// not. The leader asks before it proposes a tick: an idle cluster writes no log entries.
 pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
+    // Each check here mirrors one step of `tick`. A step without its check would run only when
+    // another one happens to be due.
     if clock::is_due(tables, op, now) {
         return true;
     }
@@ -64,51 +73,64 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
         || retention::is_due(tables, now)
 }
 
+/// Deletes the expired records.
 fn purge(tx: &mut Tx<'_>) {
     for record in outdated(tx.tables(), tx.now) {
         match record {
-            Record::Token(it) => drop(tx.delete::<Token>(&it.id)),
-            Record::Component(it) => drop(tx.delete::<Component>(&it.id)),
-            Record::JoinTicket(it) => drop(tx.delete::<JoinTicket>(&it.id)),
-            Record::BootTicket(it) => drop(tx.delete::<BootTicket>(&it.id)),
-            Record::Certificate(it) => drop(tx.delete::<Certificate>(&it.serial)),
-            Record::Identity(it) => drop(tx.delete::<Identity>(&it.id)),
-            Record::Idempotency(it) => drop(tx.delete::<Idempotency>(&it.key())),
-            Record::Invite(it) => drop(tx.delete::<Invite>(&it.id)),
-            Record::CoolingNumber(it) => drop(tx.delete::<CoolingNumber>(&it.number)),
+            Record::Token(token) => drop(tx.delete::<Token>(&token.id)),
+            Record::Component(component) => drop(tx.delete::<Component>(&component.id)),
+            Record::JoinTicket(ticket) => drop(tx.delete::<JoinTicket>(&ticket.id)),
+            Record::BootTicket(ticket) => drop(tx.delete::<BootTicket>(&ticket.id)),
+            Record::Certificate(one) => drop(tx.delete::<Certificate>(&one.serial)),
+            Record::Identity(identity) => drop(tx.delete::<Identity>(&identity.id)),
+            Record::Idempotency(record) => drop(tx.delete::<Idempotency>(&record.key())),
+            Record::Invite(invite) => drop(tx.delete::<Invite>(&invite.id)),
+            Record::CoolingNumber(one) => drop(tx.delete::<CoolingNumber>(&one.number)),
+            // `outdated` returns no other kinds.
             _ => {}
         }
     }
 }
 
-/// Records that have had their day.
+/// The records whose retention has passed.
 fn outdated(tables: &Tables, now: Timestamp) -> Vec<Record> {
     let mut all = Vec::new();
     let over = |end: Timestamp, keep_ms: u64| now >= end.plus_ms(keep_ms);
-    gather(tables, &mut all, |it: &Token| over(it.expires, KEEP_MS));
-    gather(tables, &mut all, |it: &Component| {
-        over(it.reported_at, COMPONENT_LIFE_MS)
+    gather(tables, &mut all, |token: &Token| {
+        over(token.expires, KEEP_MS)
     });
-    gather(tables, &mut all, |it: &JoinTicket| {
-        // A redeemed ticket is the record that lets its agent come back after a long silence.
-        let is_of_use = it.redeemed_at.is_some() && it.revoked_at.is_none();
-        over(it.expires_at, KEEP_MS) && !is_of_use
+    gather(tables, &mut all, |component: &Component| {
+        over(component.reported_at, COMPONENT_LIFE_MS)
     });
-    gather(tables, &mut all, |it: &BootTicket| over(it.expires_at, 0));
-    gather(tables, &mut all, |it: &Certificate| {
-        over(it.not_after, KEEP_CERTIFICATES_MS)
+    gather(tables, &mut all, |ticket: &JoinTicket| {
+        // A redeemed ticket is kept: it lets its agent come back after a long silence, or after a
+        // restore from a backup that is older than the agent's identity.
+        let is_of_use = ticket.redeemed_at.is_some() && ticket.revoked_at.is_none();
+        over(ticket.expires_at, KEEP_MS) && !is_of_use
     });
-    gather(tables, &mut all, |it: &Identity| {
-        over(it.not_after, it.keep_ms())
+    gather(tables, &mut all, |ticket: &BootTicket| {
+        over(ticket.expires_at, 0)
     });
-    gather(tables, &mut all, |it: &Idempotency| over(it.expires_at, 0));
-    gather(tables, &mut all, |it: &Invite| over(it.expires_at, 0));
-    gather(tables, &mut all, |it: &CoolingNumber| over(it.until, 0));
+    gather(tables, &mut all, |certificate: &Certificate| {
+        over(certificate.not_after, KEEP_CERTIFICATES_MS)
+    });
+    gather(tables, &mut all, |identity: &Identity| {
+        over(identity.not_after, identity.keep_ms())
+    });
+    gather(tables, &mut all, |record: &Idempotency| {
+        over(record.expires_at, 0)
+    });
+    gather(tables, &mut all, |invite: &Invite| {
+        over(invite.expires_at, 0)
+    });
+    gather(tables, &mut all, |number: &CoolingNumber| {
+        over(number.until, 0)
+    });
     all
 }
 
-/// Adds the objects of a kind that are as asked.
+/// Adds the objects of a kind that the predicate selects.
 fn gather<T: Entity>(tables: &Tables, all: &mut Vec<Record>, is_asked: impl Fn(&T) -> bool) {
-    let found = tables.all::<T>().filter(|it| is_asked(it));
-    all.extend(found.map(|it| T::record(Arc::clone(it))));
+    let found = tables.all::<T>().filter(|object| is_asked(object));
+    all.extend(found.map(|object| T::record(Arc::clone(object))));
 }

@@ -7,7 +7,7 @@ use crate::audit::entity::AuditEntry;
 /// See [`Op::AppendAudit`](crate::Op::AppendAudit).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppendAudit {
-    /// What to add, in order; sequence numbers and hashes are given by `apply`.
+    /// Records to append, in order; `apply` sets sequence numbers and hashes.
     pub entries: Vec<AuditEntry>,
 }
 

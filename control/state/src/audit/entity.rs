@@ -3,14 +3,17 @@
 use proto_types::{AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How many audit entries are kept by default, see [`AuditRetention`](crate::cluster::entity::AuditRetention).
+/// Default number of audit records that are kept, see
+/// [`AuditRetention`](crate::cluster::entity::AuditRetention). Beyond it the oldest are dropped.
 pub const AUDIT_MAX: usize = 10_000;
-/// How many go at once, so that dropping costs next to nothing: so many more may be kept.
+/// Slack of the retention, records: drops start when there are so many more than the bound, so that
+/// they come in batches.
 pub const AUDIT_DROP: usize = 256;
-/// Places outside of which is known how far the trail was sent there.
+/// Most export destinations whose progress is kept. Another one replaces the one that has not
+/// advanced for longest.
 pub const AUDIT_EXPORTS_MAX: usize = 16;
 
-/// Who did what, when, from where, and what came of it.
+/// An audit record: caller, method, time, source and result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
     /// The key: counts up, given by `apply`.
@@ -45,8 +48,8 @@ pub struct AuditEntry {
     pub result_code: Option<i32>,
     /// Which part of the call.
     pub phase: AuditPhase,
-    /// The rule of a site policy that decided the call, `policy/rule`; none where the contract's
-    /// table did.
+    /// The rule of a site policy that decided the call, `policy/rule`. `None` means that the
+    /// contract's table decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// How many calls it stands for: of refused calls of one caller in one minute, and of gaps.
@@ -59,7 +62,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// What its hash covers.
+    /// The fields that the hash covers.
     pub fn line(&self) -> AuditLine<'_> {
         AuditLine {
             sequence: self.sequence,
@@ -100,7 +103,7 @@ impl AuditEntry {
         }
     }
 
-    /// What is left of records that were dropped out of the middle of the chain, up to this one.
+    /// The gap that replaces dropped records in the middle of the chain, up to this one.
     pub(crate) fn gap(sequence: u64, time: Timestamp, count: u32, hash: AuditHash) -> Self {
         Self {
             sequence,

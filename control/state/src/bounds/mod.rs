@@ -1,28 +1,30 @@
-//! Bounds on what one command may hold: the one place where every list and text that gets into the
-//! state is bounded, whoever sends it.
+//! Bounds of commands: the one place that bounds every list and text that enters the state,
+//! whoever sends it.
 //!
-//! A walk over the command's own fields finds them, so that a new field is bounded before anybody
-//! thinks of it: by [`TEXT_MAX`] and [`LIST_MAX`], or by its name in [`TEXTS`] and [`LISTS`].
+//! A walk over the command's fields checks them, so that a new field is bounded by default: by
+//! [`TEXT_MAX`] and [`LIST_MAX`], or by the entry of its name in [`TEXTS`] and [`LISTS`].
 
 mod walk;
 
 use proto_errors::Error;
 use serde::Serialize;
 
-/// Labels of an object, those of the system not counted.
+/// Most labels of an object, labels of the system not counted; an update to more is refused.
 pub const LABELS_MAX: usize = 64;
-/// Longest text, bytes, of a field that has no bound of its own: 256 characters of four bytes.
+/// Longest text of a field without an entry in [`TEXTS`], bytes: 256 characters of four bytes. A
+/// command with a longer one is refused.
 pub const TEXT_MAX: usize = 1024;
-/// Longest list of a field that has no bound of its own.
+/// Longest list of a field without an entry in [`LISTS`], elements. A command with a longer one is
+/// refused.
 pub const LIST_MAX: usize = 256;
-/// Longest run of bytes: a certificate, a sealed key.
+/// Longest byte string (a certificate, a sealed key), bytes. A command with a longer one is refused.
 pub const BYTES_MAX: usize = 16 * 1024;
 
 /// Longest source of a site policy, bytes; a longer one is refused.
 pub const POLICY_BYTES_MAX: usize = 64 * 1024;
 
-/// Texts that have a bound of their own, bytes. What agents read out of hardware is short; what
-/// users write has the contract's bound.
+/// Bounds of texts by field name, bytes. Texts that agents read from hardware are short; texts of
+/// users have the bound of the contract.
 pub const TEXTS: [(&str, usize); 22] = [
     ("avatar_url", 4096),
     ("body", 16 * 1024),
@@ -48,14 +50,14 @@ pub const TEXTS: [(&str, usize); 22] = [
     ("vendor", 256),
 ];
 
-/// Lists and maps that have a bound of their own.
+/// Bounds of lists and maps by field name, elements.
 pub const LISTS: [(&str, usize); 21] = [
     ("constraints", 32),
     ("cpus", 64),
     ("disks", 256),
     ("entries", 512),
     ("gpus", 64),
-    // A leader's own notes of all machines and partitions.
+    // Signs of life that a leader collects of all machines and partitions.
     ("heard", 200_000),
     ("identifiers", 512),
     ("labels", LABELS_MAX),
@@ -76,7 +78,7 @@ pub const LISTS: [(&str, usize); 21] = [
     ("update", LABELS_MAX),
 ];
 
-/// Refuses a command that holds more than it may.
+/// Refuses a command with a list, a text or bytes beyond the bound.
 ///
 /// # Errors
 /// `InvalidField` with the field and its bound.
@@ -86,8 +88,8 @@ pub fn check(command: &impl Serialize) -> Result<(), Error> {
         .map_err(walk::Exceeded::into_error)
 }
 
-/// The beginning of a text that people read, cut where a character begins: agents' messages are
-/// kept up to their bound rather than refused.
+/// The beginning of a text, cut between characters. Messages of agents are clipped to their bound
+/// instead of being refused.
 pub fn clip(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max))
         .unwrap_or(text)

@@ -1,4 +1,4 @@
-//! The walk over a command's fields: serde tells each, and nothing is written.
+//! The walk over a command's fields: a serializer that checks bounds and writes nothing.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use serde::ser::{
 
 use super::{BYTES_MAX, list_max, text_max};
 
-/// The fields on the way to the value that is looked at.
+/// The path of fields to the current value.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     fields: Vec<&'static str>,
-    /// Entries of the lists around the value, the innermost last.
+    /// Elements so far of the lists around the value, the innermost last.
     counts: Vec<usize>,
 }
 
-/// Something is beyond its bound.
+/// The refusal of a value beyond its bound.
 #[derive(Debug)]
 pub(super) struct Exceeded(Error);
 
@@ -64,6 +64,8 @@ impl Walk {
         Ok(())
     }
 
+    /// Counts an element of the innermost list. Counted one by one: the length that serde announces
+    /// is optional.
     fn count(&mut self) -> Step {
         let max = list_max(self.field());
         let Some(count) = self.counts.last_mut() else {

@@ -1,4 +1,4 @@
-//! What a machine may announce to the switches that it hangs at.
+//! BGP filters: the prefixes and VNIs that a machine may announce to its switches.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,21 @@ use crate::network::entity::{Network, NetworkType};
 use crate::network::read::project_ips;
 use crate::tables::Tables;
 
-/// What the port of a machine lets through of its announcements.
+/// The BGP filter of a machine's switch ports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BgpFilter {
-    /// Prefixes.
+    /// Prefixes that pass.
     pub cidrs: BTreeSet<IpNet>,
-    /// VNIs, of a firewall: it announces what is in them by EVPN.
+    /// VNIs whose EVPN routes pass; only of firewalls.
     pub vnis: BTreeSet<u32>,
 }
 
-/// The filter of a machine's ports; none while no tenant's system runs behind them.
+/// The filter of a machine's ports. `None` means that no system of a tenant runs behind them, so
+/// that nothing may be announced.
 pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
     let allocation = machine.allocation.as_ref()?;
+    // An allocated machine is in the tenant's segment only from the end of its installation to its
+    // reclaim.
     if machine.segment != Segment::Tenant {
         return None;
     }
@@ -30,31 +33,38 @@ pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
     })
 }
 
-/// The prefixes of its child network, what the network above lets it announce, and the other
-/// addresses of its project, those of underlays aside.
+/// The prefixes of the machine's child networks, the announcable prefixes of their parents, and the
+/// other addresses of its project except those of underlays.
 fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
-    let children = || allocation.networks.iter().filter(|it| it.kind.is_child());
+    let children = || {
+        allocation
+            .networks
+            .iter()
+            .filter(|network| network.kind.is_child())
+    };
     let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
     for child in children() {
         cidrs.extend(child.prefixes.iter().copied());
         let above = tables
             .get::<Network>(&child.network)
-            .and_then(|it| tables.get::<Network>(it.parent.as_ref()?));
+            .and_then(|child| tables.get::<Network>(child.parent.as_ref()?));
         cidrs.extend(
             above
                 .iter()
-                .flat_map(|it| it.additional_announcable_cidrs.iter().copied()),
+                .flat_map(|network| network.additional_announcable_cidrs.iter().copied()),
         );
     }
     let is_inside = |ip: &std::net::IpAddr| {
-        let mut prefixes = children().flat_map(|it| &it.prefixes);
+        let mut prefixes = children().flat_map(|child| &child.prefixes);
         prefixes.any(|prefix| prefix.contains(ip))
     };
+    // Any machine of a project may announce any address of it: that is how addresses move between
+    // machines. An underlay address would attract the tunnels of a firewall.
     let others = project_ips(tables, allocation.project)
         .filter(|ip| !is_inside(&ip.ip))
         .filter(|ip| {
             let network = tables.get::<Network>(&ip.network);
-            network.is_some_and(|it| it.kind != NetworkType::Underlay)
+            network.is_some_and(|network| network.kind != NetworkType::Underlay)
         });
     cidrs.extend(others.map(|ip| IpNet::from(ip.ip)));
     BgpFilter {
@@ -63,7 +73,7 @@ fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
     }
 }
 
-/// Its addresses in the underlay, where its tunnels end, and the VNIs behind it.
+/// The underlay addresses at which the firewall's tunnels end, and the VNIs of its networks.
 fn of_firewall(allocation: &Allocation) -> BgpFilter {
     let mut filter = BgpFilter::default();
     for network in &allocation.networks {

@@ -1,4 +1,4 @@
-//! What BMC agents have to do.
+//! Desired state of BMC agents: their open orders.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderSt
 use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
-/// `true` for what was ordered before a restore, and for what the life cycle orders until somebody
-/// has reconciled it: the machine may be another tenant's by now.
+/// `true` if the order waits for the reconciliation of a restored state: an order from before the
+/// backup, or one of the life cycle. The machine may belong to another tenant by now.
 fn is_held(tables: &Tables, order: &BmcOrder) -> bool {
     restored(tables).is_some_and(|restored| {
         order.purpose == OrderPurpose::Life || order.created_at <= restored.made_at
     })
 }
 
-/// `true` for orders to a machine that more than one BMC claims, as nobody knows which of them is
-/// the machine's, and for all but those of its light to a machine that was locked meanwhile.
+/// `true` if the machine's state holds the order. More than one BMC claims the machine: the order
+/// could power off another one. Or the machine was locked: then only its LED may be switched.
 fn is_machine_held(machine: &Machine, order: &BmcOrder) -> bool {
     let is_led = matches!(order.action, BmcAction::LedOn | BmcAction::LedOff);
     machine.is_bmc_contested() || (!is_led && is_left_alone(machine))

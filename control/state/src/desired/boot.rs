@@ -8,28 +8,28 @@ use crate::machine::entity::Machine;
 use crate::machine::read::{BootTarget, boot_target};
 use crate::tables::Tables;
 
-/// A machine as pixie knows it.
+/// The boot target of a machine, for pixie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineBoot {
-    /// Which.
+    /// Id of the machine.
     pub machine: MachineId,
-    /// Addresses that it may boot from.
+    /// MAC addresses of its cards: requests from them are the machine's.
     pub macs: BTreeSet<MacAddr>,
-    /// What it boots.
+    /// Boot target of the machine.
     pub target: BootTarget,
 }
 
-/// What every machine of a partition boots.
+/// The boot targets of all machines of a partition.
 pub fn boot_desired(tables: &Tables, partition: &PartitionId) -> Vec<MachineBoot> {
     let machines = tables.index().partition_machines.get(partition);
     machines
         .into_iter()
         .flatten()
         .filter_map(|id| tables.get::<Machine>(id))
-        .map(|m| MachineBoot {
-            machine: m.id,
-            macs: m.macs(),
-            target: boot_target(tables, m.id),
+        .map(|machine| MachineBoot {
+            machine: machine.id,
+            macs: machine.macs(),
+            target: boot_target(tables, machine.id),
         })
         .collect()
 }

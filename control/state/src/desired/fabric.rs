@@ -1,5 +1,5 @@
-//! Who is in which segment: kept up with each change, so that a change of one machine costs as
-//! much as its switches have ports, however large the partition is.
+//! Membership of switches in segments, updated incrementally: a change of one machine costs as much
+//! as its switches have ports, however large the partition is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,32 +9,34 @@ use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
+use crate::desired::segment_key::SegmentKey;
 use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
 use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
 use crate::tables::Change;
 use crate::tables::{Kind, Record, Tables};
 
-/// What every switch shall do. Derived from the tables, never stored.
+/// The desired state of every switch. Derived from the tables, never stored.
 ///
-/// Invariant: with every change taken, it is what [`Fabric::of`] would make of the same tables.
+/// Invariant: after every change was taken in, it equals [`Fabric::of`] the same tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fabric {
-    sites: BTreeMap<PartitionId, Site>,
+    sites: BTreeMap<PartitionId, SiteFabric>,
     leaves: BTreeMap<SwitchId, Leaf>,
-    /// Tunnel ends by segment.
-    members: BTreeMap<(PartitionId, Vni), BTreeMap<SwitchId, IpAddr>>,
+    /// Tunnel endpoints of the member switches by segment.
+    members: BTreeMap<SegmentKey, BTreeMap<SwitchId, IpAddr>>,
 }
 
-/// What counts for all switches of a partition.
+/// Settings of a partition that apply to all of its switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Site {
+struct SiteFabric {
     provisioning: Vni,
     mtu: u32,
     exits: Vec<IpAddr>,
     switches: BTreeSet<SwitchId>,
 }
 
+/// A switch, as far as the fabric depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Leaf {
     partition: PartitionId,
@@ -42,7 +44,7 @@ struct Leaf {
     ports: Vec<PortIntent>,
 }
 
-impl Site {
+impl SiteFabric {
     fn of(partition: Option<&Arc<Partition>>, switches: BTreeSet<SwitchId>) -> Self {
         Self {
             provisioning: partition.map(|p| p.provisioning_vni()).unwrap_or_default(),
@@ -62,26 +64,29 @@ impl Leaf {
         }
     }
 
-    /// Segments that it has a port in.
+    fn segment(&self, vni: Vni) -> SegmentKey {
+        let partition = self.partition.clone();
+        SegmentKey { partition, vni }
+    }
+
+    /// Segments in which the switch has a port.
     fn segments(&self) -> BTreeSet<Vni> {
         let vnis = self.ports.iter().map(|port| port.vni);
         vnis.filter(|vni| *vni != Vni::NONE).collect()
     }
 
-    /// Segments in which others have to know it, and where they find it.
-    fn memberships(&self) -> BTreeMap<(PartitionId, Vni), IpAddr> {
+    /// Segments in which the other members need its tunnel endpoint, with that endpoint.
+    fn memberships(&self) -> BTreeMap<SegmentKey, IpAddr> {
         let Some(vtep) = self.vtep else {
             return BTreeMap::new();
         };
         let segments = self.segments().into_iter();
-        segments
-            .map(|vni| ((self.partition.clone(), vni), vtep))
-            .collect()
+        segments.map(|vni| (self.segment(vni), vtep)).collect()
     }
 }
 
 impl Fabric {
-    /// All of it, from the tables alone.
+    /// Builds the fabric from the tables.
     pub fn of(tables: &Tables) -> Self {
         let mut fabric = Self::default();
         for switch in tables.all::<Switch>() {
@@ -90,11 +95,12 @@ impl Fabric {
         fabric
     }
 
-    /// Takes in what changed; which switches may have something else to do now. `tables` may be
-    /// ahead of the changes: what is seen early changes nothing when its own change comes.
+    /// Takes in changes, and returns the switches whose desired state may differ now. `tables` may
+    /// be ahead of the changes: a change that was seen early has no effect when it comes.
     pub fn take(&mut self, tables: &Tables, changes: &[Change]) -> BTreeSet<SwitchId> {
         let (mut looks, mut concerned) = (BTreeSet::new(), BTreeSet::new());
         for change in changes {
+            // The record before as well: a machine that moved leaves the switch that it was at.
             for record in [&change.before, &change.record].into_iter().flatten() {
                 match record {
                     Record::Switch(switch) => {
@@ -104,6 +110,8 @@ impl Fabric {
                         looks.extend(switches(machine));
                     }
                     Record::Partition(partition) => {
+                        // The ports depend on the provisioning segment: all switches of the
+                        // partition are read again.
                         let found = self.sites.get(&partition.id).map(|site| &site.switches);
                         looks.extend(found.into_iter().flatten().cloned());
                         concerned.extend(self.renew_site(tables, &partition.id));
@@ -118,19 +126,23 @@ impl Fabric {
         concerned
     }
 
-    /// All that this switch shall do.
+    /// The desired state of a switch.
     ///
     /// # Errors
-    /// No such switch.
+    /// `NotFound` if the switch is not registered.
     pub fn desired(&self, id: &SwitchId) -> Result<SwitchDesired, Error> {
         let absent = || Error::not_found(Kind::Switch.as_str(), id);
         let leaf = self.leaves.get(id).ok_or_else(absent)?;
         let site = self.sites.get(&leaf.partition).ok_or_else(absent)?;
         let segments = leaf.segments().into_iter().map(|vni| {
             let provisioning = vni == site.provisioning;
-            let members = self.members.get(&(leaf.partition.clone(), vni));
-            let others = members.into_iter().flatten().filter(|(it, _)| *it != id);
+            let members = self.members.get(&leaf.segment(vni));
+            let others = members
+                .into_iter()
+                .flatten()
+                .filter(|(member, _)| *member != id);
             let mut remote_vteps: BTreeSet<_> = others.map(|(_, vtep)| *vtep).collect();
+            // Machines without a tenant are not reachable from outside of the partition.
             if !provisioning {
                 remote_vteps.extend(&site.exits);
             }
@@ -147,15 +159,19 @@ impl Fabric {
         })
     }
 
-    /// Reads a switch anew; whoever has something else to do by that.
+    /// Reads a switch again, and returns the switches whose desired state that changes.
     fn look_at(&mut self, tables: &Tables, id: &SwitchId) -> BTreeSet<SwitchId> {
-        let now = tables.get::<Switch>(id).map(|it| Leaf::of(tables, it));
+        let now = tables
+            .get::<Switch>(id)
+            .map(|switch| Leaf::of(tables, switch));
         let before = self.leaves.remove(id);
         let mut concerned = BTreeSet::new();
         if before != now {
             concerned.insert(id.clone());
             let was = before.as_ref().map(Leaf::memberships).unwrap_or_default();
             let is = now.as_ref().map(Leaf::memberships).unwrap_or_default();
+            // Only a membership that came, went or moved concerns the other members: most changes
+            // of a port leave the others alone.
             for (segment, vtep) in &was {
                 if is.get(segment) != Some(vtep) {
                     concerned.extend(self.leave(segment, id));
@@ -176,8 +192,8 @@ impl Fabric {
         concerned
     }
 
-    /// Takes a switch out of a segment; who is left there.
-    fn leave(&mut self, segment: &(PartitionId, Vni), id: &SwitchId) -> Vec<SwitchId> {
+    /// Removes a switch from a segment, and returns the remaining members.
+    fn leave(&mut self, segment: &SegmentKey, id: &SwitchId) -> Vec<SwitchId> {
         let Some(members) = self.members.get_mut(segment) else {
             return Vec::new();
         };
@@ -189,9 +205,12 @@ impl Fabric {
         left
     }
 
-    /// Notes in which partition a switch stands.
+    /// Moves a switch from the partition that it was in to the one that it is in.
     fn settle(&mut self, tables: &Tables, id: &SwitchId, was: Option<&Leaf>, is: Option<&Leaf>) {
-        let (was, is) = (was.map(|it| &it.partition), is.map(|it| &it.partition));
+        let (was, is) = (
+            was.map(|leaf| &leaf.partition),
+            is.map(|leaf| &leaf.partition),
+        );
         if was == is {
             return;
         }
@@ -203,18 +222,18 @@ impl Fabric {
                 .retain(|name, site| name != partition || !site.switches.is_empty());
         }
         if let Some(partition) = is {
-            let new = || Site::of(tables.get::<Partition>(partition), BTreeSet::new());
+            let new = || SiteFabric::of(tables.get::<Partition>(partition), BTreeSet::new());
             let site = self.sites.entry(partition.clone()).or_insert_with(new);
             site.switches.insert(id.clone());
         }
     }
 
-    /// Reads a partition's settings anew; all its switches, if they differ.
+    /// Reads a partition's settings again, and returns all of its switches if the settings differ.
     fn renew_site(&mut self, tables: &Tables, partition: &PartitionId) -> BTreeSet<SwitchId> {
         let Some(site) = self.sites.get_mut(partition) else {
             return BTreeSet::new();
         };
-        let fresh = Site::of(tables.get::<Partition>(partition), site.switches.clone());
+        let fresh = SiteFabric::of(tables.get::<Partition>(partition), site.switches.clone());
         if fresh == *site {
             return BTreeSet::new();
         }
@@ -223,7 +242,7 @@ impl Fabric {
     }
 }
 
-/// Switches that a machine is at.
+/// Switches that a machine is cabled to.
 fn switches(machine: &Machine) -> impl Iterator<Item = SwitchId> + '_ {
     machine.links.iter().map(|link| link.switch.clone())
 }

@@ -1,13 +1,15 @@
-//! What agents are told, derived from the tables: nothing here is stored.
+//! Desired state of agents, derived from the tables and never stored.
 //!
-//! Each answer is the whole desired state. Its generation is [`Tables::revision`]: send again
-//! when the content differs from what was sent last, with the revision of that moment.
+//! Each function returns the whole desired state. Its generation is [`Tables::revision`]: the
+//! caller sends it again when the content differs from the last one sent, with the current
+//! revision.
 
 mod bgp;
 mod bmc;
 mod boot;
 mod fabric;
 mod orders;
+mod segment_key;
 mod switch;
 
 pub use bgp::{BgpFilter, bgp_filter};

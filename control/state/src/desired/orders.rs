@@ -1,4 +1,4 @@
-//! What hammer is told.
+//! Desired state of hammer: the order of a machine, and the installation with everything it needs.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use crate::machine::entity::{Allocation, AllocationNetwork, Machine, Phase};
 use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
-/// What hammer does now.
+/// The current order of hammer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineOrder {
-    /// Nothing new: send nothing.
+    /// No new order: send nothing.
     Nothing,
     /// Wipe every disk, then report.
     Wipe,
@@ -25,7 +25,7 @@ pub enum MachineOrder {
     Reboot,
     /// Stay up, do nothing.
     Hold {
-        /// Why.
+        /// The reason, for people.
         reason: String,
     },
 }
@@ -37,16 +37,16 @@ pub struct ImageOrder {
     pub id: ImageId,
     /// Where the compressed tar file is.
     pub url: String,
-    /// What it must be.
+    /// Digest of that file; hammer refuses another one.
     pub digest: Digest,
 }
 
-/// Everything that an installation needs, beside where control is.
+/// Everything that an installation needs, except the addresses of control.
 #[derive(Clone, PartialEq)]
 pub struct InstallOrder {
     /// Allocation.
     pub allocation: AllocationId,
-    /// Whose it is.
+    /// Project of the allocation.
     pub project: ProjectId,
     /// Host name.
     pub hostname: String,
@@ -56,7 +56,7 @@ pub struct InstallOrder {
     pub layout: Layout,
     /// Keys that may log in.
     pub ssh_public_keys: Vec<String>,
-    /// Base64 as the user gave it.
+    /// User data, base64 as the user gave it.
     pub userdata: String,
     /// Networks.
     pub networks: Vec<AllocationNetwork>,
@@ -80,7 +80,7 @@ impl std::fmt::Debug for InstallOrder {
     }
 }
 
-/// What hammer on this machine does now.
+/// The current order of hammer on a machine.
 pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     let hold = |reason: &str| MachineOrder::Hold {
         reason: reason.to_owned(),
@@ -88,8 +88,11 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     let Some(machine) = tables.get::<Machine>(&machine) else {
         return hold("the machine is not known");
     };
+    // Orders that write to disks.
     let would_write = matches!(machine.phase, Phase::Wiping | Phase::Installing)
         || (machine.phase == Phase::Waiting && machine.dirty);
+    // The state may be older than the machine: its disks may hold the data of a tenant that got the
+    // machine after the backup.
     if would_write && restored(tables).is_some() {
         return hold("the cluster was restored from a backup and waits for its operator");
     }
@@ -141,21 +144,22 @@ fn install(tables: &Tables, allocation: &Allocation) -> MachineOrder {
     }))
 }
 
-/// The layout with `/dev/sda2` written as `/dev/sda:2`, so that hammer need not guess.
+/// The layout with `/dev/sda2` written as `/dev/sda:2`, so that hammer does not have to guess where
+/// the disk's name ends.
 fn by_partition(layout: &Layout) -> Layout {
     renamed(layout, |disk, _, number| format!("{disk}:{number}"))
 }
 
-/// The layout with a number for each partition that has none (0): the first that is free, in the
-/// table and in the names of devices.
+/// The layout with the first free number for each partition without one (0), in the partition table
+/// and in the names of devices.
 pub fn numbered(layout: &Layout) -> Layout {
     renamed(layout, |disk, between, number| {
         format!("{disk}{between}{number}")
     })
 }
 
-/// The layout with its partitions numbered, and each device of a partition as `name` writes it: of
-/// its disk, of what stands between disk and number, and of the number.
+/// The layout with its partitions numbered and its partition devices renamed. `name` gets the disk,
+/// the text between disk and number, and the number.
 fn renamed(layout: &Layout, name: impl Fn(&str, &str, u32) -> String) -> Layout {
     let mut layout = layout.clone();
     let disks = layout.disks.clone();
@@ -175,16 +179,20 @@ fn renamed(layout: &Layout, name: impl Fn(&str, &str, u32) -> String) -> Layout 
     layout
 }
 
-/// The number that a partition gets: 0 stands for the first that no other partition has.
+/// The number of a partition. 0 stands for the first that no partition of the disk has.
 fn number_of(disk: &Disk, number: u32) -> u32 {
-    let is_free = |number: &u32| disk.partitions.iter().all(|it| it.number != *number);
+    let is_free = |number: &u32| {
+        disk.partitions
+            .iter()
+            .all(|partition| partition.number != *number)
+    };
     match number {
         0 => (1..).find(is_free).unwrap_or(0),
         number => number,
     }
 }
 
-/// A device of a partition as `name` writes it; others stay.
+/// The new name of a device if it is a partition of one of the disks, or the device unchanged.
 fn device_name(disks: &[Disk], device: &str, name: impl Fn(&str, &str, u32) -> String) -> String {
     disks
         .iter()

@@ -1,4 +1,4 @@
-//! What a switch does with its ports.
+//! Desired state of switches: their ports and segments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,31 +10,32 @@ use crate::machine::read::port_vni;
 use crate::switch::entity::{Switch, SwitchPort};
 use crate::tables::Tables;
 
-/// A port as it shall be.
+/// The desired state of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortIntent {
     /// Name.
     pub name: String,
     /// Segment; [`Vni::NONE`] isolates the port.
     pub vni: Vni,
-    /// Switched on.
+    /// `true` if the port is administratively up.
     pub admin_up: bool,
 }
 
-/// A segment that a port of the switch is in.
+/// The desired state of a segment that a port of the switch is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentIntent {
-    /// Which.
+    /// VNI of the segment.
     pub vni: Vni,
-    /// Whether unallocated machines boot in it.
+    /// `true` if unallocated machines boot in the segment.
     pub provisioning: bool,
-    /// Underlay addresses of the others in it.
+    /// Underlay addresses of the other members, to which the switch replicates (head-end
+    /// replication).
     pub remote_vteps: BTreeSet<IpAddr>,
     /// Ethernet MTU, bytes.
     pub mtu: u32,
 }
 
-/// All that a switch shall do.
+/// The desired state of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SwitchDesired {
     /// Ports by name.
@@ -43,7 +44,7 @@ pub struct SwitchDesired {
     pub segments: Vec<SegmentIntent>,
 }
 
-/// All ports of a switch as they shall be.
+/// The desired state of all ports of a switch.
 pub(crate) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
     let intent = |(name, port): (&String, &SwitchPort)| PortIntent {
         name: name.clone(),
@@ -53,7 +54,7 @@ pub(crate) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
     switch.ports.iter().map(intent).collect()
 }
 
-/// The traces of the calls that the machines at a switch are on their way for, by port.
+/// Traces of the calls that moved the machines at a switch, by port.
 pub fn port_traces(tables: &Tables, switch: &SwitchId) -> BTreeMap<String, String> {
     let ports = &tables.index().port_machine;
     let ports = ports.range((switch.clone(), String::new())..);

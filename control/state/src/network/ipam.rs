@@ -1,5 +1,5 @@
-//! Prefixes, addresses and numbers: next fit, so that a released one comes back late. What is taken
-//! is read from the tables alone, so that nothing can leak.
+//! Allocation of prefixes, addresses and numbers: next fit, so that a released one is reused late.
+//! The caller reads the used ones from the tables: there is no second list that could leak.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -35,12 +35,12 @@ fn to_net(number: u128, length: u8, family: Family) -> Option<IpNet> {
     }
 }
 
-/// Whether the two share an address.
+/// `true` if the prefixes share an address.
 pub(crate) fn overlap(a: &IpNet, b: &IpNet) -> bool {
     a.contains(b) || b.contains(a)
 }
 
-/// Whether the prefix has no bits beyond its length.
+/// `true` if the prefix has no bits set beyond its length.
 pub(crate) fn is_canonical(net: &IpNet) -> bool {
     net.addr() == net.network()
 }
@@ -48,8 +48,8 @@ pub(crate) fn is_canonical(net: &IpNet) -> bool {
 /// A range of numbers, both ends included.
 pub(crate) type Range = (u128, u128);
 
-/// The same numbers in the order of the search: from behind `last` to the end, then from the
-/// beginning. A `last` outside of the ranges begins at the first.
+/// The ranges in the order of a next-fit search: from behind `last` to the end, then from the
+/// beginning. `None`, or a `last` outside of the ranges, starts at the beginning.
 pub(crate) fn next_fit(ranges: &[Range], last: Option<u128>) -> Vec<Range> {
     let holds = |last: u128| {
         let at = ranges
@@ -75,8 +75,8 @@ pub(crate) fn first_free(ranges: &[Range], is_taken: impl Fn(u128) -> bool) -> O
     numbers.find(|number| !is_taken(*number))
 }
 
-/// The next free prefix of this length inside one of the parents, and its last address: the place
-/// where the next search begins.
+/// The next free prefix of a length inside one of the parents, and its last address, which is the
+/// cursor of the next search. `None` means that no prefix is free.
 pub(crate) fn carve(
     parents: &[IpNet],
     family: Family,
@@ -143,19 +143,19 @@ fn host_bounds(net: &IpNet) -> (u128, u128) {
     }
 }
 
-/// Whether a host may have this address.
+/// `true` if a host may have the address.
 pub(crate) fn is_usable(net: &IpNet, ip: IpAddr) -> bool {
     let (first, last) = host_bounds(net);
     net.contains(&ip) && (first..=last).contains(&to_number(ip))
 }
 
-/// How many addresses a host may have out of it; saturates.
+/// Number of addresses that hosts may have in a prefix; saturates.
 pub(crate) fn host_count(net: &IpNet) -> u64 {
     let (first, last) = host_bounds(net);
     u64::try_from((last - first).saturating_add(1)).unwrap_or(u64::MAX)
 }
 
-/// How many prefixes of this length are in it; saturates.
+/// Number of prefixes of a length in a prefix; saturates.
 pub(crate) fn prefix_count(net: &IpNet, length: u8) -> u64 {
     let bits = u32::from(length.saturating_sub(net.prefix_len()));
     1u64.checked_shl(bits).unwrap_or(u64::MAX)

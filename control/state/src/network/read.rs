@@ -9,7 +9,7 @@ use crate::network::entity::{Family, Ip, Network};
 use crate::network::ipam;
 use crate::tables::Tables;
 
-/// How full a network is in one version of IP.
+/// Usage of a network in one IP version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Addresses that hosts can have; saturates.
@@ -22,7 +22,7 @@ pub struct Usage {
     pub used_prefixes: u64,
 }
 
-/// How full a network is; none for a version that it does not have.
+/// Usage of a network in one IP version. `None` means that the network has no prefix of it.
 pub fn network_usage(tables: &Tables, network: &Network, family: Family) -> Option<Usage> {
     if !network.has_family(family) {
         return None;
@@ -54,7 +54,7 @@ pub fn network_usage(tables: &Tables, network: &Network, family: Family) -> Opti
     })
 }
 
-/// Networks that came out of a network.
+/// Child networks of a network.
 pub fn child_networks<'a>(
     tables: &'a Tables,
     network: &NetworkId,
@@ -63,7 +63,7 @@ pub fn child_networks<'a>(
     ids.filter_map(|id| tables.get::<Network>(id))
 }
 
-/// Addresses out of a network.
+/// Addresses of a network.
 pub fn network_ips<'a>(
     tables: &'a Tables,
     network: &NetworkId,
@@ -77,7 +77,7 @@ pub fn network_ips<'a>(
     keys.filter_map(|key| tables.get::<Ip>(key))
 }
 
-/// Addresses that a project has.
+/// Addresses of a project.
 pub fn project_ips(tables: &Tables, project: ProjectId) -> impl Iterator<Item = &Arc<Ip>> {
     let keys = tables
         .index()

@@ -31,7 +31,7 @@ pub struct RegisterSwitch {
     /// Ports by name, with their addresses.
     #[serde(default)]
     pub ports: BTreeMap<String, Option<MacAddr>>,
-    /// What LLDP calls a port, by name, where that is not its name.
+    /// LLDP port ids by port name, of ports whose id differs from the name.
     #[serde(default)]
     pub identifiers: BTreeMap<String, String>,
     /// `linux`, `sonic`, ...
@@ -43,7 +43,7 @@ pub struct RegisterSwitch {
     /// Version of the core agent.
     #[serde(default)]
     pub agent_version: String,
-    /// Whether its agent reports whom the ports hear. That of the published stack does not.
+    /// `true` if its agent reports LLDP neighbours. The agent of the published stack does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hears: bool,
 }
@@ -65,12 +65,12 @@ pub struct ReportSwitch {
     /// Why the last reconcile failed.
     #[serde(default)]
     pub error: Option<String>,
-    /// What the ports really are.
+    /// Observed state of the ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, PortObserved>,
 }
 
-/// See [`Op::UpdateSwitch`](crate::Op::UpdateSwitch). Fields that are none stay.
+/// See [`Op::UpdateSwitch`](crate::Op::UpdateSwitch). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSwitch {
     /// Which.

@@ -1,18 +1,18 @@
-//! Which reports of switches matter.
+//! Filters of switch reports.
 
 use crate::cluster::read::restored;
 use crate::switch::command::ReportSwitch;
 use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
-/// Whether a report was under way when a newer one came: it says what was, and nothing of now.
+/// `true` if a newer report of the switch has overtaken this one.
 pub(crate) fn is_stale(switch: &Switch, report: &ReportSwitch) -> bool {
-    // Generations are revisions of the one log, so that they alone say what came later; a term is
-    // the agent's word.
+    // Generations are revisions of the replicated log, so that they alone give the order. The term
+    // is not compared: control cannot check what the agent claims.
     report.applied_generation < switch.sync.applied_generation
 }
 
-/// Whether a report says anything new about the switch, beside that it is there.
+/// `true` if a report carries more than a sign of life.
 pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
     let Some(switch) = tables.get::<Switch>(&report.id) else {
         return true;
@@ -28,8 +28,9 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
             .and_then(|port| port.observed.as_ref())
             .is_none_or(|known| !known.is_like(seen))
     });
-    // A restored state is compared with what switches say now: that nothing changed is news, too.
-    let is_unheard = restored(tables).is_some_and(|it| switch.sync.at <= it.made_at);
+    // After a restore, the first report counts even if it repeats the state: reconciliation waits
+    // for one of each switch.
+    let is_unheard = restored(tables).is_some_and(|restored| switch.sync.at <= restored.made_at);
     ports_differ
         || is_unheard
         || error != report.error.as_ref()

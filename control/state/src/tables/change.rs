@@ -1,27 +1,27 @@
-//! What an applied command did to the tables: for the disk, and for those who watch.
+//! Changes: the effect of an applied command on the tables, for storage and for watchers.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Kind, Record};
 
-/// An object that is new, changed or gone.
+/// An object that a command created, changed or deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Of which kind.
+    /// Kind of the object.
     pub kind: Kind,
-    /// Its key as text; unique in its kind, and the key to store it under.
+    /// The object's key as text: unique in its kind, and the key in storage.
     pub key: String,
-    /// The tables' revision of the command that changed it.
+    /// The tables' revision after the command that changed the object.
     pub revision: u64,
-    /// What it was before; none when it is new. For those who watch: who could see it then and
-    /// cannot now has to be told that it is gone.
+    /// The object before the command. `None` means that the command created it. Watchers need it:
+    /// a caller that could read the object before and cannot now is told that it is deleted.
     pub before: Option<Record>,
-    /// What it is now; none when it is gone.
+    /// The object after the command. `None` means that the command deleted it.
     pub record: Option<Record>,
 }
 
-/// Bytes that are not what they should be.
+/// A stored object that cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("a stored {kind} cannot be {what}: {reason}")]
 pub struct CodecError {
@@ -31,6 +31,7 @@ pub struct CodecError {
     reason: String,
 }
 
+/// Encodes an object as CBOR.
 pub(crate) fn encode<T: Serialize>(kind: Kind, value: &T) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
     ciborium::into_writer(value, &mut bytes)
@@ -42,6 +43,7 @@ pub(crate) fn encode<T: Serialize>(kind: Kind, value: &T) -> Result<Vec<u8>, Cod
         })
 }
 
+/// Decodes an object from CBOR.
 pub(crate) fn decode<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, CodecError> {
     ciborium::from_reader(bytes).map_err(|e| CodecError {
         kind,

@@ -33,21 +33,21 @@ use self::change::{decode, encode};
 pub(crate) use index::{Index, Indexed};
 pub(crate) use tx::Tx;
 
-/// A place in a table: an object, and since when it is as it is.
+/// A row of a table: an object, and the revision of its last change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot<T> {
     /// The object.
     pub value: Arc<T>,
-    /// The tables' revision of the command that last changed it; 0 when it was stored before
-    /// revisions were kept.
+    /// The tables' revision after the command that last changed it. 0 means that it was stored
+    /// before revisions were kept.
     pub revision: u64,
 }
 
-/// An object that a table holds.
+/// A type of object that the tables hold.
 pub trait Entity:
     Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// What it is found by.
+    /// Type of its key.
     type Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static;
     /// Its kind.
     const KIND: Kind;
@@ -67,14 +67,14 @@ pub trait Entity:
 
 macro_rules! tables {
     ($($(#[$mark:ident])? $entity:ident $field:ident $key:ty, $name:literal, $id:expr;)*) => {
-        /// Kinds of objects. The names are for storage and for people and never change.
+        /// Kinds of objects. The names are in storage and in messages, and never change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Kind { $(#[doc = $name] $entity,)* }
 
         impl Kind {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$entity,)*];
-            /// Name for storage and for people.
+            /// Name in storage and in messages.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$entity => $name,)* }
             }
@@ -91,13 +91,20 @@ macro_rules! tables {
             }
             /// Its key as text.
             pub fn key(&self) -> String {
-                match self { $(Self::$entity(it) => it.key().to_string(),)* }
+                match self { $(Self::$entity(object) => object.key().to_string(),)* }
             }
-            /// As bytes for storage: CBOR, fields by name, so that fields can be added.
+            /// Encodes the object for storage: CBOR, fields by name, so that a later program can
+            /// add fields.
+            ///
+            /// # Errors
+            /// The object cannot be encoded.
             pub fn encode(&self) -> Result<Vec<u8>, CodecError> {
-                match self { $(Self::$entity(it) => encode(Kind::$entity, it.as_ref()),)* }
+                match self { $(Self::$entity(object) => encode(Kind::$entity, object.as_ref()),)* }
             }
-            /// Back from bytes.
+            /// Decodes an object of a kind from storage.
+            ///
+            /// # Errors
+            /// The bytes are not an object of this kind.
             pub fn decode(kind: Kind, bytes: &[u8]) -> Result<Self, CodecError> {
                 match kind { $(Kind::$entity => decode(kind, bytes).map(Self::$entity),)* }
             }
@@ -112,8 +119,11 @@ macro_rules! tables {
         }
 
         impl Tables {
-            /// Puts a stored object in its place, at start or out of a snapshot, with the
-            /// revision that it was stored with.
+            /// Loads a stored object, at start or from a snapshot, with the revision that it was
+            /// stored with. The revision of the tables does not change.
+            ///
+            /// # Errors
+            /// The bytes are not an object of this kind.
             pub fn load(
                 &mut self,
                 kind: Kind,
@@ -121,12 +131,12 @@ macro_rules! tables {
                 revision: u64,
             ) -> Result<(), CodecError> {
                 match Record::decode(kind, bytes)? {
-                    $(Record::$entity(it) => { self.put_raw(it, revision); })*
+                    $(Record::$entity(object) => { self.put_raw(object, revision); })*
                 }
                 Ok(())
             }
-            /// Every object of a kind in the order of keys, each with the revision of the
-            /// command that last changed it.
+            /// Every object of a kind in the order of keys, each with the revision of its last
+            /// change.
             pub fn records(&self, kind: Kind) -> Box<dyn Iterator<Item = (Record, u64)> + '_> {
                 match kind {
                     $(Kind::$entity => Box::new(self.$field.values().map(|slot| {
@@ -170,56 +180,56 @@ macro_rules! tables {
 }
 
 tables! {
-    #[indexed] Tenant tenants TenantId, "tenant", |it| it.login.clone();
-    #[indexed] Project projects ProjectId, "project", |it| it.id;
-    #[indexed] Token tokens TokenId, "token", |it| it.id;
-    Partition partitions PartitionId, "partition", |it| it.id.clone();
-    Size sizes SizeId, "size", |it| it.id.clone();
-    SizeReservation reservations ReservationId, "size-reservation", |it| it.id;
-    SizeImageConstraint image_constraints SizeId, "size-image-constraint", |it| it.size.clone();
-    Image images ImageId, "image", |it| it.id.clone();
-    Layout layouts LayoutId, "filesystem-layout", |it| it.id.clone();
-    #[indexed] Network networks NetworkId, "network", |it| it.id.clone();
-    #[indexed] Ip ips IpKey, "ip", |it| IpKey { namespace: it.namespace, ip: it.ip };
-    #[indexed] Machine machines MachineId, "machine", |it| it.id;
-    EventLog event_logs MachineId, "event-log", |it| it.machine;
-    #[indexed] Switch switches SwitchId, "switch", |it| it.id.clone();
-    #[indexed] BmcOrder orders OrderId, "bmc-order", |it| it.id;
-    JoinTicket join_tickets JoinTicketId, "join-ticket", |it| it.id;
-    #[indexed] BootTicket boot_tickets BootTicketId, "boot-ticket", |it| it.id;
-    #[indexed] Certificate certificates String, "certificate", |it| it.serial.clone();
-    CaRecord cas String, "ca", |it| it.id.clone();
-    SigningKey signing_keys String, "signing-key", |it| it.id.clone();
-    #[indexed] AuditEntry audit u64, "audit", |it| it.sequence;
-    ControlNode control_nodes u64, "control-node", |it| it.id;
+    #[indexed] Tenant tenants TenantId, "tenant", |tenant| tenant.login.clone();
+    #[indexed] Project projects ProjectId, "project", |project| project.id;
+    #[indexed] Token tokens TokenId, "token", |token| token.id;
+    Partition partitions PartitionId, "partition", |partition| partition.id.clone();
+    Size sizes SizeId, "size", |size| size.id.clone();
+    SizeReservation reservations ReservationId, "size-reservation", |reservation| reservation.id;
+    SizeImageConstraint image_constraints SizeId, "size-image-constraint", |constraint| constraint.size.clone();
+    Image images ImageId, "image", |image| image.id.clone();
+    Layout layouts LayoutId, "filesystem-layout", |layout| layout.id.clone();
+    #[indexed] Network networks NetworkId, "network", |network| network.id.clone();
+    #[indexed] Ip ips IpKey, "ip", |ip| IpKey { namespace: ip.namespace, ip: ip.ip };
+    #[indexed] Machine machines MachineId, "machine", |machine| machine.id;
+    EventLog event_logs MachineId, "event-log", |log| log.machine;
+    #[indexed] Switch switches SwitchId, "switch", |switch| switch.id.clone();
+    #[indexed] BmcOrder orders OrderId, "bmc-order", |order| order.id;
+    JoinTicket join_tickets JoinTicketId, "join-ticket", |ticket| ticket.id;
+    #[indexed] BootTicket boot_tickets BootTicketId, "boot-ticket", |ticket| ticket.id;
+    #[indexed] Certificate certificates String, "certificate", |certificate| certificate.serial.clone();
+    CaRecord cas String, "ca", |record| record.id.clone();
+    SigningKey signing_keys String, "signing-key", |key| key.id.clone();
+    #[indexed] AuditEntry audit u64, "audit", |entry| entry.sequence;
+    ControlNode control_nodes u64, "control-node", |node| node.id;
     Idempotency idempotency IdempotencyKey, "idempotency",
-        |it| IdempotencyKey { project: it.project, key: it.key.clone() };
-    Quota quotas QuotaSubject, "quota", |it| it.subject.clone();
-    Component components ComponentId, "component", |it| it.id;
-    User users TenantId, "user", |it| it.login.clone();
-    AuditAnchor audit_anchors String, "audit-anchor", |it| it.name.clone();
-    #[indexed] Invite invites Digest, "invite", |it| it.id.clone();
-    AuditExport audit_exports String, "audit-export", |it| it.name.clone();
-    Policy policies String, "policy", |it| it.name.clone();
-    VpnMember vpn_members AllocationId, "vpn-member", |it| it.allocation;
-    Identity identities String, "identity", |it| it.id.clone();
-    CaRotation ca_rotations String, "ca-rotation", |it| it.name.clone();
+        |idempotency| IdempotencyKey { project: idempotency.project, key: idempotency.key.clone() };
+    Quota quotas QuotaSubject, "quota", |quota| quota.subject.clone();
+    Component components ComponentId, "component", |component| component.id;
+    User users TenantId, "user", |user| user.login.clone();
+    AuditAnchor audit_anchors String, "audit-anchor", |anchor| anchor.name.clone();
+    #[indexed] Invite invites Digest, "invite", |invite| invite.id.clone();
+    AuditExport audit_exports String, "audit-export", |export| export.name.clone();
+    Policy policies String, "policy", |policy| policy.name.clone();
+    VpnMember vpn_members AllocationId, "vpn-member", |member| member.allocation;
+    Identity identities String, "identity", |identity| identity.id.clone();
+    CaRotation ca_rotations String, "ca-rotation", |rotation| rotation.name.clone();
     ClusterClock cluster_clocks String, "cluster-clock", |clock| clock.name.clone();
-    CoolingNumber cooling_numbers PoolNumber, "cooling-number", |it| it.number;
-    PoolCursor pool_cursors String, "pool-cursor", |it| it.pool.clone();
-    Settings settings String, "settings", |it| it.name.clone();
+    CoolingNumber cooling_numbers PoolNumber, "cooling-number", |cooling| cooling.number;
+    PoolCursor pool_cursors String, "pool-cursor", |cursor| cursor.pool.clone();
+    Settings settings String, "settings", |settings| settings.name.clone();
 }
 
 impl Tables {
-    /// Nothing at all.
+    /// Empty tables at revision 0.
     pub fn new() -> Self {
         Self::default()
     }
-    /// How many commands changed something so far: the generation of everything derived.
+    /// Number of commands that changed something: the generation of every derived state.
     pub const fn revision(&self) -> u64 {
         self.revision
     }
-    /// Restores the count, at start or out of a snapshot.
+    /// Restores the revision, at start or from a snapshot.
     pub const fn set_revision(&mut self, revision: u64) {
         self.revision = revision;
     }
@@ -231,7 +241,10 @@ impl Tables {
     pub fn revision_of<T: Entity>(&self, key: &T::Key) -> Option<u64> {
         T::table(self).get(key).map(|slot| slot.revision)
     }
-    /// The object of this key, or `NotFound` with its kind and key.
+    /// The object of this key.
+    ///
+    /// # Errors
+    /// `NotFound` with the kind and the key.
     pub fn require<T: Entity>(&self, key: &T::Key) -> Result<&Arc<T>, Error> {
         self.get::<T>(key)
             .ok_or_else(|| Error::not_found(T::KIND.as_str(), key))
@@ -244,7 +257,10 @@ impl Tables {
     pub fn table<T: Entity>(&self) -> &BTreeMap<T::Key, Slot<T>> {
         T::table(self)
     }
-    /// SHA-256 over everything: equal on all replicas at the same revision.
+    /// SHA-256 over all objects and revisions: equal on all replicas at the same revision.
+    ///
+    /// # Errors
+    /// An object cannot be encoded.
     pub fn state_hash(&self) -> Result<[u8; 32], CodecError> {
         let mut hash = Sha256::new();
         hash.update(self.revision.to_be_bytes());
@@ -252,6 +268,8 @@ impl Tables {
             let bytes = record.encode()?;
             hash.update(record.kind().as_str());
             hash.update(revision.to_be_bytes());
+            // The length delimits the objects: without it, bytes could move from one to the next
+            // and leave the hash the same.
             hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(bytes);
         }
@@ -275,6 +293,8 @@ impl Tables {
             revision,
         };
         let old = T::table_mut(self).insert(value.key(), slot);
+        // The old value leaves the index before the new one enters: entries that both have would
+        // otherwise be removed again.
         if let Some(old) = &old {
             old.value.unindex(&mut self.index);
         }

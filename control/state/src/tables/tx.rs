@@ -1,4 +1,4 @@
-//! A transaction: writes go to the tables at once and are undone when the command fails.
+//! A transaction: writes go to the tables at once and are rolled back when the command fails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,17 +20,19 @@ struct Touched {
     after: Option<Record>,
 }
 
-/// One command at work.
+/// The transaction of one command.
 pub(crate) struct Tx<'a> {
     tables: &'a mut Tables,
     /// Time of the command.
     pub(crate) now: Timestamp,
-    /// Who wants it.
+    /// Login or SPIFFE id of the caller.
     pub(crate) actor: &'a str,
-    /// The trace that it belongs to.
+    /// The trace of the command. `None` means that it is not traced.
     pub(crate) trace: Option<&'a str>,
+    /// Inverse of each write, in the order of the writes.
     undo: Vec<Undo>,
     touched: BTreeMap<(Kind, String), Touched>,
+    /// Number of ids and sequences derived so far: makes each of them unique in the command.
     derived: u64,
 }
 
@@ -53,13 +55,16 @@ impl<'a> Tx<'a> {
     pub(crate) fn get<T: Entity>(&self, key: &T::Key) -> Option<&Arc<T>> {
         self.tables.get::<T>(key)
     }
-    /// A copy to change, or `NotFound`.
+    /// A copy of an object, to change it.
+    ///
+    /// # Errors
+    /// `NotFound` with the kind and the key.
     pub(crate) fn require<T: Entity>(&self, key: &T::Key) -> Result<T, Error> {
-        self.tables.require::<T>(key).map(|it| T::clone(it))
+        self.tables.require::<T>(key).map(|object| T::clone(object))
     }
 
-    /// Writes an object as it is: an observation, or a record without a head.
-    /// An object that did not change is not written.
+    /// Writes an object without a change of its head: an observation, or a record that has no
+    /// head. An object that equals the stored one is not written, so that it counts no revision.
     pub(crate) fn save<T: Entity>(&mut self, value: T) -> Arc<T> {
         let key = value.key();
         if let Some(old) = self.tables.get::<T>(&key)
@@ -68,6 +73,7 @@ impl<'a> Tx<'a> {
             return Arc::clone(old);
         }
         let value = Arc::new(value);
+        // `commit` advances the tables to this revision; all objects of the command get the same.
         let revision = self.tables.revision + 1;
         let old = self.tables.put_raw(Arc::clone(&value), revision);
         let before = old.as_ref().map(|slot| &slot.value);
@@ -81,9 +87,10 @@ impl<'a> Tx<'a> {
         value
     }
 
-    /// Remembers that an object changed; of several changes the first `before` stays.
+    /// Records that an object changed. After several changes of one object, `before` is the
+    /// object before the command, not before the last change.
     fn touch<T: Entity>(&mut self, key: &T::Key, before: Option<&Arc<T>>, after: Option<&Arc<T>>) {
-        let record = |it: Option<&Arc<T>>| it.map(|it| T::record(Arc::clone(it)));
+        let record = |object: Option<&Arc<T>>| object.map(|object| T::record(Arc::clone(object)));
         let touched = self
             .touched
             .entry((T::KIND, key.to_string()))
@@ -94,7 +101,10 @@ impl<'a> Tx<'a> {
         touched.after = record(after);
     }
 
-    /// A new object; refuses a key that is there.
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the key is taken.
     pub(crate) fn create<T: Entity + Headed>(&mut self, mut value: T) -> Result<Arc<T>, Error> {
         let key = value.key();
         if self.tables.get::<T>(&key).is_some() {
@@ -104,9 +114,9 @@ impl<'a> Tx<'a> {
         Ok(self.save(value))
     }
 
-    /// A change of intent: counts as a generation. A value that equals what is stored is no
-    /// change: generation and time of the update stay, so that writing back what was read does
-    /// not invalidate what others have read.
+    /// Writes a change of intent, which counts a generation. A value that equals the stored one
+    /// changes neither the generation nor the time of the update: writing back an object that was
+    /// read does not break the optimistic locks of other callers.
     pub(crate) fn update<T: Entity + Headed>(&mut self, mut value: T) -> Arc<T> {
         if let Some(old) = self.tables.get::<T>(&value.key())
             && **old == value
@@ -117,6 +127,7 @@ impl<'a> Tx<'a> {
         self.save(value)
     }
 
+    /// Deletes an object. `None` means that there was none.
     pub(crate) fn delete<T: Entity>(&mut self, key: &T::Key) -> Option<Arc<T>> {
         let old = self.tables.remove_raw::<T>(key)?;
         self.touch(key, Some(&old.value), None);
@@ -127,8 +138,8 @@ impl<'a> Tx<'a> {
         Some(value)
     }
 
-    /// An id that every replica computes alike: UUIDv7 of the command's time, with bits out of
-    /// the revision and a counter in place of randomness.
+    /// An id that all replicas compute alike: a UUIDv7 of the command's time, with bits of the
+    /// revision and a counter instead of random ones.
     pub(crate) fn derive_uuid(&mut self) -> Uuid {
         self.derived += 1;
         let mut hash = Sha256::new();
@@ -142,14 +153,17 @@ impl<'a> Tx<'a> {
         Builder::from_unix_timestamp_millis(self.now.ms(), &bits).into_uuid()
     }
 
-    /// A number that grows with every use, over all commands.
+    /// A number that increases with every use, over all commands.
     pub(crate) fn next_sequence(&mut self) -> u64 {
         self.derived += 1;
+        // The revision in front keeps the order over commands without a stored counter; a command
+        // derives far fewer than 2^20 numbers.
         (self.tables.revision << 20) | self.derived
     }
 
-    /// Keeps what was written; counts a revision when anything was.
+    /// Commits the writes, and counts a revision if there were any.
     pub(crate) fn commit(mut self) -> Vec<Change> {
+        // `drop` rolls back what is in here: without this line a commit would undo itself.
         self.undo.clear();
         if self.touched.is_empty() {
             return Vec::new();
@@ -168,16 +182,17 @@ impl<'a> Tx<'a> {
             .collect()
     }
 
-    /// Takes everything back.
+    /// Rolls back all writes.
     pub(crate) fn abort(self) {
         drop(self);
     }
 }
 
-/// What was not committed is taken back, also when the command panics: a trial that does must
-/// leave the tables whole.
+/// Rolls back a transaction that was not committed, also when its command panics: a trial that
+/// panics must leave the tables as they were.
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
+        // Newest first: each step restores the row that the steps before it have left behind.
         for undo in std::mem::take(&mut self.undo).into_iter().rev() {
             undo(self.tables);
         }

@@ -1,4 +1,4 @@
-//! Questions about owners and members.
+//! Queries about owners and members.
 
 use proto_types::TenantId;
 
@@ -32,7 +32,7 @@ pub fn owns(tables: &Tables, user: &str, place: &InvitePlace) -> bool {
     }
 }
 
-/// Whether somebody is a direct member of a project of the tenant.
+/// `true` if the user is a direct member of a project of the tenant.
 pub fn is_member_of_a_project(tables: &Tables, member: &str, tenant: &str) -> bool {
     let ids = tables.index().member_projects.get(member);
     let mut projects = ids.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What of the audit trail is kept: by number, by age, and by share of each caller.
+//! Retention of the audit trail: by number, by age, and by share of each caller.
 //!
 //! When there are too many records, the callers that have the most lose their oldest ones, so that
 //! nobody displaces the records of others. A record in the middle leaves its hash behind, in a gap
@@ -14,12 +14,12 @@ use crate::cluster::entity::AuditRetention;
 use crate::cluster::read::settings;
 use crate::tables::{Tables, Tx};
 
-/// Records that one command drops; more go with the next ones.
+/// Most records that one command drops; the next commands drop the rest.
 const DROPS_MAX: usize = 1024;
-/// Who the records of retention are from.
+/// User of the records that retention appends.
 const ACTOR: &str = "metalmesh";
 
-/// Drops what is too much or too old.
+/// Drops records beyond the bounds of number and age.
 pub(crate) fn retain(tx: &mut Tx<'_>) {
     let goes = surplus(tx.tables(), tx.now);
     if !goes.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>) {
     }
 }
 
-/// Whether time alone, or a lowered setting, lets records go.
+/// `true` if a tick has records to drop, by their age or because a setting was lowered.
 pub(crate) fn is_due(tables: &Tables, now: Timestamp) -> bool {
     !surplus(tables, now).is_empty()
 }
@@ -42,7 +42,7 @@ fn surplus(tables: &Tables, now: Timestamp) -> Vec<u64> {
         goes.extend(of_shares(tables, keep.records_max, kept, read));
     }
     if goes.is_empty() {
-        // Nobody may make control grow for ever by not reading.
+        // A destination that stopped reading must not let the memory of control grow without bound.
         goes = of_shares(tables, keep.unread_max, 0, u64::MAX);
     }
     goes.sort_unstable();

@@ -20,18 +20,23 @@ pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> 
     Ok(Reply::None)
 }
 
-/// Notes how far the trail was sent; an older mark changes nothing. One too many takes the place
-/// of the one that has not moved for longest.
+/// Records how far the trail was exported; an older mark is ignored. Beyond [`AUDIT_EXPORTS_MAX`]
+/// a new destination replaces the one that has not advanced for longest.
 pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
     let before = tx
         .get::<AuditExport>(&op.name)
-        .map(|it| AuditExport::clone(it));
-    if before.as_ref().is_some_and(|it| it.sequence >= op.sequence) {
+        .map(|export| AuditExport::clone(export));
+    if before
+        .as_ref()
+        .is_some_and(|mark| mark.sequence >= op.sequence)
+    {
         return Ok(Reply::None);
     }
     if before.is_none() && tx.tables().table::<AuditExport>().len() >= AUDIT_EXPORTS_MAX {
         let all = tx.tables().all::<AuditExport>();
-        let oldest = all.min_by_key(|it| it.at).map(|it| it.name.clone());
+        let oldest = all
+            .min_by_key(|export| export.at)
+            .map(|export| export.name.clone());
         if let Some(oldest) = oldest {
             tx.delete::<AuditExport>(&oldest);
         }
@@ -39,13 +44,13 @@ pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply
     tx.save(AuditExport {
         name: op.name.clone(),
         sequence: op.sequence,
-        missed: op.missed.max(before.map_or(0, |it| it.missed)),
+        missed: op.missed.max(before.map_or(0, |mark| mark.missed)),
         at: tx.now,
     });
     Ok(Reply::None)
 }
 
-/// Forgets a place that the trail is not sent to any more: records do not wait for it.
+/// Forgets a former export destination, so that retention does not wait for it.
 pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
     let gone = tx.delete::<AuditExport>(&op.name);
     gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
@@ -53,7 +58,7 @@ pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<R
     Ok(Reply::None)
 }
 
-/// Records the call whose change was carried out.
+/// Records the call of an applied change.
 pub(crate) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
     let ended: Timestamp = tx.now.max(call.time);
     record(
@@ -71,7 +76,7 @@ pub(crate) fn of_change(tx: &mut Tx<'_>, call: &AuditEntry) {
 /// Appends a record to the chain.
 pub(crate) fn record(tx: &mut Tx<'_>, mut entry: AuditEntry) {
     let before = tx.tables().all::<AuditEntry>().next_back();
-    let (last, hash) = before.map_or((0, None), |it| (it.sequence, it.hash));
+    let (last, hash) = before.map_or((0, None), |entry| (entry.sequence, entry.hash));
     entry.sequence = tx.next_sequence();
     let previous = match hash {
         Some(hash) => hash,

@@ -18,7 +18,7 @@ type Result = std::result::Result<Reply, Error>;
 fn check_image_constraints(tx: &Tx<'_>, size: &SizeId, all: &[ImageConstraint]) -> Check {
     tx.tables().require::<Size>(size)?;
     all.iter()
-        .try_for_each(|it| Requirement::parse(&it.semver_match).map(drop))
+        .try_for_each(|constraint| Requirement::parse(&constraint.semver_match).map(drop))
 }
 
 pub(crate) fn create_image_constraint(tx: &mut Tx<'_>, op: &CreateSizeImageConstraint) -> Result {

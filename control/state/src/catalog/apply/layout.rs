@@ -118,8 +118,8 @@ fn check_filesystems(layout: &Layout) -> Check {
     Ok(())
 }
 
-/// No two layouts may be used by themselves for the same size and operating system with the same
-/// requirement; overlapping requirements are decided by the order of ids.
+/// Refuses a layout with the same size, operating system and requirement as another: both would be
+/// the default of the same machines. Between overlapping requirements the order of ids decides.
 fn check_collision(tx: &Tx<'_>, layout: &Layout) -> Check {
     let mine = &layout.constraints;
     let clash = tx.tables().all::<Layout>().find(|other| {

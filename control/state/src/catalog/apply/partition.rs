@@ -16,9 +16,9 @@ use crate::tables::Tx;
 
 /// Name servers of a partition.
 pub(crate) const DNS_MAX: usize = 3;
-/// Cables of a machine that a partition may demand.
+/// Highest value of the uplinks label, cables; a higher one is refused.
 const UPLINKS_MAX: usize = 64;
-/// Time servers of a partition.
+/// Most time servers of a partition; more are refused.
 pub(crate) const NTP_MAX: usize = 10;
 
 type Result = std::result::Result<Reply, Error>;
@@ -39,8 +39,11 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
     check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
     check_nonce_label(labels)?;
-    let uplinks = labels.get(label::UPLINKS).map(|text| text.parse());
-    if !uplinks.is_none_or(|it| it.is_ok_and(|it| (1..=UPLINKS_MAX).contains(&it))) {
+    let is_good = |text: &String| {
+        let count = text.parse();
+        count.is_ok_and(|count| (1..=UPLINKS_MAX).contains(&count))
+    };
+    if !labels.get(label::UPLINKS).is_none_or(is_good) {
         let rule = format!("must be a number in 1..={UPLINKS_MAX}");
         return Err(Error::invalid(label::UPLINKS, rule));
     }
@@ -55,7 +58,7 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     Ok(())
 }
 
-/// A label that holds a number in a range.
+/// Checks a label that holds a number in a range.
 fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Check {
     let is_good = |text: &String| text.parse().is_ok_and(|number| range.contains(&number));
     if labels.get(label).is_none_or(is_good) {
@@ -65,8 +68,9 @@ fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Che
     Err(Error::invalid(label, rule))
 }
 
-/// The segment that machines boot in is nobody's: no network has its number, no port of a tenant
-/// is in it still, and it does not cool down for anybody.
+/// Takes the number of the provisioning segment. No network may have it, no port may be in its
+/// segment, and it must not cool down: machines of a tenant would share a segment with machines
+/// that boot.
 fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     let vni = partition.provisioning_vni().get();
     let refuse = |rule: String| Err(Error::invalid(label::PROVISIONING_VNI, rule));

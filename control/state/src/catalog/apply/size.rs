@@ -87,12 +87,15 @@ pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
             &machine.to_string(),
         ));
     }
-    if let Some(it) = tables.all::<SizeReservation>().find(|r| r.size == op.0) {
+    let reserved = tables
+        .all::<SizeReservation>()
+        .find(|reservation| reservation.size == op.0);
+    if let Some(reservation) = reserved {
         return Err(in_use(
             "size",
             op.0.as_str(),
             "size reservation",
-            &it.id.to_string(),
+            &reservation.id.to_string(),
         ));
     }
     check_size_unnamed(tables, &op.0)?;
@@ -104,7 +107,7 @@ pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
 /// any use, and a layout could not be changed any more.
 fn check_size_unnamed(tables: &Tables, id: &SizeId) -> Check {
     let mut layouts = tables.all::<Layout>();
-    if let Some(layout) = layouts.find(|it| it.constraints.sizes.contains(id)) {
+    if let Some(layout) = layouts.find(|layout| layout.constraints.sizes.contains(id)) {
         let by = layout.id.as_str();
         return Err(in_use("size", id.as_str(), "filesystem layout", by));
     }

@@ -16,7 +16,7 @@ pub struct CreateImage(pub Image);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteImage(pub ImageId);
 
-/// See [`Op::UpdateImage`](crate::Op::UpdateImage). Fields that are none stay.
+/// See [`Op::UpdateImage`](crate::Op::UpdateImage). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateImage {
     /// Which.
@@ -32,7 +32,7 @@ pub struct UpdateImage {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What it is good for.
+    /// Uses of the image.
     #[serde(default)]
     pub features: Option<BTreeSet<ImageFeature>>,
     /// How mature it is.

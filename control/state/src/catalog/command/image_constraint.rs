@@ -27,7 +27,7 @@ pub struct UpdateSizeImageConstraint {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What is allowed.
+    /// Allowed versions by operating system.
     #[serde(default)]
     pub image_constraints: Option<Vec<ImageConstraint>>,
 }

@@ -16,7 +16,7 @@ pub struct CreateLayout(pub Layout);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteLayout(pub LayoutId);
 
-/// See [`Op::UpdateLayout`](crate::Op::UpdateLayout). Fields that are none stay.
+/// See [`Op::UpdateLayout`](crate::Op::UpdateLayout). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateLayout {
     /// Which.

@@ -16,7 +16,7 @@ pub struct CreatePartition(pub Partition);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeletePartition(pub PartitionId);
 
-/// See [`Op::UpdatePartition`](crate::Op::UpdatePartition). Fields that are none stay.
+/// See [`Op::UpdatePartition`](crate::Op::UpdatePartition). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePartition {
     /// Which.
@@ -26,7 +26,7 @@ pub struct UpdatePartition {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What machines boot.
+    /// Kernel, initramfs and command line of hammer.
     #[serde(default)]
     pub boot: Option<BootConfiguration>,
     /// Name servers.

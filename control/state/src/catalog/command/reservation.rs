@@ -16,7 +16,7 @@ pub struct CreateSizeReservation(pub SizeReservation);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteSizeReservation(pub ReservationId);
 
-/// See [`Op::UpdateSizeReservation`](crate::Op::UpdateSizeReservation). Fields that are none stay.
+/// See [`Op::UpdateSizeReservation`](crate::Op::UpdateSizeReservation). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSizeReservation {
     /// Which.

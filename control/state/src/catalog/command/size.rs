@@ -14,7 +14,7 @@ pub struct CreateSize(pub Size);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteSize(pub SizeId);
 
-/// See [`Op::UpdateSize`](crate::Op::UpdateSize). Fields that are none stay.
+/// See [`Op::UpdateSize`](crate::Op::UpdateSize). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSize {
     /// Which.
@@ -27,7 +27,7 @@ pub struct UpdateSize {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What hardware belongs to it.
+    /// Constraints on the hardware.
     #[serde(default)]
     pub constraints: Option<Vec<SizeConstraint>>,
     /// Labels.

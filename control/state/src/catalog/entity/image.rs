@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{Meta, label};
 
-/// What an image is good for.
+/// A use of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageFeature {
@@ -44,7 +44,7 @@ pub struct Image {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What it is good for.
+    /// Uses of the image.
     #[serde(default)]
     pub features: BTreeSet<ImageFeature>,
     /// How mature it is.

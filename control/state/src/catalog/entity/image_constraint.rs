@@ -27,7 +27,7 @@ pub struct SizeImageConstraint {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What is allowed; operating systems that are not named are allowed.
+    /// Allowed versions by operating system. Other operating systems are allowed in every version.
     #[serde(default)]
     pub image_constraints: Vec<ImageConstraint>,
 }

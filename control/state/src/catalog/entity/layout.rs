@@ -178,7 +178,7 @@ pub struct Filesystem {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Mount point; none is not mounted.
+    /// Mount point. `None` means that it is not mounted.
     #[serde(default)]
     pub path: Option<String>,
     /// Filesystem label.

@@ -23,7 +23,7 @@ pub const UNKNOWN_MACHINES_DEFAULT: u32 = 120;
 /// Upper bound of that setting; at the bound unknown machines are not counted.
 pub const UNKNOWN_MACHINES_MAX: u32 = 100_000;
 
-/// What machines boot.
+/// Kernel, initramfs and command line of hammer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BootConfiguration {
@@ -45,7 +45,7 @@ pub struct Partition {
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// What machines boot.
+    /// Kernel, initramfs and command line of hammer.
     #[serde(default)]
     pub boot: BootConfiguration,
     /// Default name servers of machines, at most 3.
@@ -62,15 +62,17 @@ pub struct Partition {
 impl Partition {
     /// The segment that unallocated machines boot in.
     pub fn provisioning_vni(&self) -> Vni {
-        self.number(label::PROVISIONING_VNI, PROVISIONING_VNI_DEFAULT)
-            .try_into()
-            .unwrap_or_default()
+        let number = self.number(label::PROVISIONING_VNI, PROVISIONING_VNI_DEFAULT);
+        // `apply` refuses a label outside the range of VNIs. A partition with such a label has no
+        // segment: any other number could be the segment of a tenant.
+        Vni::try_from(number).unwrap_or(Vni::NONE)
     }
     /// Ethernet MTU inside segments, bytes.
     pub fn segment_mtu(&self) -> u32 {
         self.number(label::SEGMENT_MTU, SEGMENT_MTU_DEFAULT)
     }
-    /// How many confirmed cables its machines need to be on offer; none when it does not say.
+    /// Number of confirmed cables that its machines need to be on offer. `None` means that the
+    /// partition demands none.
     pub fn uplinks(&self) -> Option<usize> {
         self.meta.labels.get(label::UPLINKS)?.parse().ok()
     }
@@ -84,7 +86,7 @@ impl Partition {
         let number = self.number(label::UNKNOWN_MACHINES, UNKNOWN_MACHINES_DEFAULT);
         usize::try_from(number).unwrap_or(usize::MAX)
     }
-    /// Whether its machines join only with what their BMC holds; false when it does not say.
+    /// `true` if its machines join only with the nonce that their BMC holds. Default: `false`.
     pub fn requires_bmc_nonce(&self) -> bool {
         let text = self.meta.labels.get(label::REQUIRE_BMC_NONCE);
         text.is_some_and(|text| text == "true")

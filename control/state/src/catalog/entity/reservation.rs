@@ -21,7 +21,7 @@ pub struct SizeReservation {
     pub description: String,
     /// For whom.
     pub project: ProjectId,
-    /// What.
+    /// Size of the reserved machines.
     pub size: SizeId,
     /// Where; at least one.
     pub partitions: BTreeSet<PartitionId>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// What a constraint is about.
+/// The resource that a constraint bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeConstraintType {
@@ -22,7 +22,7 @@ pub enum SizeConstraintType {
 /// A bound on hardware, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeConstraint {
-    /// What it is about.
+    /// The bounded resource.
     pub kind: SizeConstraintType,
     /// At least.
     pub min: u64,
@@ -46,7 +46,7 @@ pub struct Size {
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// What hardware belongs to it.
+    /// Constraints on the hardware. Empty means that no hardware matches.
     #[serde(default)]
     pub constraints: Vec<SizeConstraint>,
 }

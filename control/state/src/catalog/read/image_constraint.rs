@@ -7,7 +7,7 @@ use crate::catalog::entity::{Image, SizeImageConstraint};
 use crate::catalog::read::{Requirement, parse_image_id};
 use crate::tables::Tables;
 
-/// Whether a size allows an image (`SizeImageConstraintService.Try`).
+/// Refuses an image that a size excludes; a size without a constraint allows every image.
 pub(crate) fn check_image_constraint(
     tables: &Tables,
     size: &SizeId,
@@ -20,7 +20,7 @@ pub(crate) fn check_image_constraint(
     for allowed in constraint
         .image_constraints
         .iter()
-        .filter(|it| it.image == os)
+        .filter(|constraint| constraint.image == os)
     {
         if !Requirement::parse(&allowed.semver_match)?.matches(version) {
             return Err(Error::new(
@@ -36,8 +36,8 @@ pub(crate) fn check_image_constraint(
     Ok(())
 }
 
-/// Whether a size allows an image: `SizeImageConstraintService.Try`. A size without a constraint
-/// allows every image, but there is nothing to try.
+/// Refuses an image that the constraint of a size excludes (`SizeImageConstraintService.Try`). A
+/// size without a constraint allows every image, but is not found here.
 pub fn try_image(tables: &Tables, size: &SizeId, image: &ImageId) -> Result<(), Error> {
     tables.require::<SizeImageConstraint>(size)?;
     let image = tables.require::<Image>(image)?;

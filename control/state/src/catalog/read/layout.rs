@@ -98,5 +98,7 @@ pub fn layout(tables: &Tables, id: &LayoutId) -> Result<Layout, Error> {
     if id.as_str() == LAYOUT_DEFAULT {
         return default_layout();
     }
-    tables.require::<Layout>(id).map(|it| Layout::clone(it))
+    tables
+        .require::<Layout>(id)
+        .map(|layout| Layout::clone(layout))
 }

@@ -1,5 +1,5 @@
-//! What no machine can be installed with: arrays and volumes that cannot be made, and words that
-//! tools would misread.
+//! Rules of layouts beyond those of `apply`: arrays and volumes that cannot be created, and words
+//! that tools would misread.
 //!
 //! Asked before a layout is proposed, not when the entry is applied: a rule there would need a
 //! feature level, so that all nodes refuse the same entries. Layouts that were made before the rule

@@ -23,14 +23,14 @@ pub(crate) fn overlap(one: &[SizeConstraint], other: &[SizeConstraint]) -> bool 
 /// wholly within one of them is not more than that one takes. All are of one kind.
 fn allows(constraints: &[SizeConstraint], covering: &[SizeConstraint]) -> bool {
     constraints.iter().all(|one| {
-        let within = covering.iter().filter(|it| contains(one, it));
-        let least = within.map(|it| it.min).max().unwrap_or(0);
+        let within = covering.iter().filter(|other| contains(one, other));
+        let least = within.map(|other| other.min).max().unwrap_or(0);
         // Memory need not be covered: without a constraint any is allowed.
         let most = match one.kind == SizeConstraintType::Memory {
             true => u64::MAX,
             false => {
-                let met = covering.iter().filter(|it| identifiers_meet(one, it));
-                met.map(|it| it.max).fold(0, u64::saturating_add)
+                let met = covering.iter().filter(|other| identifiers_meet(one, other));
+                met.map(|other| other.max).fold(0, u64::saturating_add)
             }
         };
         least <= one.max && one.min <= most
@@ -55,7 +55,7 @@ fn contains(one: &SizeConstraint, other: &SizeConstraint) -> bool {
 /// `true` if some text matches both globs.
 fn identifiers_meet(one: &SizeConstraint, other: &SizeConstraint) -> bool {
     let (one, other) = (pattern(one), pattern(other));
-    let is_plain = |it: &[u8]| !it.contains(&b'*') && !it.contains(&b'?');
+    let is_plain = |pattern: &[u8]| !pattern.contains(&b'*') && !pattern.contains(&b'?');
     if is_plain(one) && is_plain(other) {
         return one == other;
     }

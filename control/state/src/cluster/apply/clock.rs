@@ -8,15 +8,16 @@ use crate::cluster::entity::{ClusterClock, HeldJump};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-/// The operator's clock and the node's may differ by so much, milliseconds.
+/// Largest difference between the operator's clock and the node's at which the node's time is
+/// accepted, milliseconds. Beyond it one of the two is wrong, and the command is refused.
 const ACCEPT_WITHIN_MS: u64 = 60_000;
 
-/// The time by which a tick is judged.
+/// The judgement of a tick's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TickTime {
-    /// Never before the cluster's time.
+    /// The time to judge by, never before the cluster's time.
     Believed(Timestamp),
-    /// Too far ahead: nothing may be judged.
+    /// The time is too far ahead: no deadline may be judged by it.
     Held,
 }
 

@@ -8,7 +8,7 @@ use crate::fields::check_name;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// How many components there may be.
+/// Most components of a cluster; reports of further ones are refused.
 const COMPONENTS_MAX: usize = 100_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -21,10 +21,12 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that are gone"));
     }
     let component = Component {
-        id: known.as_ref().map_or(op.id, |it| it.id),
+        id: known.as_ref().map_or(op.id, |component| component.id),
         kind: op.kind,
         identifier: op.identifier.clone(),
-        created_at: known.as_ref().map_or(tx.now, |it| it.created_at),
+        created_at: known
+            .as_ref()
+            .map_or(tx.now, |component| component.created_at),
         started_at: op.started_at,
         reported_at: tx.now,
         interval_ms: op.interval_ms,

@@ -11,7 +11,7 @@ use crate::tables::Tx;
 
 /// Longest life of an invitation, milliseconds: a day.
 const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
-/// Nodes that may be invited or joined at the same time.
+/// Most control nodes and open invitations together; another invitation is refused.
 const NODES_MAX: usize = 32;
 
 type Result = std::result::Result<Reply, Error>;
@@ -22,13 +22,13 @@ pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
         return Err(Error::invalid("minutes", "must be in 1..=1440"));
     }
     let now = tx.now;
-    let counts = |it: &ControlNode| {
-        it.removed_at.is_none()
-            && (it.joined_at.is_some() || it.expires_at.is_some_and(|end| end >= now))
+    let counts = |node: &ControlNode| {
+        node.removed_at.is_none()
+            && (node.joined_at.is_some() || node.expires_at.is_some_and(|end| end >= now))
     };
     let nodes = tx.tables().all::<ControlNode>();
-    let (count, last) = nodes.fold((0, 0), |(count, last), it| {
-        (count + usize::from(counts(it)), last.max(it.id))
+    let (count, last) = nodes.fold((0, 0), |(count, last), node| {
+        (count + usize::from(counts(node)), last.max(node.id))
     });
     if count >= NODES_MAX {
         let what = format!("there are {NODES_MAX} control nodes and invitations already");
@@ -55,8 +55,8 @@ pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     };
     let known = tx
         .get::<ControlNode>(&op.id)
-        .map(|it| ControlNode::clone(it));
-    let secret = known.as_ref().and_then(|it| it.secret.as_ref());
+        .map(|node| ControlNode::clone(node));
+    let secret = known.as_ref().and_then(|node| node.secret.as_ref());
     let (Some(mut node), true) = (known.clone(), secret.is_some_and(|s| s.same_as(&op.secret)))
     else {
         return refuse(
@@ -110,8 +110,8 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-/// A program that does not know what is in use could not read the log. What this program knows
-/// does not count: programs of all levels must come to the same result.
+/// Refuses a node whose program is below the level of the cluster: it could not decode the log. The
+/// level of this program is not compared: programs of all levels must reach the same result.
 fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
     let used = lowest_level(tx.tables()).unwrap_or(0);
     if level >= used {

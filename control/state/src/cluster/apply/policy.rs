@@ -1,4 +1,4 @@
-//! Site policies. That they can be compiled is the business of whoever proposes them.
+//! Site policies. The proposer compiles them first; `apply` stores text.
 
 use proto_errors::{Error, ErrorCode};
 
@@ -8,7 +8,7 @@ use crate::cluster::entity::{POLICIES_MAX, Policy};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// Longest name.
+/// Longest name of a policy, characters; a longer one is refused.
 const NAME_LEN_MAX: usize = 63;
 
 type Result = std::result::Result<Reply, Error>;
@@ -22,7 +22,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
     if op.methods.is_empty() {
         return Err(Error::invalid("policy.methods", "must not be empty"));
     }
-    let known = tx.get::<Policy>(&op.name).map(|it| it.generation);
+    let known = tx.get::<Policy>(&op.name).map(|policy| policy.generation);
     let is = known.unwrap_or_default();
     if op.expected.is_some_and(|expected| expected != is) {
         let message = format!("policy \"{}\" is of generation {is}", op.name);
@@ -53,7 +53,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePolicy) -> Result {
 fn check_name(name: &str) -> std::result::Result<(), Error> {
     let letters = name
         .bytes()
-        .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-');
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     let ends = name.starts_with('-') || name.ends_with('-');
     if name.is_empty() || name.len() > NAME_LEN_MAX || !letters || ends {
         let rule = "must be 1 to 63 small letters, digits and dashes within";

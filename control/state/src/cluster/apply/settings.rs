@@ -8,18 +8,19 @@ use crate::cluster::read::settings;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// Least number of records that are kept.
+/// Lowest value of `audit.records_max`, records; a lower one is refused.
 const RECORDS_MIN: u32 = 1_000;
-/// Most records that are kept: they are in memory, with up to 16 KiB each.
+/// Highest value of `audit.records_max` and `audit.unread_max`, records; a higher one is refused.
+/// Records are in memory, with up to 16 KiB each.
 const RECORDS_MAX: u32 = 1_000_000;
-/// Shortest age at which records go, milliseconds: an hour.
+/// Lowest value of `audit.age_max`, milliseconds: an hour. A lower one is refused.
 const AGE_MIN_MS: u64 = 3_600_000;
-/// Highest budget.
+/// Highest value of a budget, objects; a higher one is refused.
 const BUDGET_MAX: u32 = 1_000_000;
 
 type Check = Result<(), Error>;
 
-/// Sets what is given.
+/// Sets the given settings; the others stay.
 pub(crate) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
     let before = settings(tx.tables());
     let audit = op.audit.unwrap_or(before.audit);

@@ -10,7 +10,7 @@ use crate::cluster::entity::{ComponentKind, ComponentVersion};
 pub struct ReportComponent {
     /// The key that it gets when it is new.
     pub id: ComponentId,
-    /// What it is.
+    /// Kind of the component.
     pub kind: ComponentKind,
     /// Which one.
     pub identifier: String,

@@ -3,7 +3,7 @@
 use proto_types::{ComponentId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-/// What a component is.
+/// The kind of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentKind {
@@ -27,9 +27,9 @@ pub enum ComponentKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ComponentVersion {
-    /// Such as `v0.4.1`.
+    /// Version, for example `v0.4.1`.
     pub version: String,
-    /// Such as a branch or tag.
+    /// Branch or tag.
     pub revision: String,
     /// Commit.
     pub git_sha1: String,
@@ -42,7 +42,7 @@ pub struct ComponentVersion {
 pub struct Component {
     /// The key; kind and identifier together are unique as well.
     pub id: ComponentId,
-    /// What it is.
+    /// Kind of the component.
     pub kind: ComponentKind,
     /// Which one: a host name, mostly.
     pub identifier: String,

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct ControlNode {
     /// The key: its number in the cluster.
     pub id: u64,
-    /// SHA-256 of the invitation's secret; none for a node that formed the cluster.
+    /// SHA-256 of the invitation's secret. `None` means that the node formed the cluster.
     #[serde(default)]
     pub secret: Option<Digest>,
     /// SHA-256 of the only public key that may join by the invitation.
     #[serde(default)]
     pub key: Option<Digest>,
-    /// Who invited it.
+    /// Login of the inviter.
     #[serde(default)]
     pub invited_by: String,
     /// When.

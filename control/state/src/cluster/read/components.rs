@@ -15,11 +15,11 @@ pub fn component<'a>(
     identifier: &str,
 ) -> Option<&'a Arc<Component>> {
     let mut all = tables.all::<Component>();
-    all.find(|it| it.kind == kind && it.identifier == identifier)
+    all.find(|component| component.kind == kind && component.identifier == identifier)
 }
 
-/// Whether a report says anything that is not known: components report every few minutes, and
-/// what is only a sign of life is written down seldom.
+/// `true` if a report has to be written. Components report every few minutes; a mere sign of life
+/// is written once in [`COMPONENT_TOUCH_MS`].
 pub fn component_report_matters(tables: &Tables, report: &ReportComponent, now: Timestamp) -> bool {
     component(tables, report.kind, &report.identifier).is_none_or(|known| {
         known.started_at != report.started_at

@@ -6,18 +6,19 @@ use proto_types::Timestamp;
 use crate::cluster::entity::{ClusterClock, Restored};
 use crate::tables::Tables;
 
-/// Refuses what waits for the operator's word.
+/// The refusal of commands that wait for the reconciliation of a restored state.
 pub(crate) fn not_reconciled() -> Error {
     let what = "the cluster was restored from a backup, and its operator did not reconcile it yet";
     Error::new(ErrorCode::NotReconciled, what)
 }
 
-/// The backup that the state is from, as long as nobody has reconciled it.
+/// The backup that the state was restored from. `None` means that there was none, or that an
+/// operator has reconciled the state since.
 pub fn restored(tables: &Tables) -> Option<&Restored> {
     clock(tables)?.restored.as_ref()
 }
 
-/// When the state was reconciled last; the beginning of time when it never was.
+/// Time of the last reconciliation. 0 means that there was none.
 pub(crate) fn reconciled_at(tables: &Tables) -> Timestamp {
     clock(tables)
         .and_then(|clock| clock.reconciled_at)

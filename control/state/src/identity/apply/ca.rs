@@ -1,4 +1,5 @@
-//! The certificate authority: its generations, and how one follows the other.
+//! Rotation of the certificate authority: one generation replaces the other, with an overlap in
+//! which both are trusted.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +12,11 @@ use crate::identity::entity::{CaPhase, CaRecord, CaRotation, Certificate, Identi
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-/// Root, agents, nodes, peers.
+/// Number of authorities in a generation: root, agents, nodes, peers. A rotation with another number
+/// is refused.
 const AUTHORITIES: usize = 4;
-/// When it is hurried, peers have so long to show each other certificates of the new generation,
-/// milliseconds.
+/// Shortest time between the switch of the peers to the new generation and the end of the old one,
+/// milliseconds: peers need it to renew their certificates.
 const HURRY_MS: u64 = 20_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -22,13 +24,13 @@ type Check = std::result::Result<(), Error>;
 
 fn known(tx: &Tx<'_>) -> Option<CaRotation> {
     let found = tx.get::<CaRotation>(&CaRotation::ONE.to_owned());
-    found.map(|it| CaRotation::clone(it))
+    found.map(|rotation| CaRotation::clone(rotation))
 }
 
-/// Whether a rotation is open, so that time may move it on.
+/// `true` if a rotation is in progress, so that ticks may advance it.
 pub(crate) fn is_rotating(tables: &Tables) -> bool {
     let found = tables.get::<CaRotation>(&CaRotation::ONE.to_owned());
-    found.is_some_and(|it| it.phase != CaPhase::Done)
+    found.is_some_and(|rotation| rotation.phase != CaPhase::Done)
 }
 
 fn check_until(until: Timestamp, now: Timestamp) -> Check {
@@ -45,16 +47,21 @@ fn check_until(until: Timestamp, now: Timestamp) -> Check {
 pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
     check_until(op.until, tx.now)?;
     let from = match known(tx) {
-        Some(it) if it.phase != CaPhase::Done => {
+        Some(rotation) if rotation.phase != CaPhase::Done => {
             let code = ErrorCode::CaRotationOpen;
             return Err(Error::new(code, code.title()));
         }
-        Some(it) => it.to,
+        Some(rotation) => rotation.to,
         None => 1,
     };
     let to = from.saturating_add(1);
-    let ids: BTreeSet<&str> = op.authorities.iter().map(|it| it.id.as_str()).collect();
-    let is_new = |it: &CaRecord| it.generation == to && tx.get::<CaRecord>(&it.id).is_none();
+    let ids: BTreeSet<&str> = op
+        .authorities
+        .iter()
+        .map(|record| record.id.as_str())
+        .collect();
+    let is_new =
+        |record: &CaRecord| record.generation == to && tx.get::<CaRecord>(&record.id).is_none();
     if ids.len() != AUTHORITIES || !op.authorities.iter().all(is_new) {
         let rule = format!("must be the {AUTHORITIES} of generation {to}");
         return Err(Error::invalid("authorities", rule));
@@ -62,8 +69,9 @@ pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
     let old: Vec<CaRecord> = tx
         .tables()
         .all::<CaRecord>()
-        .map(|it| CaRecord::clone(it))
+        .map(|record| CaRecord::clone(record))
         .collect();
+    // Retired, not deleted: agents hold certificates of the old generation until they renew.
     for record in old {
         tx.save(CaRecord {
             retired: true,
@@ -88,17 +96,18 @@ pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
 
 pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
     check_until(op.until, tx.now)?;
-    let open = known(tx).filter(|it| it.phase != CaPhase::Done);
+    let open = known(tx).filter(|rotation| rotation.phase != CaPhase::Done);
     let mut rotation = open.ok_or_else(|| Error::not_found("ca-rotation", CaRotation::ONE))?;
     rotation.is_forced = true;
     rotation.until = rotation.until.min(op.until);
     Ok(Reply::CaRotation(tx.save(rotation)))
 }
 
-/// The authority may have been replaced since it signed.
+/// Refuses a certificate of a generation that was replaced since it signed.
 pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
-    let is_over =
-        known(tx).is_some_and(|it| it.phase == CaPhase::Done && certificate.authority < it.to);
+    let is_over = known(tx).is_some_and(|rotation| {
+        rotation.phase == CaPhase::Done && certificate.authority < rotation.to
+    });
     if is_over {
         let text = "the certificate authority was replaced meanwhile; ask again";
         return Err(Error::new(ErrorCode::Unavailable, text));
@@ -106,24 +115,26 @@ pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
     Ok(())
 }
 
-/// Whether whoever has a certificate now has one of this generation.
+/// `true` if every identity with a valid certificate has one of this generation.
 fn is_everybody_new(tx: &Tx<'_>, generation: u32) -> bool {
     let tables = tx.tables();
-    let is_old = |it: &Certificate| {
-        it.revoked_at.is_none() && tx.now < it.not_after && it.authority < generation
+    let is_old = |certificate: &Certificate| {
+        certificate.revoked_at.is_none()
+            && tx.now < certificate.not_after
+            && certificate.authority < generation
     };
-    // A certificate of the old generation counts as long as its bearer has no newer one.
-    let renewed = |it: &Certificate| {
-        let identity = tables.get::<Identity>(&it.identity);
+    // An old certificate of an identity that has renewed does not keep the rotation waiting.
+    let renewed = |certificate: &Certificate| {
+        let identity = tables.get::<Identity>(&certificate.identity);
         identity.is_some_and(|identity| identity.authority >= generation)
     };
     !tables
         .all::<Certificate>()
-        .any(|it| is_old(it) && !renewed(it))
+        .any(|certificate| is_old(certificate) && !renewed(certificate))
 }
 
-/// One step at most; each is an entry of its own, so that every node has applied one before the
-/// next.
+/// Advances the rotation by one step at most. Each step is a log entry of its own: a node that
+/// dropped the old generation before its peers showed the new one would lose them.
 pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
     let Some(mut rotation) = known(tx) else {
         return;
@@ -158,13 +169,14 @@ pub(crate) fn advance_rotation(tx: &mut Tx<'_>) {
     tx.save(rotation);
 }
 
-/// Their keys go for good, and whoever has nothing newer has nothing.
+/// Deletes the authorities of older generations with their keys, and revokes their certificates. An
+/// identity without a newer certificate has to join again.
 fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
     let records: Vec<String> = tx
         .tables()
         .all::<CaRecord>()
-        .filter(|it| it.generation < generation)
-        .map(|it| it.id.clone())
+        .filter(|record| record.generation < generation)
+        .map(|record| record.id.clone())
         .collect();
     for id in records {
         tx.delete::<CaRecord>(&id);
@@ -172,8 +184,8 @@ fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
     let serials: Vec<String> = tx
         .tables()
         .all::<Certificate>()
-        .filter(|it| it.authority < generation)
-        .map(|it| it.serial.clone())
+        .filter(|certificate| certificate.authority < generation)
+        .map(|certificate| certificate.serial.clone())
         .collect();
     revoke(tx, serials, "its certificate authority was replaced");
 }

@@ -55,9 +55,13 @@ pub(crate) fn revoke_allocation(
         .filter(|certificate| certificate.allocation == Some(allocation))
         .map(|certificate| (certificate.serial.clone(), certificate.identity.clone()))
         .unzip();
-    // A renewal that is under way must find that it comes too late.
+    // The identity as well: a renewal in flight would otherwise issue a new certificate after the
+    // revocation.
     for id in identities {
-        if let Some(identity) = tx.get::<Identity>(&id).filter(|it| it.revoked_at.is_none()) {
+        if let Some(identity) = tx
+            .get::<Identity>(&id)
+            .filter(|identity| identity.revoked_at.is_none())
+        {
             let revoked = Identity {
                 revoked_at: Some(tx.now),
                 revoked_reason: reason.to_owned(),
@@ -69,6 +73,8 @@ pub(crate) fn revoke_allocation(
     revoke(tx, chosen, reason)
 }
 
+/// Revokes certificates, and returns those that were valid before. Time and reason of an earlier
+/// revocation stay.
 pub(crate) fn revoke(tx: &mut Tx<'_>, serials: Vec<String>, reason: &str) -> Vec<String> {
     let mut revoked = Vec::new();
     for serial in serials {

@@ -1,4 +1,4 @@
-//! Identities: what was issued to whom, revoked, or is to be made anew.
+//! Identities: revocation, and rotation of their keys.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,12 @@ use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-/// So long after an identity has a new key the certificates of its old one are revoked,
-/// milliseconds: calls in flight end on the session of the old one.
+/// Grace period of an identity's old key after the new one, milliseconds: calls in flight finish on
+/// its session. Then its certificates are revoked.
 const OLD_KEY_MS: u64 = 60_000;
 
-/// Longer than a certificate lives, milliseconds.
+/// Age of a new key up to which certificates of the old one are looked for, milliseconds: two
+/// hours, longer than the life of a certificate.
 const LOOK_BACK_MS: u64 = 2 * 3_600_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -45,18 +46,19 @@ pub(crate) fn gone(identity: &str) -> Error {
 fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
     tables
         .all::<Certificate>()
-        .filter(|it| it.identity == identity)
-        .map(|it| it.serial.clone())
+        .filter(|certificate| certificate.identity == identity)
+        .map(|certificate| certificate.serial.clone())
         .collect()
 }
 
 pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let mut identity: Identity = tx.require(&op.identity)?;
+    // The tickets as well: with one of them the agent would join again.
     let tickets: Vec<JoinTicket> = tx
         .tables()
         .all::<JoinTicket>()
-        .filter(|it| it.revoked_at.is_none() && is_ticket_of(it, &op.identity))
-        .map(|it| JoinTicket::clone(it))
+        .filter(|ticket| ticket.revoked_at.is_none() && is_ticket_of(ticket, &op.identity))
+        .map(|ticket| JoinTicket::clone(ticket))
         .collect();
     for ticket in tickets {
         tx.save(JoinTicket {
@@ -67,8 +69,8 @@ pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     let boots: Vec<_> = tx
         .tables()
         .all::<BootTicket>()
-        .filter(|it| path(&op.identity) == format!("/machine/{}", it.machine))
-        .map(|it| it.id)
+        .filter(|ticket| path(&op.identity) == format!("/machine/{}", ticket.machine))
+        .map(|ticket| ticket.id)
         .collect();
     for id in boots {
         tx.delete::<BootTicket>(&id);
@@ -101,35 +103,38 @@ fn check_live(identity: &Identity, now: Timestamp) -> Check {
     Ok(())
 }
 
-/// Revokes what was issued to keys that were replaced.
+/// Revokes the certificates of keys that were replaced.
 pub(crate) fn finish_rotations(tx: &mut Tx<'_>) {
     let old = of_replaced_keys(tx.tables(), tx.now);
     revoke(tx, old, "its key was replaced");
 }
 
-/// Serials of certificates that count although another key has taken the place of theirs.
+/// Serial numbers of valid certificates whose key was replaced longer than [`OLD_KEY_MS`] ago.
 pub(crate) fn of_replaced_keys(tables: &Tables, now: Timestamp) -> Vec<String> {
     // A key that changed earlier has no valid certificates of its predecessor left.
     let recent: BTreeMap<&str, &Identity> = tables
         .all::<Identity>()
-        .filter(|it| it.key_since > it.joined_at && now.since_ms(it.key_since) < LOOK_BACK_MS)
-        .map(|it| (it.id.as_str(), it.as_ref()))
+        .filter(|identity| {
+            identity.key_since > identity.joined_at
+                && now.since_ms(identity.key_since) < LOOK_BACK_MS
+        })
+        .map(|identity| (identity.id.as_str(), identity.as_ref()))
         .collect();
     if recent.is_empty() {
         return Vec::new();
     }
-    let replaced = |it: &Certificate| {
-        let (None, Some(key)) = (it.revoked_at, &it.key) else {
+    let replaced = |certificate: &Certificate| {
+        let (None, Some(key)) = (certificate.revoked_at, &certificate.key) else {
             return false;
         };
-        let identity = recent.get(it.identity.as_str());
+        let identity = recent.get(certificate.identity.as_str());
         identity.is_some_and(|identity| {
             identity.key != *key && now.since_ms(identity.key_since) >= OLD_KEY_MS
         })
     };
     tables
         .all::<Certificate>()
-        .filter(|it| replaced(it))
-        .map(|it| it.serial.clone())
+        .filter(|certificate| replaced(certificate))
+        .map(|certificate| certificate.serial.clone())
         .collect()
 }

@@ -1,4 +1,4 @@
-//! A certificate is issued to an identity: at its joining, and at each renewal.
+//! Issue of certificates to identities: when they join, renew or resume.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, Timestamp};
@@ -61,8 +61,8 @@ fn fresh(now: Timestamp, op: &IssueCertificate, key: &Digest, by: JoinedBy) -> I
     }
 }
 
-/// Whoever joins begins anew, by a ticket that is still good for it: it may have been revoked
-/// between its redemption and here.
+/// The identity of an agent that joins. The ticket is checked again: it may have been revoked since
+/// its redemption.
 fn joined(
     tx: &Tx<'_>,
     op: &IssueCertificate,
@@ -92,7 +92,7 @@ fn joined(
             ),
         ));
     }
-    let again = known.filter(|it| it.joined_by == *by && it.revoked_at.is_none());
+    let again = known.filter(|identity| identity.joined_by == *by && identity.revoked_at.is_none());
     Ok(again.map_or_else(|| fresh(tx.now, op, key, by.clone()), Identity::clone))
 }
 
@@ -105,8 +105,8 @@ fn renewed(
 ) -> std::result::Result<Identity, Error> {
     let id = &op.certificate.identity;
     let Some(known) = known else {
-        // The state was restored from a backup that is older than the identity: its redeemed ticket
-        // lets the agent go on.
+        // The state was restored from a backup that is older than the identity. Refused, all agents
+        // that joined since would need new tickets. The redeemed ticket gives back what it can.
         let ticket = tx.tables().all::<JoinTicket>().find(|ticket| {
             let same = ticket
                 .redeemed_key
@@ -114,26 +114,27 @@ fn renewed(
                 .is_some_and(|k| k.same_as(shown));
             same && is_ticket_of(ticket, id)
         });
-        let by = ticket.map_or(JoinedBy::Unknown, |it| JoinedBy::JoinTicket(it.id));
+        let by = ticket.map_or(JoinedBy::Unknown, |ticket| JoinedBy::JoinTicket(ticket.id));
         return Ok(fresh(tx.now, op, shown, by));
     };
     let is_ticket_revoked = match &known.joined_by {
         JoinedBy::JoinTicket(id) => {
             let ticket = tx.get::<JoinTicket>(id);
-            ticket.is_some_and(|it| it.revoked_at.is_some())
+            ticket.is_some_and(|ticket| ticket.revoked_at.is_some())
         }
         _ => false,
     };
     if known.revoked_at.is_some() || is_ticket_revoked {
         return Err(gone(id));
     }
-    // A key that was replaced gets nothing any more, but for whoever has the new one: the answer
-    // to its first request may have been lost.
+    // A replaced key gets no certificate, unless the request is for the new key: the reply to the
+    // first request of the rotation may have been lost.
     if !known.key.same_as(shown) && !known.key.same_as(key) {
         let text = format!("identity \"{id}\" has another key by now");
         return Err(Error::new(ErrorCode::TicketForeign, text).object("identity", id));
     }
-    // Whoever comes back proves that it has the key that is known; it is asked for another then.
+    // Only renewals must bring the new key. An agent that resumes shows its old key, and is asked
+    // for the new one in its next session.
     let is_renewal = matches!(op.cause, Cause::Renewal(_));
     if is_renewal && known.rotate_since.is_some() && known.key.same_as(key) {
         let text = format!("identity \"{id}\" is to have a new key");
@@ -142,7 +143,8 @@ fn renewed(
     Ok(known.clone())
 }
 
-/// The ticket that it joined by is what lets it come back: with the new key from now on.
+/// Binds the join ticket of an identity to its new key: by the ticket the agent comes back after a
+/// restore.
 fn take_key(tx: &mut Tx<'_>, identity: &Identity, key: &Digest) {
     if let JoinedBy::JoinTicket(id) = &identity.joined_by
         && let Some(ticket) = tx.get::<JoinTicket>(id).cloned()

@@ -57,8 +57,8 @@ pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Resu
     Ok(Reply::JoinTicket(tx.save(ticket)))
 }
 
-/// The names of switches are unique over partitions, so that an agent of another partition would
-/// speak for a switch that is not its own.
+/// Refuses a core agent with the name of a switch in another partition: names of switches are unique
+/// over partitions, so that it would act for that switch.
 fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &str) -> Check {
     let id: Option<SwitchId> = agent.parse().ok().filter(|_| kind == AgentKind::Core);
     let known = id.and_then(|id| tx.get::<Switch>(&id));
@@ -79,6 +79,7 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
         .get::<JoinTicket>(&op.id)
         .ok_or_else(|| unknown(KIND, op.id))?;
     let mut ticket = JoinTicket::clone(ticket);
+    // The secret first: without it, a caller learns nothing about the ticket.
     let secrets = (&ticket.secret, &op.secret);
     check_ticket(
         KIND,
@@ -99,7 +100,7 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
             "is bound to another key",
         ));
     }
-    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|it| it.same_as(wanted));
+    let is_at_tpm = |wanted: &Digest| op.tpm.as_ref().is_some_and(|tpm| tpm.same_as(wanted));
     if !ticket.tpm.as_ref().is_none_or(is_at_tpm) {
         return Err(refuse(
             ErrorCode::TpmUnproved,

@@ -1,15 +1,17 @@
-//! Checks that redeeming a ticket of any kind makes.
+//! Checks that all kinds of tickets share when they are redeemed.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, Timestamp};
 
 type Check = std::result::Result<(), Error>;
 
+/// The refusal of a ticket.
 pub(crate) fn refuse(code: ErrorCode, kind: &str, id: impl std::fmt::Display, why: &str) -> Error {
     Error::new(code, format!("{kind} \"{id}\" {why}")).object(kind, id)
 }
 
-/// The order of these checks is what an attacker learns: nothing without the secret.
+/// Checks secret, use and expiry of a ticket. The secret comes first: a caller without it cannot
+/// tell a used ticket from an expired or an unknown one.
 pub(crate) fn check_ticket(
     kind: &str,
     id: impl std::fmt::Display + Copy,
@@ -30,6 +32,7 @@ pub(crate) fn check_ticket(
     Ok(())
 }
 
+/// The refusal of an unknown ticket and of a wrong secret: the same, so that ids cannot be probed.
 pub(crate) fn unknown(kind: &str, id: impl std::fmt::Display) -> Error {
     refuse(
         ErrorCode::TicketUnknown,

@@ -1,4 +1,4 @@
-//! Tokens.
+//! API tokens: creation, update, revocation, and the budget of their holder.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::TokenId;
@@ -18,9 +18,11 @@ use crate::tables::Tx;
 use crate::tenancy::apply::budget::{is_full, too_many};
 use crate::tenancy::entity::{Project, WARRANT_LOGINS_MAX, Warrant};
 
-/// Longest life of a token, milliseconds: 365 days (the contract's bound).
+/// Longest life of a token, milliseconds: 365 days, the bound of the contract. A longer one is
+/// refused.
 const LIFE_MAX_MS: u64 = 365 * 24 * 3_600_000;
-/// A last use is written again after this, milliseconds.
+/// Shortest time between two writes of a token's last use, milliseconds. Uses in between are not
+/// recorded.
 const TOUCH_MS: u64 = 5 * 60_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -32,7 +34,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
     tx.create(token).map(Reply::Token)
 }
 
-/// A component's token has no roles: what it may do are the methods that it lists.
+/// Creates the token of a component. It has no roles, only the methods that it lists.
 pub(crate) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> Result {
     tx.tables().require::<Project>(&op.component.project)?;
     let TokenComponent { kind, name, .. } = &op.component;
@@ -54,7 +56,7 @@ pub(crate) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) ->
     tx.create(token).map(Reply::Token)
 }
 
-/// The user of a component's token, which is nobody's login.
+/// The user of a component's token. No login has this form.
 pub fn user_of(kind: &str, name: &str) -> String {
     format!("component/{kind}/{name}")
 }
@@ -91,7 +93,7 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
     Ok(token)
 }
 
-/// The bounds of what a token lists: every call with it reads all of that.
+/// Checks the bounds of a token's subjects and methods: every call with the token reads all of them.
 fn check_rights(token: &Token) -> std::result::Result<(), Error> {
     let listed = token.permissions.iter().map(|entry| entry.subject.as_str());
     let roles = (token.project_roles.keys())
@@ -178,15 +180,18 @@ pub(crate) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
     Ok(Reply::None)
 }
 
-/// Makes room for another token of a holder: ended ones go first, then, for a login, the oldest
-/// login. Otherwise a full budget refuses.
+/// Makes room in the holder's budget for another token: deletes an expired or revoked one, or for a
+/// login the oldest token of a login. A user cannot be locked out of its login by its own logins.
+///
+/// # Errors
+/// `TooMany` if no token can be deleted.
 pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
     let Some(holder) = new.holder() else {
         return Ok(());
     };
     let budget = settings(tx.tables()).budgets.tokens_per_user;
     let held = tx.tables().index().holder_tokens.get(&holder);
-    // Ids are UUIDv7: the oldest come first.
+    // Ids are UUIDv7: they are in the order of creation.
     let held: Vec<TokenId> = held.into_iter().flatten().copied().collect();
     if !is_full(held.len(), budget) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Built-in users, and what a login makes.
+//! Built-in users, and logins.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::TenantId;
@@ -15,7 +15,7 @@ use crate::tenancy::entity::Tenant;
 
 type Result = std::result::Result<Reply, Error>;
 
-/// Longest mail address.
+/// Longest mail address, bytes; a longer one is refused.
 const EMAIL_LEN_MAX: usize = 254;
 
 pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
@@ -38,7 +38,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
     Ok(Reply::User(tx.save(user)))
 }
 
-/// Whoever knew the old password is out.
+/// Sets a password and revokes the tokens of earlier logins: they may be of somebody who knew the
+/// old password.
 pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
     let mut user: User = tx.require(&op.login)?;
     user.password = op.password.clone();
@@ -47,7 +48,7 @@ pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
     Ok(Reply::User(tx.save(user)))
 }
 
-/// Tenant, projects and memberships stay; what the login could do ends.
+/// Deletes a user and revokes all of its tokens. Its tenant, projects and memberships stay.
 pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
     let user = tx.delete::<User>(&op.login);
     let user = user.ok_or_else(|| Error::not_found("user", &op.login))?;
@@ -58,21 +59,26 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
 fn revoke(tx: &mut Tx<'_>, login: &TenantId, which: impl Fn(&Token) -> bool) {
     let now = tx.now;
     let all = tx.tables().all::<Token>();
-    let theirs = all.filter(|it| it.user == login.as_str() && it.is_valid(now) && which(it));
-    let theirs: Vec<Token> = theirs.map(|it| Token::clone(it)).collect();
+    let theirs =
+        all.filter(|token| token.user == login.as_str() && token.is_valid(now) && which(token));
+    let theirs: Vec<Token> = theirs.map(|token| Token::clone(token)).collect();
     for mut token in theirs {
         token.revoked_at = Some(now);
         tx.update(token);
     }
 }
 
-/// The personal tenant of the login, when it has none yet, and its token: both or nothing.
+/// Creates the token of a login, and the personal tenant if there is none. In one command: a token
+/// without its tenant could do nothing.
 pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
     if op.token.user != op.login.as_str() || op.token.token_type != TokenType::User {
         let what = "the token of a login is its user's own";
         return Err(Error::new(ErrorCode::Internal, what));
     }
-    match tx.get::<Tenant>(&op.login).map(|it| Tenant::clone(it)) {
+    match tx
+        .get::<Tenant>(&op.login)
+        .map(|tenant| Tenant::clone(tenant))
+    {
         None => {
             let tenant = CreateTenant {
                 login: op.login.clone(),
@@ -92,7 +98,7 @@ pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
             }
         }
     }
-    if let Some(mut user) = tx.get::<User>(&op.login).map(|it| User::clone(it)) {
+    if let Some(mut user) = tx.get::<User>(&op.login).map(|user| User::clone(user)) {
         user.logged_in_at = Some(tx.now);
         tx.save(user);
     }

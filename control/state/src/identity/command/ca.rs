@@ -12,7 +12,7 @@ pub struct BeginCaRotation {
     pub authorities: Vec<CaRecord>,
     /// Until when the old generation is trusted at the longest.
     pub until: Timestamp,
-    /// Whether everybody is asked to renew now.
+    /// `true` if all identities are asked to renew now.
     pub is_forced: bool,
 }
 

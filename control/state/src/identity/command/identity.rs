@@ -8,7 +8,7 @@ use crate::identity::entity::{Certificate, JoinedBy};
 /// See [`Op::IssueCertificate`](crate::Op::IssueCertificate).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IssueCertificate {
-    /// What is about to be handed out; with its key.
+    /// The certificate to record, with the digest of its key.
     pub certificate: Certificate,
     /// Why.
     pub cause: Cause,

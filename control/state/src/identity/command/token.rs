@@ -36,7 +36,7 @@ pub struct CreateToken {
     pub permissions: Vec<MethodPermission>,
     /// End of validity.
     pub expires: Timestamp,
-    /// What it is made for.
+    /// Purpose of the token.
     pub token_type: TokenType,
     /// Role by project id, or `*`.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct CreateToken {
     pub warrant: Option<Warrant>,
 }
 
-/// See [`Op::UpdateToken`](crate::Op::UpdateToken). Fields that are none stay.
+/// See [`Op::UpdateToken`](crate::Op::UpdateToken). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateToken {
     /// Which.

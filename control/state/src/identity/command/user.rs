@@ -31,14 +31,14 @@ pub struct SetPassword {
 /// See [`Op::DeleteUser`](crate::Op::DeleteUser).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteUser {
-    /// Who.
+    /// Login of the user.
     pub login: TenantId,
 }
 
 /// See [`Op::LogIn`](crate::Op::LogIn).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogIn {
-    /// Who.
+    /// Login of the user.
     pub login: TenantId,
     /// Shown name of a new tenant.
     pub name: String,
@@ -46,6 +46,6 @@ pub struct LogIn {
     pub email: String,
     /// Where a picture is; an empty one changes nothing.
     pub avatar_url: String,
-    /// What the login gets.
+    /// The token of the login.
     pub token: CreateToken,
 }

@@ -70,7 +70,7 @@ pub struct CaRotation {
     pub began_at: Timestamp,
     /// Until when the old generation is trusted at the longest.
     pub until: Timestamp,
-    /// Whether everybody is asked to renew now, and the old generation goes as soon as they did.
+    /// `true` if all identities are asked to renew now. The old generation ends once they did.
     pub is_forced: bool,
     /// How far it is.
     pub phase: CaPhase,
@@ -98,8 +98,9 @@ impl CaRotation {
     }
 }
 
-/// Control nodes trust each other by both generations for so long at the end of an overlap,
-/// milliseconds: one that is down must not miss it.
+/// Time before the end of an overlap at which the new generation starts to sign for peers,
+/// milliseconds: a day, so that a control node that is down does not miss it. At most half of the
+/// overlap.
 const PEERS_MS: u64 = 24 * 3_600_000;
 
 impl fmt::Debug for CaRecord {

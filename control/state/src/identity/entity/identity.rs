@@ -1,12 +1,13 @@
-//! Who has certificates of ours: what outlives the single certificate.
+//! Identities: the record of an agent or a machine that outlives its single certificates.
 
 use proto_types::{AllocationId, BootTicketId, Digest, JoinTicketId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// An agent that was away for longer than this joins anew, milliseconds: thirty days.
+/// Longest absence after which an agent may resume, milliseconds: thirty days. After it the agent
+/// needs a new join ticket.
 pub const RESUME_MAX_MS: u64 = 30 * 24 * 3_600_000;
-/// What is known of a machine that boots is kept so long after its last certificate,
-/// milliseconds: it never comes back by an old one.
+/// Retention of a booting machine's identity after its last certificate, milliseconds: ten minutes.
+/// It never resumes, it joins with the ticket of its next boot.
 const KEEP_BOOTED_MS: u64 = 10 * 60_000;
 
 /// How an identity came to be.
@@ -25,7 +26,7 @@ pub enum JoinedBy {
     Allocation(AllocationId),
 }
 
-/// Somebody who was given certificates.
+/// The holder of certificates: an agent, or the system of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The key: SPIFFE id.
@@ -58,13 +59,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether it has a certificate that is good now.
+    /// `true` if the identity has a valid certificate.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && now < self.not_after
     }
 
-    /// How long it is kept after its newest certificate, milliseconds: as long as it could come
-    /// back, so that a revoked one cannot.
+    /// Retention after its newest certificate, milliseconds: as long as it could resume. Deleted
+    /// earlier, a revoked identity would be unknown, and could resume.
     pub(crate) const fn keep_ms(&self) -> u64 {
         match self.joined_by {
             JoinedBy::BootTicket(_) | JoinedBy::BmcNonce(_) => KEEP_BOOTED_MS,

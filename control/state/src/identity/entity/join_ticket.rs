@@ -3,7 +3,7 @@
 use proto_types::{Digest, JoinTicketId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What an agent is.
+/// The kind of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentKind {
@@ -45,7 +45,7 @@ pub struct JoinTicket {
     /// SHA-256 of the endorsement key of the only TPM that it is good for; any host without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpm: Option<Digest>,
-    /// Who made it.
+    /// Login of its creator.
     #[serde(default)]
     pub created_by: String,
     /// When.

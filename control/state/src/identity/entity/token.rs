@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Meta;
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 
-/// Subjects of one token, in its roles and listed methods together. The contract allows 500 in a
-/// token's permissions; each call reads them all, so that more would make calls slow.
+/// Most subjects of one token, in roles and permissions together; a token with more is refused. The
+/// contract allows 500 in permissions. Each call reads all of them, so that more would slow calls.
 pub const TOKEN_SUBJECTS_MAX: usize = 500;
-/// Methods that one token lists, over all its subjects. Each call reads them all.
+/// Most methods of one token over all its subjects; a token with more is refused. Each call reads
+/// all of them.
 pub const TOKEN_METHODS_MAX: usize = 2000;
 /// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
 pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
@@ -26,7 +27,7 @@ pub enum EditorViewer {
     Viewer,
 }
 
-/// What a token was made for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenType {
@@ -75,7 +76,7 @@ pub struct Token {
     pub expires: Timestamp,
     /// Begin of validity.
     pub issued_at: Timestamp,
-    /// What it was made for.
+    /// Purpose of the token.
     pub token_type: TokenType,
     /// Role by project id, or `*`.
     #[serde(default)]
@@ -108,8 +109,8 @@ pub struct Token {
 }
 
 impl Token {
-    /// For whose budget it counts; `None` of tokens that are good for machines alone, which an
-    /// infra token makes at each boot.
+    /// The holder whose budget the token counts against. `None` means that it has rights on
+    /// machines only: an infra token creates one at each boot.
     pub(crate) fn holder(&self) -> Option<String> {
         if let Some(component) = &self.component {
             return Some(format!("components of project {}", component.project));
@@ -122,7 +123,7 @@ impl Token {
         (!is_machines).then(|| format!("user \"{}\"", self.user))
     }
 
-    /// Whether it is good at this time.
+    /// `true` if the token is neither revoked nor expired.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && now < self.expires
     }

@@ -1,4 +1,4 @@
-//! Networks that users make, as children of others.
+//! Child networks, which get their prefixes from a super network.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{NetworkId, PartitionId, ProjectId};
@@ -24,7 +24,7 @@ pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result
     create_child(tx, &Child::from_user(op))
 }
 
-/// A child network to make.
+/// The request for a child network, of a user or an administrator.
 pub(crate) struct Child {
     id: NetworkId,
     kind: NetworkType,
@@ -81,6 +81,7 @@ pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> Result {
     if child.kind == NetworkType::ChildShared {
         check_only_shared(tx.tables(), child.project)?;
     }
+    // Children of a namespaced parent may have the same prefixes as those of other projects.
     let namespace = (parent.kind == NetworkType::SuperNamespaced).then_some(child.project);
     let mut prefixes = Vec::new();
     for family in families(&parent, child)? {
@@ -184,7 +185,7 @@ fn families(parent: &Network, child: &Child) -> std::result::Result<Vec<Family>,
     }
 }
 
-/// Length of a child's prefix.
+/// Prefix length of a child in one IP version: the requested one, or the parent's default.
 fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Result<u8, Error> {
     let length = child
         .length

@@ -62,7 +62,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
     .map(Reply::Ip)
 }
 
-/// The network, when addresses of it may go to this project.
+/// The network of a new address, if the project may have addresses of it.
 fn usable_network<'a>(
     tables: &'a Tables,
     op: &CreateIp,
@@ -70,6 +70,7 @@ fn usable_network<'a>(
     let id = &op.network;
     let network = tables.require::<Network>(id)?;
     let theirs = network.project.is_none_or(|owner| owner == op.project);
+    // Not found instead of denied: callers cannot probe for networks of others.
     if !theirs && network.kind != NetworkType::ChildShared {
         return Err(Error::not_found("network", id));
     }
@@ -90,7 +91,7 @@ fn usable_network<'a>(
     Ok(network)
 }
 
-/// The version of IP that is asked for, or the network's first.
+/// The requested IP version, or the first one of the network.
 fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Family, Error> {
     match asked {
         Some(family) if !network.has_family(family) => Err(Error::invalid(
@@ -102,7 +103,7 @@ fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Fa
     }
 }
 
-/// An address that is asked for by name: nobody has it, and it cools down for nobody else.
+/// Takes an address by name. It must be free, and must not cool down for another project.
 fn take_given(
     tx: &mut Tx<'_>,
     network: &Network,
@@ -134,7 +135,7 @@ fn take_given(
     Ok(ip)
 }
 
-/// A new address for a machine, gone with it.
+/// Creates an ephemeral address for a machine, which is released with it.
 pub(crate) fn create_for_machine(
     tx: &mut Tx<'_>,
     network: &Network,
@@ -162,7 +163,7 @@ pub(crate) fn create_for_machine(
     Ok(ip)
 }
 
-/// Gives an address that the project has to a machine.
+/// Binds an address of the project to a machine.
 pub(crate) fn bind(
     tx: &mut Tx<'_>,
     network: &Network,
@@ -215,8 +216,8 @@ fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Resu
     Err(Error::new(ErrorCode::PermissionDenied, message).object("ip", ip.ip))
 }
 
-/// Takes every address from a machine: ephemeral ones and those of an underlay go, static ones
-/// stay with the project.
+/// Releases all addresses of a machine. Ephemeral ones and those of an underlay are deleted, static
+/// ones stay with the project.
 pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
     let keys = tx
         .tables()
@@ -268,7 +269,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
     }
     if let Some(labels) = &op.labels {
         labels.apply(&mut ip.meta.labels)?;
-        // The system's label says what the field says, whatever the user wrote.
+        // The label of the system follows the field: a user's value would bind the address to
+        // another machine for readers of labels.
         match ip.machine {
             Some(id) => ip
                 .meta
@@ -299,7 +301,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
         .ok_or_else(|| Error::not_found("ip", op.key.ip))
 }
 
-/// Deletes an address; it cools down.
+/// Deletes an address and starts its cooldown.
 fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
     let key = IpKey {
         namespace: ip.namespace,

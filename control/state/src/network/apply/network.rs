@@ -1,4 +1,4 @@
-//! Networks of any type, by administrators; changes and deletion by anybody.
+//! Creation of networks by administrators; updates and deletion of all networks.
 
 use proto_errors::Error;
 use proto_types::{PartitionId, ProjectId, VNI_MAX};
@@ -20,7 +20,8 @@ type Result = std::result::Result<Reply, Error>;
 type Check = std::result::Result<(), Error>;
 
 pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
-    // Before anything else: who applies a list of networks skips those that are there by this.
+    // Before all other checks: a caller that applies a list of networks skips existing ones by this
+    // error, and would otherwise get the first rule that the repetition breaks.
     if tx.tables().get::<Network>(&op.id).is_some() {
         return Err(Error::already_exists("network", &op.id));
     }
@@ -99,7 +100,8 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Check {
     pool::take(tx, &PoolNumber::Vrf(vrf), project)
 }
 
-/// A segment whose number cannot change hands: a switch reports a port in it.
+/// The error for a VRF id that cannot change its owner, because a switch reports a port in its
+/// segment: the new owner's machines would share it with that port.
 fn still_observed(kind: &str, key: &str, port: &str) -> Error {
     in_use(kind, key, "switch port", port)
         .hint("wait until the switch reports that it moved the port: metalmesh switch show")
@@ -134,7 +136,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
     Ok(Reply::Network(tx.update(network)))
 }
 
-/// Somebody else's network is as good as none.
+/// Reports a network of another project as not found.
 fn check_owner(network: &Network, project: Option<ProjectId>) -> Check {
     if project.is_some() && network.project != project {
         return Err(Error::not_found("network", &network.id));
@@ -149,6 +151,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
     if let Some((kind, by)) = references::holder_of_network(tables, &op.id) {
         return Err(in_use("network", op.id.as_str(), kind, &by));
     }
+    // Only the last network of a VRF id releases it: until then the ports may stay in the segment.
     let is_last = |vrf: &u32| tables.index().vrf_networks.get(vrf) == Some(&1);
     let port = network
         .vrf

@@ -1,4 +1,4 @@
-//! Which fields belong to which type of network, and which prefixes may stand side by side.
+//! Rules of networks: the fields of each type, and the prefixes that may exist side by side.
 
 use ipnet::IpNet;
 use proto_errors::{Error, ErrorCode};
@@ -13,7 +13,7 @@ use Rule::{May, Must, Never};
 
 type Check = Result<(), Error>;
 
-/// Whether a field must, may or must not be given.
+/// The rule of one field: it must, may or must not be given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     Must,
@@ -138,7 +138,7 @@ pub(crate) fn check_fields(op: &CreateNetwork) -> Check {
     check_values(op)
 }
 
-/// Whether what is given fits together.
+/// Checks the given values against each other.
 fn check_values(op: &CreateNetwork) -> Check {
     if op.kind == NetworkType::Underlay
         && op
@@ -152,7 +152,8 @@ fn check_values(op: &CreateNetwork) -> Check {
         ));
     }
     if op.kind == NetworkType::SuperNamespaced && op.vrf.is_some() && op.project.is_none() {
-        // Its children may have the same addresses, and would meet in that VRF.
+        // Its children may have the same addresses as those of other projects, and would clash in
+        // the common VRF.
         return Err(Error::invalid(
             "vrf",
             "of a namespaced super network needs a project that it is for",
@@ -186,7 +187,8 @@ pub(crate) fn check_field(kind: NetworkType, field: &str, rule: Rule, given: boo
     }
 }
 
-/// Through a network without IPv6 nothing of IPv6 is reached, and the same of IPv4.
+/// Refuses a destination of an IP version of which the network has no prefix: nothing could be
+/// routed to it.
 pub(crate) fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> Check {
     let has = |family| prefixes.iter().any(|net| Family::of_net(net) == family);
     let stray = destinations.iter().find(|net| !has(Family::of_net(net)));
@@ -197,8 +199,8 @@ pub(crate) fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> 
     })
 }
 
-/// A super network has a default for each version that it has; a child's prefix is longer than
-/// each of the prefixes that it may come out of.
+/// Checks the lengths of child prefixes: a super network has a default for each of its IP versions,
+/// and the prefix of a child is longer than each prefix of the parent.
 pub(crate) fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &ChildLength) -> Check {
     for net in prefixes {
         let family = Family::of_net(net);
@@ -245,8 +247,8 @@ pub(crate) fn check_canonical(field: &str, nets: &[IpNet]) -> Check {
     }
 }
 
-/// Prefixes of a network that is not a child: canonical, apart from each other and from those
-/// of every other such network in the same space.
+/// Checks the prefixes of a network that is not a child: canonical, and disjoint from each other
+/// and from those of every other such network in the same address space.
 pub(crate) fn check_new_prefixes(
     tables: &Tables,
     id: &NetworkId,

@@ -9,12 +9,14 @@ use crate::network::entity::{CoolingNumber, Family, IpKey, Network, PoolNumber};
 use crate::network::ipam::{self, Range};
 use crate::tables::{Tables, Tx};
 
-/// Addresses of one network that cool down for one project: beyond that the project gets its own
-/// ones again, so that creating and deleting in a loop does not use up a shared network.
+/// Most addresses of one network that cool down for one project. Beyond it the project gets its
+/// oldest one again, so that creating and deleting in a loop does not exhaust a shared network.
 const COOLING_IPS_MAX: u64 = 16;
-/// Prefixes of one network that cool down for one project, likewise.
+/// Most prefixes of one network that cool down for one project. Beyond it the project gets one of
+/// them again.
 const COOLING_PREFIXES_MAX: u64 = 4;
-/// In a small network one project has at most so much of it cooling: an eighth.
+/// Divisor of a network's size: at most this part of it, an eighth, cools down for one project. In
+/// small networks it is below the bounds above.
 const COOLING_PART: u64 = 8;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -61,13 +63,13 @@ pub(crate) fn next_ip(
     Ok(ipam::to_ip(found, family))
 }
 
-/// How many numbers of a network may cool down for one project.
+/// Most numbers of a network that may cool down for one project, at least 1.
 fn share(room: impl Iterator<Item = u64>, max: u64) -> usize {
     let room = room.fold(0, u64::saturating_add);
     usize::try_from((room / COOLING_PART).clamp(1, max)).unwrap_or(usize::MAX)
 }
 
-/// Addresses of the ranges that cool down for the project, the longest released first.
+/// Addresses of the ranges that cool down for the project, in the order of their release.
 fn own_ips(
     tables: &Tables,
     ranges: &[Range],
@@ -107,6 +109,8 @@ pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet>
     let (tables, now) = (tx.tables(), tx.now);
     let pool = prefix_pool(parent, wanted.namespace, family);
     let live = siblings(tables, parent, wanted.namespace);
+    // `all` is avoided by a new prefix. `own` are the cooling prefixes that this project may have
+    // again, where only the live ones are avoided.
     let (mut own, mut all) = (Vec::new(), live.clone());
     for (net, cooling) in cooling_prefixes(tables, wanted.namespace, now) {
         all.push(net);

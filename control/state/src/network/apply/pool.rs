@@ -1,7 +1,8 @@
-//! Numbers for new owners: next fit, and never one that still cools down for another.
+//! Pools of numbers: next fit, and a cooldown after the release.
 //!
 //! Rule: a number is released only after the switches reported that no port of its last owner uses
-//! it. From then on it cools down: its last owner gets it back by name at once, others later.
+//! it. Then its cooldown starts, in which its last owner can take it again by name, and others
+//! cannot.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp};
@@ -12,15 +13,17 @@ use crate::network::ipam;
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
-/// VRF ids of child networks come out of 1..=131072.
+/// Highest VRF id that the pool gives to child networks; the lowest is 1. When all are taken, new
+/// child networks are refused.
 const VRF_POOL_MAX: u32 = 131_072;
-/// AS numbers come out of 1..=131072 above [`ASN_BASE`].
+/// Number of AS numbers in the pool, from [`ASN_BASE`] + 1 on. When all are taken, new allocations
+/// are refused.
 const ASN_POOL_MAX: u32 = 131_072;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Releases a number: it cools down for as long as the partition says. A number of no partition
-/// cools down for the longest time of all partitions.
+/// Releases a number. Its cooldown is that of its partition; without a partition the longest of all
+/// partitions, because the number may have been in use in each of them.
 pub(crate) fn release(
     tx: &mut Tx<'_>,
     number: PoolNumber,
@@ -50,6 +53,7 @@ fn cooldown_ms(tables: &Tables, partition: Option<&PartitionId>) -> u64 {
         .unwrap_or_default()
 }
 
+/// The cooldown that a number is in. `None` means that anybody can take it.
 pub(crate) fn cooling<'a>(
     tables: &'a Tables,
     number: &PoolNumber,
@@ -59,8 +63,13 @@ pub(crate) fn cooling<'a>(
     found.filter(|cooling| now < cooling.until)
 }
 
-/// Takes a number that is asked for by name: refused while it cools down for another owner.
+/// Takes a number by name.
+///
+/// # Errors
+/// `NumberCooling` while it cools down for another owner.
 pub(crate) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<ProjectId>) -> Result<()> {
+    // Switches and neighbours may still hold routes and entries of the last owner: a new owner
+    // would get its traffic.
     let foreign = cooling(tx.tables(), number, tx.now).filter(|cooling| cooling.project != project);
     if let Some(foreign) = foreign {
         let message = format!(
@@ -81,6 +90,8 @@ pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
         last: VRF_POOL_MAX,
         number: PoolNumber::Vrf,
     };
+    // A switch that was away may still have a port in the segment of a deleted network: its number
+    // is taken until the switch reports otherwise.
     let is_used = |tables: &Tables, vrf| is_vrf_used(tables, vrf) || is_observed(tables, vrf);
     next_of(tx, &pool, project, is_used)?
         .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no VRF id is left"))
@@ -152,7 +163,8 @@ fn next_of(
         let number = number_of(at);
         is_used(tables, number) || cooling(tables, &(pool.number)(number), now).is_some()
     };
-    // When all the rest is in use, the project gets back what it released.
+    // Second choice, when no number is free: one that cools down for this project. It gets its own
+    // traffic at worst.
     let is_foreign = |at: u128| {
         let number = number_of(at);
         let held = cooling(tables, &(pool.number)(number), now);
@@ -179,10 +191,11 @@ pub(crate) fn advance(tx: &mut Tx<'_>, pool: &str, last: u128) {
     });
 }
 
-/// Releases what a network has, once it is deleted: its VRF id, and the prefixes of a child. The
-/// prefixes of other networks are an administrator's to give.
+/// Releases the numbers of a deleted network: its VRF id, and the prefixes of a child. Prefixes of
+/// other networks are assigned by administrators, not by a pool.
 pub(crate) fn release_network(tx: &mut Tx<'_>, network: &Network) {
     let partition = network.partition.as_ref();
+    // Children of a super network with a VRF share its id: the last network releases it.
     if let Some(vrf) = network.vrf
         && !tx.tables().index().vrf_networks.contains_key(&vrf)
     {

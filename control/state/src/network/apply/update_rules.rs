@@ -1,4 +1,4 @@
-//! Rules for changes of a network.
+//! Rules for updates of networks.
 
 use ipnet::IpNet;
 use proto_errors::{Error, ErrorCode};
@@ -34,8 +34,8 @@ pub(crate) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwor
     }
 }
 
-/// Checks lengths against prefixes when either changes: a network that older programs made may
-/// break the rule, and can still get another name.
+/// Checks lengths against prefixes if either changes. A network of an older program may break the
+/// rule; its other fields can still be changed.
 fn check_changed_lengths(network: &Network, op: &UpdateNetwork) -> Check {
     let default = op.default_child_length.as_ref();
     let min = op.min_child_length.as_ref();
@@ -52,13 +52,13 @@ fn check_changed_lengths(network: &Network, op: &UpdateNetwork) -> Check {
     )
 }
 
-/// A value that is given and is not there yet.
+/// The given value, if it differs from the current one.
 fn changed<'a, T: PartialEq>(given: Option<&'a T>, current: &T) -> Option<&'a T> {
     given.filter(|given| *given != current)
 }
 
-/// A field that the network's type does not have may be given as it is: what was read can be
-/// written back.
+/// Refuses to change a field that the network's type does not have. Its current value is accepted,
+/// so that a caller can write back what it read.
 fn check_changed_fields(network: &Network, op: &UpdateNetwork) -> Check {
     let rules = fields(network.kind);
     let lengths = (op.default_child_length, op.min_child_length);

@@ -43,7 +43,7 @@ pub struct CreateIp {
     pub underlay: bool,
 }
 
-/// See [`Op::UpdateIp`](crate::Op::UpdateIp). Fields that are none stay.
+/// See [`Op::UpdateIp`](crate::Op::UpdateIp). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateIp {
     /// Which.

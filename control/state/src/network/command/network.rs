@@ -12,7 +12,7 @@ use crate::network::entity::{ChildLength, NatType, NetworkFamily, NetworkType};
 pub struct CreateNetwork {
     /// Id; the proposer makes a UUIDv7 when the admin gave none for a child.
     pub id: NetworkId,
-    /// What it is for.
+    /// Type of the network.
     pub kind: NetworkType,
     /// Shown name.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct CreateNetwork {
     /// Its prefixes; children get theirs from the parent.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// What is reached through it.
+    /// Prefixes that are reached through it.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
     /// Of super networks: length of child prefixes.
@@ -91,7 +91,7 @@ pub struct CreateChildNetwork {
     pub family: Option<NetworkFamily>,
 }
 
-/// See [`Op::UpdateNetwork`](crate::Op::UpdateNetwork). Fields that are none stay.
+/// See [`Op::UpdateNetwork`](crate::Op::UpdateNetwork). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateNetwork {
     /// Which.
@@ -113,7 +113,7 @@ pub struct UpdateNetwork {
     /// All prefixes; not of children.
     #[serde(default)]
     pub prefixes: Option<Vec<IpNet>>,
-    /// What is reached through it.
+    /// Prefixes that are reached through it.
     #[serde(default)]
     pub destination_prefixes: Option<Vec<IpNet>>,
     /// Length of child prefixes.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// What a network is for.
+/// The type of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkType {
@@ -38,11 +38,11 @@ impl NetworkType {
             Self::ChildShared => "child-shared",
         }
     }
-    /// Whether child networks come out of it.
+    /// `true` if child networks get their prefixes from it.
     pub const fn is_super(self) -> bool {
         matches!(self, Self::Super | Self::SuperNamespaced)
     }
-    /// Whether it came out of another network.
+    /// `true` if it got its prefixes from another network.
     pub const fn is_child(self) -> bool {
         matches!(self, Self::Child | Self::ChildShared)
     }
@@ -52,7 +52,7 @@ impl NetworkType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NatType {
-    /// None.
+    /// No translation.
     #[default]
     None,
     /// IPv4 is masqueraded.
@@ -122,7 +122,7 @@ pub struct Network {
     pub id: NetworkId,
     /// Head.
     pub meta: Meta,
-    /// What it is for.
+    /// Type of the network.
     pub kind: NetworkType,
     /// Shown name.
     #[serde(default)]
@@ -142,7 +142,7 @@ pub struct Network {
     /// Its prefixes, canonical.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// What is reached through it.
+    /// Prefixes that are reached through it.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
     /// Length of child prefixes when none is asked for.
@@ -157,7 +157,7 @@ pub struct Network {
     /// VRF id, and VNI of the tenant segment.
     #[serde(default)]
     pub vrf: Option<u32>,
-    /// What it came out of.
+    /// The network that it got its prefixes from. `None` means that it is no child.
     #[serde(default)]
     pub parent: Option<NetworkId>,
     /// Prefixes that machines may announce beside their own.
@@ -166,7 +166,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether it has a prefix of this version.
+    /// `true` if it has a prefix of this IP version.
     pub fn has_family(&self, family: Family) -> bool {
         self.prefixes
             .iter()

@@ -19,7 +19,9 @@ fn differ(switch: &SwitchId, message: String) -> Error {
     Error::new(ErrorCode::SwitchesDiffer, message).object("switch", switch)
 }
 
-/// The other switch of the rack, which has the same machines: what a replaced one is set up by.
+/// The other switch of the rack, which has the same machines: the model for the replacement. More
+/// than one candidate is refused: with the wrong one, ports would get into segments of other
+/// tenants.
 pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
     let way_out = format!(
         "or let it keep what is known of it: metalmesh switch replace {} --cancel",
@@ -32,11 +34,11 @@ pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Swit
         );
         return Err(differ(&old.id, message).hint(way_out));
     }
-    let mut twins = tables.all::<Switch>().filter(|it| {
-        it.id != old.id
-            && it.partition == old.partition
-            && it.rack == rack
-            && it.replace_mode == ReplaceMode::Operational
+    let mut twins = tables.all::<Switch>().filter(|switch| {
+        switch.id != old.id
+            && switch.partition == old.partition
+            && switch.rack == rack
+            && switch.replace_mode == ReplaceMode::Operational
     });
     match (twins.next(), twins.next()) {
         (Some(twin), None) => Ok(Arc::clone(twin)),
@@ -56,7 +58,7 @@ pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Swit
     }
 }
 
-/// Ports that the old switch did not have are as those of the twin.
+/// Sets up ports that the old switch did not have like those of the twin.
 pub(crate) fn adopt_ports(
     switch: &mut Switch,
     before: &BTreeMap<String, SwitchPort>,
@@ -70,7 +72,8 @@ pub(crate) fn adopt_ports(
     }
 }
 
-/// Machines of the twin hang at the port of the same name here, unless it is known better.
+/// Cables the machines of the twin to the ports of the same name here, unless the machine has a
+/// cable to this switch or the port has another machine.
 pub(crate) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
     let at_twin: Vec<(String, Machine)> = switch_machines(tx.tables(), &twin.id)
         .filter(|(port, _)| switch.ports.contains_key(*port))
@@ -99,7 +102,7 @@ pub(crate) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
     }
 }
 
-/// A card of the machine that hangs nowhere.
+/// A network card of the machine without a cable.
 fn free_card(machine: &Machine) -> Option<MacAddr> {
     let cards = machine.hardware.nics.iter().map(|nic| nic.mac);
     cards
@@ -116,7 +119,7 @@ pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
         .map(|(port, machine)| (port.to_owned(), Machine::clone(machine)))
         .collect();
     for (port, _) in &moved {
-        let wanted = from.ports.get(port).is_none_or(|it| it.admin_up);
+        let wanted = from.ports.get(port).is_none_or(|port| port.admin_up);
         match to.ports.get_mut(port) {
             Some(port) => port.admin_up = wanted,
             None => {
@@ -130,7 +133,7 @@ pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
     }
     let to = tx.update(to);
     forget_neighbours(tx, &op.from);
-    // A machine may hang at several ports.
+    // A machine may be cabled to several ports; all of its links are moved together.
     let mut machines: BTreeMap<_, Machine> = BTreeMap::new();
     for (_, machine) in moved {
         machines.entry(machine.id).or_insert(machine);
@@ -142,7 +145,8 @@ pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
     Ok(Reply::Switch(to))
 }
 
-/// What was heard at the old switch hangs there no more, whether or not it still can say so.
+/// Clears the neighbours of the old switch, which may be dead and never report again: its last
+/// report would confirm the old cables.
 fn forget_neighbours(tx: &mut Tx<'_>, id: &SwitchId) {
     let Ok(mut switch) = tx.require::<Switch>(id) else {
         return;
@@ -154,7 +158,8 @@ fn forget_neighbours(tx: &mut Tx<'_>, id: &SwitchId) {
     tx.save(switch);
 }
 
-/// The cables, and what the cards heard at their other ends: it would bring the old ones back.
+/// Moves the links of a machine, and the neighbours that its cards reported: these would restore
+/// the old links.
 fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
     for link in machine.links.iter_mut().filter(|link| link.switch == *from) {
         link.switch = to.id.clone();
@@ -164,7 +169,7 @@ fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
         .nics
         .iter_mut()
         .flat_map(|nic| &mut nic.neighbours);
-    for neighbour in heard.filter(|it| it.system_name == from.as_str()) {
+    for neighbour in heard.filter(|neighbour| neighbour.system_name == from.as_str()) {
         neighbour.system_name = to.id.to_string();
     }
 }

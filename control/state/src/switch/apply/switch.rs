@@ -97,7 +97,8 @@ fn blank(op: &RegisterSwitch) -> Switch {
     }
 }
 
-/// The ports that the switch has now; what was wanted of those that stay, stays.
+/// The ports of the registration. Ports that the switch had before keep their intent and their
+/// last observation.
 fn merge_ports(
     old: &BTreeMap<String, SwitchPort>,
     op: &RegisterSwitch,
@@ -122,7 +123,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
     let mut switch = require(tx, &op.id)?;
     let newest = tx.tables().revision();
     if op.applied_generation > newest {
-        // Believed, it would make every true report one of the past.
+        // Accepted, it would make every later report stale, and reclaims would wait for ever.
         let rule = format!("must be a generation that control told, {newest} at most");
         return Err(Error::invalid("applied_generation", rule).object("switch", &op.id));
     }
@@ -157,7 +158,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
     Ok(Reply::Switch(switch))
 }
 
-/// Machines at the switch whose reclaim waits for their ports.
+/// Machines at the switch whose reclaim waits for a report of their ports.
 fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
     let tables = tx.tables();
     switch
@@ -208,7 +209,7 @@ pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
-    // An administrator who switches a port knows what hangs there.
+    // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
     let is_released = port.kept.take().is_some();
     if port.admin_up == op.admin_up && !is_released {
         return Ok(Reply::Switch(tx.save(switch)));
@@ -240,7 +241,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
         let mut machine: Machine = tx.require(&id)?;
         machine.links.retain(|link| link.switch != op.id);
         tx.save(machine);
-        // Its administrator says that the switch is gone: nothing is awaited of it.
+        // The reclaim must not wait for a report of a switch that will never come.
         reclaim::go_on(tx, id)?;
     }
     tx.delete::<Switch>(&op.id);

@@ -11,13 +11,12 @@ pub struct Neighbour {
     pub chassis_id: String,
     /// Port, `swp1`.
     pub port_id: String,
-    /// What the machine's agent calls the port, where it tells that beside `port_id`. Empty means
-    /// that it does not.
+    /// Another name of the port, reported beside `port_id`. Empty means that there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub identifier: String,
     /// System name: the switch's id.
     pub system_name: String,
-    /// What the system says about itself.
+    /// System description.
     pub system_description: String,
     /// Address that its frames come from, when a switch tells it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Meta;
 use crate::switch::entity::Neighbour;
 
-/// What a newly registered switch of a known id means.
+/// The effect of a registration under a known switch id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplaceMode {
@@ -41,18 +41,19 @@ pub struct BgpSession {
 }
 
 impl BgpSession {
-    /// Whether another report of it says the same, counters aside: they change all the time.
+    /// `true` if another report of the session differs in its counters at most: they change with
+    /// every report, and are no reason to write one.
     pub fn is_like(&self, other: &Self) -> bool {
-        let rest = |it: &Self| Self {
+        let rest = |session: &Self| Self {
             sent_prefixes: 0,
             accepted_prefixes: 0,
-            ..it.clone()
+            ..session.clone()
         };
         rest(self) == rest(other)
     }
 }
 
-/// What a port really is.
+/// Observed state of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortObserved {
@@ -69,16 +70,16 @@ pub struct PortObserved {
 }
 
 impl PortObserved {
-    /// Whether another report of the port says the same, counters aside.
+    /// `true` if another report of the port differs in counters of its BGP session at most.
     pub fn is_like(&self, other: &Self) -> bool {
         let sessions = match (&self.bgp, &other.bgp) {
             (Some(mine), Some(theirs)) => mine.is_like(theirs),
             (None, None) => true,
             _ => false,
         };
-        let rest = |it: &Self| Self {
+        let rest = |port: &Self| Self {
             bgp: None,
-            ..it.clone()
+            ..port.clone()
         };
         sessions && rest(self) == rest(other)
     }
@@ -90,21 +91,21 @@ pub struct SwitchPort {
     /// Its address, when the switch tells it.
     #[serde(default)]
     pub mac: Option<MacAddr>,
-    /// What LLDP calls it, where that is not its name.
+    /// Its LLDP port id. `None` means that it equals the name.
     #[serde(default)]
     pub identifier: Option<String>,
     /// Intent: switched on.
     pub admin_up: bool,
-    /// What it really is; none before the first report.
+    /// Observed state. `None` means that there was no report yet.
     #[serde(default)]
     pub observed: Option<PortObserved>,
-    /// The segment that it stays in whatever the machine at it is known as, because nobody knows
-    /// whose machine hangs there since a backup was restored. `None` when it follows its machine.
+    /// The segment that the port stays in after a restore, because the state does not know whose
+    /// machine is cabled to it now. `None` means that the port follows its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Vni>,
 }
 
-/// What the core agent reports about its work.
+/// Result of the last reconcile, as the core agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SwitchSync {
@@ -162,13 +163,13 @@ pub struct Switch {
     /// Version of the core agent.
     #[serde(default)]
     pub agent_version: String,
-    /// Whether its agent reports whom the ports hear: then a cable is what both ends say.
+    /// `true` if its agent reports LLDP neighbours: then a cable needs the report of both ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hears: bool,
     /// Ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, SwitchPort>,
-    /// What the agent reports about its work.
+    /// Result of the agent's last reconcile.
     #[serde(default)]
     pub sync: SwitchSync,
 }

@@ -1,4 +1,4 @@
-//! Indexes of the audit trail, by share of each caller.
+//! Indexes of the audit trail: records by the caller that they count against, and gaps.
 
 use proto_types::AuditPhase;
 

@@ -31,7 +31,7 @@ impl Indexed for Certificate {
     }
 }
 
-/// Whom a token names that may be a machine.
+/// The subjects of a token that have the form of a machine id.
 fn machines_of(token: &Token) -> impl Iterator<Item = MachineId> {
     let roles = token.machine_roles.keys();
     let permissions = token

@@ -5,7 +5,8 @@ use proto_types::{PartitionId, SizeId, SwitchId};
 use crate::machine::entity::{Availability, BmcOrder, Machine, OrderState, Phase};
 use crate::tables::index::{Index, Indexed, insert, remove, subtract};
 
-/// Where a machine is on offer, as far as it alone can tell.
+/// Partition and size in which a machine is on offer, by the fields of the machine alone. `None`
+/// means that it is not on offer.
 fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
     let is_offered = machine.phase == Phase::Waiting
         && !machine.dirty
@@ -15,13 +16,18 @@ fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
     is_offered.then_some(place)
 }
 
-/// Ports that a machine says it hears.
+/// Switch ports that a machine reports as neighbours of its cards.
 fn claimed(machine: &Machine) -> impl Iterator<Item = (SwitchId, String)> + '_ {
     let heard = machine.hardware.nics.iter().flat_map(|nic| &nic.neighbours);
-    heard.filter_map(|it| Some((it.system_name.parse().ok()?, it.port_id.clone())))
+    heard.filter_map(|neighbour| {
+        Some((
+            neighbour.system_name.parse().ok()?,
+            neighbour.port_id.clone(),
+        ))
+    })
 }
 
-/// `true` unless only a BMC agent knows the machine.
+/// `true` unless only a BMC agent has reported the machine.
 fn is_arrival(machine: &Machine) -> bool {
     machine.phase != Phase::New || machine.bmc.is_none()
 }
@@ -77,6 +83,7 @@ impl Indexed for Machine {
         }
         for link in &self.links {
             let port = (link.switch.clone(), link.port.clone());
+            // Another machine may have taken the port meanwhile; its entry stays.
             if index.port_machine.get(&port) == Some(&self.id) {
                 index.port_machine.remove(&port);
             }

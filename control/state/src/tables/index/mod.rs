@@ -16,48 +16,50 @@ use proto_types::{
 
 use crate::network::entity::IpKey;
 
-/// Ways to find objects by something else than their key.
+/// Lookups of objects by other fields than their key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Index {
     /// Machine at a switch port.
     pub(crate) port_machine: BTreeMap<(SwitchId, String), MachineId>,
-    /// Machines that say that they hear a switch port, known or not.
+    /// Machines that report a switch port as their neighbour, known or not.
     pub(crate) claimants: BTreeMap<(SwitchId, String), BTreeSet<MachineId>>,
-    /// Machines that say that they have a card of an address.
+    /// Machines that report a network card with a MAC address.
     pub(crate) card_machines: BTreeMap<MacAddr, BTreeSet<MachineId>>,
-    /// Ports at which a switch that tells whom it hears hears an address.
+    /// Switch ports that report a MAC address as their neighbour, of switches whose agent reports
+    /// neighbours.
     pub(crate) heard: BTreeMap<MacAddr, BTreeSet<(SwitchId, String)>>,
     /// Machine that has an AS number.
     pub(crate) asn_machine: BTreeMap<u32, MachineId>,
     /// Machines that a project has.
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
-    /// Projects that somebody is a direct member of.
+    /// Projects by direct member.
     pub(crate) member_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
-    /// How many networks a project has.
+    /// Number of networks of a project.
     pub(crate) project_networks: BTreeMap<ProjectId, u32>,
     /// Addresses that a project has.
     pub(crate) project_ips: BTreeMap<ProjectId, BTreeSet<IpKey>>,
     /// Machines in a partition.
     pub(crate) partition_machines: BTreeMap<PartitionId, BTreeSet<MachineId>>,
-    /// Clean machines that wait, by partition and size, then by rack. They may still be dead.
+    /// Clean machines in phase `Waiting`, by partition and size, then by rack. They may still be
+    /// dead.
     pub(crate) offered: BTreeMap<(PartitionId, SizeId), BTreeMap<String, BTreeSet<MachineId>>>,
-    /// How many machines the BMC of an address stands for.
+    /// Number of machines by the address of their BMC.
     pub(crate) bmc_machines: BTreeMap<(PartitionId, String), usize>,
-    /// How many ports are in a segment, as their switches report.
+    /// Number of ports in a segment, as their switches report them.
     pub(crate) observed_vnis: BTreeMap<u32, usize>,
     /// Machines of a partition that were seen and never registered, and of which no BMC is known,
     /// by the time when they became known.
     pub(crate) strangers: BTreeMap<PartitionId, BTreeSet<(Timestamp, MachineId)>>,
-    /// Machines of a partition by the time when they became known, those aside that only a BMC
-    /// agent knows.
+    /// Machines of a partition by the time when they became known, without those that only a BMC
+    /// agent has reported.
     pub(crate) arrivals: BTreeMap<PartitionId, BTreeSet<(Timestamp, MachineId)>>,
     /// Machines of a partition by the MAC address that they were first seen with.
     pub(crate) first_macs: BTreeMap<(PartitionId, MacAddr), BTreeSet<MachineId>>,
-    /// How many networks have a VRF.
+    /// Number of networks by VRF id.
     pub(crate) vrf_networks: BTreeMap<u32, usize>,
-    /// Networks that came out of a network.
+    /// Child networks of a network.
     pub(crate) children: BTreeMap<NetworkId, BTreeSet<NetworkId>>,
-    /// Addresses out of a network.
+    /// Addresses of a network.
     pub(crate) network_ips: BTreeMap<NetworkId, BTreeSet<IpKey>>,
     /// Addresses that a machine has.
     pub(crate) machine_ips: BTreeMap<MachineId, BTreeSet<IpKey>>,
@@ -72,31 +74,36 @@ pub struct Index {
     /// Tokens that name a machine, as the subject of a role or of a permission. Ids of projects
     /// have the same form and are in here as well.
     pub(crate) machine_tokens: BTreeMap<MachineId, BTreeSet<TokenId>>,
-    /// Tokens by whose budget they count for.
+    /// Tokens by the holder whose budget they count against.
     pub(crate) holder_tokens: BTreeMap<String, BTreeSet<TokenId>>,
-    /// Tenants that a user made and owns.
+    /// Tenants by the user that created them, without personal tenants.
     pub(crate) maker_tenants: BTreeMap<String, BTreeSet<TenantId>>,
     /// Projects of a tenant.
     pub(crate) tenant_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
-    /// Open invites by who invites.
+    /// Open invites by the login of the inviter.
     pub(crate) inviter_invites: BTreeMap<String, BTreeSet<Digest>>,
-    /// Audit records by whose share of the trail they count for.
+    /// Audit records by the caller whose share of the trail they count against.
     pub(crate) audit_shares: BTreeMap<String, BTreeSet<u64>>,
     /// Gaps of the audit trail.
     pub(crate) audit_gaps: BTreeSet<u64>,
-    /// The audit record that tells which gaps there are.
+    /// The audit record that lists the gaps.
     pub(crate) audit_retention: Option<u64>,
 }
 
+/// An object that is in indexes. `remove_from` removes exactly what `add_to` adds: the index must
+/// equal the one that loading the tables builds.
 pub(crate) trait Indexed {
     fn add_to(&self, index: &mut Index);
     fn remove_from(&self, index: &mut Index);
 }
 
+/// Adds a value to the set of a key.
 pub(crate) fn insert<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V) {
     map.entry(key).or_default().insert(value);
 }
 
+/// Removes a value from the set of a key, and the set when it is empty: an empty set would make
+/// the index differ from a freshly built one.
 pub(crate) fn remove<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
     if let Some(set) = map.get_mut(key) {
         set.remove(value);
@@ -106,7 +113,7 @@ pub(crate) fn remove<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K
     }
 }
 
-/// One less of what is counted.
+/// Decrements the count of a key, and removes it at 0.
 pub(crate) fn subtract<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: K) {
     let count = counts.entry(key.clone()).or_default();
     *count = count.saturating_sub(1);

@@ -1,11 +1,11 @@
-//! Indexes of what switches hear and report.
+//! Indexes of the neighbours and segments that switches report.
 
 use proto_types::{MacAddr, SwitchId};
 
 use crate::switch::entity::{Switch, addresses};
 use crate::tables::index::{Index, Indexed, insert, remove, subtract};
 
-/// Addresses that a switch hears, and where.
+/// MAC addresses of a switch's neighbours, each with its port.
 pub(crate) fn heard(switch: &Switch) -> impl Iterator<Item = (MacAddr, (SwitchId, String))> + '_ {
     let ports = switch.ports.iter().filter(|_| switch.hears);
     ports.flat_map(|(name, port)| {
@@ -35,7 +35,7 @@ impl Indexed for Switch {
     }
 }
 
-/// Segments that the ports of a switch are in, as it reports; isolated ports are in none.
+/// Segments of a switch's ports, as it reports them. Isolated ports are left out.
 pub(crate) fn observed_vnis(switch: &Switch) -> impl Iterator<Item = u32> {
     let observed = switch
         .ports

@@ -1,6 +1,7 @@
-//! Budgets: how much one user, tenant or project may have, counted in the command that makes more.
+//! Budgets: bounds per user, tenant and project that always apply, checked in the command that adds
+//! an object.
 //!
-//! They keep any one user from filling the memory of control. An administrator changes them:
+//! They keep a single user from filling the memory of control. An administrator changes them:
 //! `metalmesh settings set`.
 
 use proto_errors::{Error, ErrorCode};
@@ -20,7 +21,7 @@ pub(crate) fn is_full(count: usize, budget: u32) -> bool {
     u64::try_from(count).is_ok_and(|count| count >= u64::from(budget))
 }
 
-/// Refuses one more tenant to a user that made as many as it may.
+/// Refuses another tenant of a user at its budget.
 pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
     let made = tx.tables().index().maker_tenants.get(tx.actor);
     let count = made.map_or(0, std::collections::BTreeSet::len);
@@ -33,7 +34,7 @@ pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
     Err(too_many(owner.as_str(), count, "tenants", way_out))
 }
 
-/// Refuses one more project to a tenant that has as many as it may.
+/// Refuses another project of a tenant at its budget.
 pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
     let projects = tx.tables().index().tenant_projects.get(tenant);
     let count = projects.map_or(0, std::collections::BTreeSet::len);
@@ -51,7 +52,7 @@ pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
     ))
 }
 
-/// Refuses one more invite to a user that has as many open as it may.
+/// Refuses another invite of a user at its budget.
 pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
     let open = tx.tables().index().inviter_invites.get(tx.actor);
     let count = open.map_or(0, std::collections::BTreeSet::len);
@@ -64,7 +65,8 @@ pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
     Err(too_many(tx.actor, count, "open invites", way_out))
 }
 
-/// Refuses more addresses or networks than a project may have where no quota says how many.
+/// Refuses addresses or networks beyond a project's budget, which applies where no quota does. The
+/// tables already hold the new ones.
 pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
     let index = tx.tables().index();
     let budgets = settings(tx.tables()).budgets;
@@ -91,7 +93,7 @@ pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -
     ))
 }
 
-/// What a project's quotas bound already.
+/// The resources of a project that a quota bounds, so that no budget applies to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bounded {
     pub(crate) ips: bool,

@@ -13,9 +13,10 @@ use crate::tenancy::command::{
 use crate::tenancy::entity::{Invite, InvitePlace, InviteTo, Project, Tenant};
 use crate::tenancy::read::invite_is_backed;
 
-/// Open invites into one tenant or project.
+/// Most open invites into one tenant or project; another one is refused.
 const INVITES_MAX: usize = 100;
-/// Longest life of an invite, milliseconds: seven days, as the published servers have it.
+/// Longest life of an invite, milliseconds: seven days, as the published servers have it. A longer
+/// one is refused.
 const LIFE_MAX_MS: u64 = 7 * 24 * 3_600_000;
 
 type Result = std::result::Result<Reply, Error>;
@@ -34,8 +35,9 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
         return Err(Error::already_exists("invite", "with this secret"));
     }
     let open = tx.tables().all::<Invite>();
-    let counts =
-        |it: &&std::sync::Arc<Invite>| it.to.place() == place && invite_is_backed(tx.tables(), it);
+    let counts = |invite: &&std::sync::Arc<Invite>| {
+        invite.to.place() == place && invite_is_backed(tx.tables(), invite)
+    };
     if open.filter(counts).count() >= INVITES_MAX {
         let what = format!("there are {INVITES_MAX} open invites already");
         return Err(Error::new(ErrorCode::TooMany, what).hint("delete those that nobody needs"));
@@ -53,15 +55,17 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
     Ok(Reply::Invite(tx.save(invite)))
 }
 
-/// The same for an invite that never was, that is over and that somebody accepted.
+/// The refusal of an unknown, an expired and an accepted invite: the same, so that secrets cannot
+/// be probed.
 fn unknown() -> Error {
     let what = "there is no such invite, or it is over, or was accepted";
     Error::new(ErrorCode::NotFound, what).hint("ask for another one")
 }
 
 fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>, Error> {
-    let is_open =
-        |it: &&std::sync::Arc<Invite>| tx.now < it.expires_at && invite_is_backed(tx.tables(), it);
+    let is_open = |invite: &&std::sync::Arc<Invite>| {
+        tx.now < invite.expires_at && invite_is_backed(tx.tables(), invite)
+    };
     tx.get::<Invite>(id)
         .filter(is_open)
         .cloned()
@@ -71,6 +75,8 @@ fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>,
 pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
     let invite = open(tx, &op.id)?;
     tx.tables().require::<Tenant>(&op.member)?;
+    // An invite must not change the role of a member: accepted by its own maker, it would demote an
+    // owner.
     let must_be_new = Some(true);
     let member = op.member.clone();
     let joined = match invite.to.clone() {
@@ -107,12 +113,12 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
     Ok(Reply::Invite(invite))
 }
 
-/// Deletes all invites into what is going to be deleted.
+/// Deletes all invites into a tenant or project that is about to be deleted.
 pub(crate) fn forget(tx: &mut Tx<'_>, place: &InvitePlace) {
     let invites = tx.tables().all::<Invite>();
     let ids: Vec<Digest> = invites
-        .filter(|it| it.to.place() == *place)
-        .map(|it| it.id.clone())
+        .filter(|invite| invite.to.place() == *place)
+        .map(|invite| invite.id.clone())
         .collect();
     for id in ids {
         tx.delete::<Invite>(&id);
@@ -285,7 +291,7 @@ mod tests {
         run(&mut tables, 4, tenant("late")).unwrap();
         let refused = run(&mut tables, 4, accept_by("late", 1)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::NotFound);
-        // What rests on a standing over the platform needs no ownership.
+        // An invite that rests on a standing over the platform needs no ownership.
         let of_operator = CreateInvite {
             warrant: Some(crate::Warrant::Operator),
             ..invite(2, to_shared, DAY_MS)

@@ -1,4 +1,4 @@
-//! Members of tenants and projects; neither loses its last owner.
+//! Members of tenants and projects. Neither loses its last owner.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result
     Ok(Reply::Tenant(tx.update(tenant)))
 }
 
-/// A user owns the tenant of its own login as long as there is that tenant.
+/// Refuses to take the ownership of a personal tenant from its user.
 fn check_personal(
     tenant: &TenantId,
     member: &TenantId,
@@ -56,7 +56,8 @@ pub(crate) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> 
     let was = take_member(&mut tenant.members, &op.member)?;
     let key = op.login.as_str();
     check_personal(&op.login, &op.member, None)?;
-    // Unlike a demotion, a removal may leave nobody at all.
+    // `keep_owner` accepts an empty list, which tenants of administrators start with. A removal
+    // would lead to one as well.
     if was.role == TenantRole::Owner && tenant.members.is_empty() {
         return Err(last_owner("tenant", key));
     }
@@ -120,15 +121,17 @@ fn last_owner(kind: &str, key: &str) -> Error {
     Error::new(ErrorCode::LastOwner, what).object(kind, key)
 }
 
-/// The owners of a tenant own its projects as well. Where the tenant has no owner, the removal of a
-/// project's owner may not leave the project without members.
+/// Refuses to leave a project without an owner. The owners of its tenant own it as well; without
+/// them, the last owner of the project cannot be removed.
 fn keep_project_owner(
     tx: &Tx<'_>,
     project: &Project,
     removes_owner: bool,
 ) -> std::result::Result<(), Error> {
     let tenant = tx.get::<Tenant>(&project.tenant);
-    let mut lenders = tenant.into_iter().flat_map(|it| it.members.values());
+    let mut lenders = tenant
+        .into_iter()
+        .flat_map(|tenant| tenant.members.values());
     let is_owned = lenders.any(|member| member.role == TenantRole::Owner);
     if is_owned {
         return Ok(());

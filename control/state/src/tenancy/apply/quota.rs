@@ -1,4 +1,4 @@
-//! Quotas: what is there is counted in the command that makes more of it.
+//! Quotas: checked in the command that adds holdings, by counting before and after.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
@@ -37,7 +37,11 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> Result {
         .ok_or_else(|| Error::not_found("quota", &op.subject))
 }
 
-/// Carries out a change that gives a project more, unless it would have too much then.
+/// Applies a change that adds holdings to a project, and checks its quotas and budgets.
+///
+/// # Errors
+/// Those of the change, `QuotaExceeded`, and `TooMany`. The transaction must then be aborted: the
+/// change is in the tables.
 pub(crate) fn within(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -47,6 +51,8 @@ pub(crate) fn within(
         .into_iter()
         .map(|quota| (counts(tx.tables(), &quota), quota))
         .collect();
+    // The change is applied first and counted after it: only it knows how many addresses and
+    // networks it creates. A refusal rolls it back with the transaction.
     let reply = change(tx)?;
     let mut bounded = Bounded::default();
     for (before, quota) in before {
@@ -59,9 +65,11 @@ pub(crate) fn within(
     Ok(reply)
 }
 
-/// The quotas that a project is under: its own and its tenant's.
+/// The quotas of a project: its own and its tenant's.
 fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
-    let tenant = tables.get::<Project>(&project).map(|it| it.tenant.clone());
+    let tenant = tables
+        .get::<Project>(&project)
+        .map(|project| project.tenant.clone());
     let subjects = [
         Some(QuotaSubject::Project(project)),
         tenant.map(QuotaSubject::Tenant),
@@ -73,7 +81,8 @@ fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
         .collect()
 }
 
-/// Only what grew is held against its bound: a lowered quota takes nothing away.
+/// Checks only holdings that grew: below a lowered quota, a project keeps what it has and can still
+/// change the rest.
 fn check(quota: &Quota, before: &Counts, after: &Counts) -> std::result::Result<(), Error> {
     let limits = &quota.limits;
     let plain = [

@@ -16,7 +16,8 @@ type Result = std::result::Result<Reply, Error>;
 pub(crate) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
     check_name(&op.name)?;
     check_description(&op.description)?;
-    // An administrator makes tenants without an owner, and a login the user's own one.
+    // The budget does not count tenants of administrators, which have no owner, and the personal
+    // tenant of a login.
     if let Some(owner) = op.owner.as_ref().filter(|owner| **owner != op.login) {
         budget::check_tenants(tx, owner)?;
     }
@@ -79,8 +80,7 @@ pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
     Ok(Reply::Tenant(tenant))
 }
 
-/// `true` if the tenant is the one that its user got with the first log-in: its login is the
-/// user's, who is a member or a user of the cluster's own.
+/// `true` if the tenant is the personal one of a user: a member or a built-in user has its login.
 fn is_personal(tx: &Tx<'_>, tenant: &Tenant) -> bool {
     tenant.members.contains_key(&tenant.login) || references::is_user(tx.tables(), &tenant.login)
 }

@@ -16,7 +16,7 @@ pub struct CreateInvite {
     /// The secret, sealed.
     #[serde(with = "blob")]
     pub sealed_secret: Vec<u8>,
-    /// What for.
+    /// The membership that the invite gives.
     pub to: InviteTo,
     /// See [`Invite::warrant`](crate::Invite::warrant).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ impl fmt::Debug for CreateInvite {
 pub struct AcceptInvite {
     /// SHA-256 of the secret.
     pub id: Digest,
-    /// Who joins.
+    /// Login of the new member.
     pub member: TenantId,
 }
 
@@ -50,6 +50,6 @@ pub struct AcceptInvite {
 pub struct DeleteInvite {
     /// SHA-256 of the secret.
     pub id: Digest,
-    /// What it must lead into: others' invites are not found.
+    /// The tenant or project of the invite. An invite into another one is not found.
     pub place: InvitePlace,
 }

@@ -24,7 +24,7 @@ pub struct CreateProject {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Who becomes its owner.
+    /// Login of the first owner. `None` means that the owners of the tenant own it.
     #[serde(default)]
     pub owner: Option<TenantId>,
 }

@@ -25,7 +25,7 @@ pub struct CreateTenant {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Who becomes its owner.
+    /// Login of the first owner. `None` means that it has no member.
     #[serde(default)]
     pub owner: Option<TenantId>,
 }

@@ -9,7 +9,7 @@ use crate::blob;
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 
 impl InviteTo {
-    /// What the invite leads into.
+    /// The tenant or project of the invite.
     pub fn place(&self) -> InvitePlace {
         match self {
             Self::Tenant { login, .. } => InvitePlace::Tenant(login.clone()),
@@ -18,7 +18,7 @@ impl InviteTo {
     }
 }
 
-/// What an invite leads into.
+/// The tenant or project of an invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InvitePlace {
@@ -28,7 +28,7 @@ pub enum InvitePlace {
     Project(ProjectId),
 }
 
-/// What an invite makes of whoever accepts it.
+/// The membership that an invite gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InviteTo {
@@ -36,14 +36,14 @@ pub enum InviteTo {
     Tenant {
         /// Which.
         login: TenantId,
-        /// What the member may do.
+        /// Role of the new member.
         role: TenantRole,
     },
     /// A member of a project.
     Project {
         /// Which.
         id: ProjectId,
-        /// What the member may do.
+        /// Role of the new member.
         role: ProjectRole,
     },
 }
@@ -56,7 +56,7 @@ pub struct Invite {
     /// The secret, sealed, for its owners to look it up again; opaque here.
     #[serde(with = "blob")]
     pub sealed_secret: Vec<u8>,
-    /// What for.
+    /// The membership that it gives.
     pub to: InviteTo,
     /// Login of who invites.
     pub invited_by: String,

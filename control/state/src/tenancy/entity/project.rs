@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Meta;
 use crate::tenancy::entity::Member;
 
-/// What a member may do in a project.
+/// Role of a member in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectRole {
@@ -20,7 +20,7 @@ pub enum ProjectRole {
     Viewer,
 }
 
-/// What machines, networks and addresses belong to.
+/// The owner of machines, networks and addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
     /// The key.

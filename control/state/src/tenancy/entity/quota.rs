@@ -25,7 +25,7 @@ impl fmt::Display for QuotaSubject {
     }
 }
 
-/// At most so many; none for no bound.
+/// Upper limits of holdings. `None` means no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// What a member may do in a tenant; exact sets, not a ladder (the contract's table decides).
+/// Role of a member in a tenant; exact sets, not a ladder (the contract's table decides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TenantRole {
@@ -24,7 +24,7 @@ pub enum TenantRole {
 /// A membership; the member's login is the key of the map it is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member<R> {
-    /// What the member may do.
+    /// Role of the member.
     pub role: R,
     /// Since when.
     pub created_at: Timestamp,
