@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use base_runtime::logging::LogFormat;
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{AgentRole, Roots, Subject};
+use strum::IntoStaticStr;
 use tracing::{info, warn};
 
 use crate::agent::Agent;
@@ -17,7 +18,8 @@ use crate::tpm::TPM_PATH;
 use crate::traces::{self, Traced};
 
 /// The kind of agent that a binary is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase", prefix = "metalmesh-")]
 pub enum AgentKind {
     /// metalmesh-core
     Core,
@@ -28,12 +30,8 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    const fn program(self) -> &'static str {
-        match self {
-            Self::Core => "metalmesh-core",
-            Self::Bmc => "metalmesh-bmc",
-            Self::Pixie => "metalmesh-pixie",
-        }
+    fn program(self) -> &'static str {
+        self.into()
     }
 
     fn role(self) -> AgentRole {
@@ -232,5 +230,17 @@ fn check_kind(kind: AgentKind, session: &StoredSession) -> Result<(), KitError> 
             got: identity.id.to_string(),
             want: kind.role().as_str(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_do_not_change() {
+        let all = [AgentKind::Core, AgentKind::Bmc, AgentKind::Pixie];
+        let names = ["metalmesh-core", "metalmesh-bmc", "metalmesh-pixie"];
+        assert_eq!(all.map(AgentKind::program), names);
     }
 }

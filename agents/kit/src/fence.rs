@@ -1,6 +1,7 @@
 //! The order of desired states: Raft term, then generation.
 
 use prost::Message;
+use strum::IntoStaticStr;
 
 use crate::cache::{CacheError, LastGood};
 
@@ -83,7 +84,8 @@ impl Fenced for proto_mesh::MachineOrder {
 }
 
 /// The decision about a state that arrived.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Verdict {
     /// The content is new: act on it.
     News,
@@ -107,11 +109,7 @@ impl Verdict {
 
     /// The verdict's name in metrics.
     pub(crate) fn as_str(&self) -> &'static str {
-        match self {
-            Self::News => "news",
-            Self::Repeated => "repeated",
-            Self::Stale => "stale",
-        }
+        self.into()
     }
 }
 
@@ -148,5 +146,12 @@ mod tests {
             assert_eq!(Verdict::of(Some(&seen), &next), verdict, "{next:?}");
         }
         assert_eq!(Verdict::of(None, &seen), Verdict::News);
+    }
+
+    #[test]
+    fn metric_names_do_not_change() {
+        let all = [Verdict::News, Verdict::Repeated, Verdict::Stale];
+        let names = all.map(|verdict| verdict.as_str());
+        assert_eq!(names, ["news", "repeated", "stale"]);
     }
 }

@@ -35,10 +35,10 @@ impl std::fmt::Debug for BmcAgent {
 }
 
 impl BmcAgent {
-    /// An agent that speaks to real BMCs; its journal is in the state directory.
+    /// An agent for real BMCs. Its journal is in the state directory.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// [`KitError`] if the journal cannot be read.
     pub fn new(agent: Agent, config: Config, dir: StateDir) -> Result<Self, KitError> {
         let driver = Arc::new(RealDriver::new(config.credentials.clone()));
         Self::with_driver(agent, config, dir, driver)
@@ -47,7 +47,7 @@ impl BmcAgent {
     /// An agent with another driver.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// [`KitError`] if the journal cannot be read.
     pub fn with_driver(
         agent: Agent,
         config: Config,
@@ -109,8 +109,8 @@ impl BmcAgent {
     }
 }
 
-/// Takes a desired state. Of one from disk only the candidates count: its orders may have been
-/// taken back since.
+/// Takes a desired state. Orders in a state from disk are ignored: control may have withdrawn them
+/// meanwhile.
 async fn take(
     message: BmcDesired,
     origin: Origin,

@@ -1,4 +1,4 @@
-//! Looks at all BMCs, now and then and when asked, and tells control.
+//! Reads all BMCs, periodically and on request, and reports them to control.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::Driver;
 use crate::fleet::Fleet;
 
-/// BMCs read at once.
+/// BMCs read concurrently.
 const LOOKS_MAX: usize = 16;
-/// Statuses in one message: a bound of the link is a mebibyte.
+/// Statuses per message. The link's bound on a request is 1 MiB.
 const STATUSES_PER_REPORT: usize = 500;
-/// After a report that control did not take.
+/// Wait after a report that control did not accept.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Looks and tells until stopped; first at once.
+/// Reads and reports until stopped. The first round starts at once.
 pub(crate) async fn run_discovery(
     fleet: Arc<Fleet>,
     driver: Arc<dyn Driver>,
@@ -65,11 +65,11 @@ async fn look_at_all(fleet: &Fleet, driver: &dyn Driver) {
             fleet.record(target.address, result);
         })
         .await;
-    tracing::info!(bmcs = targets.len(), "looked at all BMCs");
+    tracing::info!(bmcs = targets.len(), "all BMCs read");
     fleet.looked.notify_waiters();
 }
 
-/// Tells control; says whether it heard.
+/// Reports to control. `true` if it accepted all statuses.
 async fn tell(client: &BmcServiceClient, statuses: Vec<BmcStatus>) -> bool {
     for bmcs in statuses.chunks(STATUSES_PER_REPORT) {
         match client
@@ -84,7 +84,7 @@ async fn tell(client: &BmcServiceClient, statuses: Vec<BmcStatus>) -> bool {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "report not taken");
+                tracing::warn!(%error, "report not accepted");
                 return false;
             }
         }

@@ -1,78 +1,18 @@
-//! What is asked of a BMC, whatever it speaks; a trait, so that orders are tested without one.
+//! The operations on a BMC, independent of its protocol. A trait, so that orders are tested without
+//! a BMC.
 
 use futures::future::BoxFuture;
 use proto_types::MachineId;
 use tokio::time::Instant;
 
 use crate::config::Target;
-use crate::nonce::Nonce;
 
-/// What to do with a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    PowerOn,
-    PowerOff,
-    PowerReset,
-    PowerCycle,
-    BootPxe,
-    BootDisk,
-    BootBios,
-    LedOn,
-    LedOff,
-    /// Writes it into the asset tag.
-    SetNonce(Nonce),
-}
+pub use crate::action::{Action, Power};
 
-impl Action {
-    /// Short name for monitoring.
-    #[must_use]
-    pub const fn step(self) -> &'static str {
-        match self {
-            Self::PowerOn => "power-on",
-            Self::PowerOff => "power-off",
-            Self::PowerReset => "power-reset",
-            Self::PowerCycle => "power-cycle",
-            Self::BootPxe => "boot-pxe",
-            Self::BootDisk => "boot-disk",
-            Self::BootBios => "boot-bios",
-            Self::LedOn => "led-on",
-            Self::LedOff => "led-off",
-            Self::SetNonce(_) => "set-nonce",
-        }
-    }
-
-    /// Whether doing it again changes nothing.
-    #[must_use]
-    pub fn is_idempotent(self) -> bool {
-        !matches!(self, Self::PowerReset | Self::PowerCycle)
-    }
-}
-
-/// Whether a machine is on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Power {
-    On,
-    Off,
-    #[default]
-    Unknown,
-}
-
-impl Power {
-    /// As control reads it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// What was read of a BMC.
+/// The state read from a BMC.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// UUIDs that the machine may have, the likeliest first: IPMI leaves the order of bytes open.
+    /// Possible UUIDs of the machine, the likeliest first. IPMI does not define the byte order.
     pub machines: Vec<MachineId>,
     /// "redfish" or "ipmi".
     pub interface: &'static str,
@@ -87,31 +27,32 @@ pub struct Reading {
     /// "on", "off", "blinking" or empty.
     pub led: &'static str,
     pub fru: proto_mesh::Fru,
-    /// Power draw and supplies; empty when the BMC does not tell. `None` when they could not be read
-    /// this time, which never makes a reading fail.
+    /// Power consumption and supplies. Empty means that the BMC does not report them. `None` means
+    /// that they could not be read this time, which never fails a reading.
     pub draw: Option<proto_mesh::PowerDraw>,
 }
 
-/// Why a BMC did not do what was asked.
+/// The reason why an operation on a BMC failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
     /// The BMC was not reached; nothing was done.
     #[error("{0}")]
     Unreached(String),
-    /// The BMC did not answer in the middle: it may have been done.
+    /// The BMC stopped answering during the operation, which may have taken effect.
     #[error("{0}")]
     Unsure(String),
-    /// The BMC said no, or the machine cannot.
+    /// The BMC refused, or the machine does not support the operation.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Speaks to BMCs.
+/// Reads BMCs and operates machines through them.
 pub trait Driver: Send + Sync + 'static {
     /// Reads a BMC and the machine behind it.
     fn read<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Reading, DriveError>>;
 
-    /// Does something once and waits until it shows, up to a time. Returns the power afterwards.
+    /// Starts an operation once and waits until it shows, at most until `until`. Returns the power
+    /// state afterwards.
     fn act<'a>(
         &'a self,
         target: &'a Target,

@@ -1,4 +1,4 @@
-//! The BMCs there are, and what was last read of each.
+//! All BMCs with their last readings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::config::{Speech, Target};
 use crate::driver::{DriveError, Power, Reading};
 use crate::look::Look;
 
-/// BMCs taken from control's candidates at most.
+/// BMCs taken from control's candidates. Further ones are ignored.
 pub(crate) const CANDIDATES_MAX: usize = 10_000;
 /// All BMCs, shared by discovery and orders.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub(crate) struct Fleet {
     listed: Vec<Target>,
     speech: Speech,
     inner: Mutex<Inner>,
-    /// Rings when somebody wants the BMCs looked at now.
+    /// Notified to request a reading of all BMCs now.
     pub(crate) look: Notify,
-    /// Rings when what is known changed and control should hear of it.
+    /// Notified when a status changed that control should receive.
     pub(crate) tell: Notify,
-    /// Rings for all who wait when a round of looks is over.
+    /// Notifies all waiters when a round of readings is over.
     pub(crate) looked: Notify,
 }
 
@@ -51,7 +51,7 @@ impl Fleet {
         self.inner.lock()
     }
 
-    /// Takes control's candidates; those that are gone are forgotten.
+    /// Replaces control's candidates. Readings of removed ones are dropped.
     pub(crate) fn set_candidates(&self, candidates: BTreeMap<IpAddr, String>) {
         let mut inner = self.inner();
         if inner.candidates == candidates {
@@ -85,7 +85,7 @@ impl Fleet {
         self.listed.iter().any(|target| target.address == address)
     }
 
-    /// Notes what a look brought.
+    /// Records the result of a reading.
     pub(crate) fn record(&self, address: IpAddr, result: Result<Reading, DriveError>) {
         let mut inner = self.inner();
         let look = inner.looks.entry(address).or_default();
@@ -96,7 +96,7 @@ impl Fleet {
         }
     }
 
-    /// Notes the power after an order.
+    /// Records the power state after an order.
     pub(crate) fn set_power(&self, address: IpAddr, power: Power) {
         if let Some(look) = self.inner().looks.get_mut(&address) {
             look.observed = Some(Instant::now());
@@ -107,8 +107,8 @@ impl Fleet {
         self.tell.notify_one();
     }
 
-    /// The BMCs that may be a machine's: the configured one, else all that tell its UUID, in
-    /// whichever order of bytes.
+    /// The possible BMCs of a machine: the configured one, else all that report its UUID in any byte
+    /// order.
     fn claimants(&self, machine: MachineId) -> Vec<Target> {
         let mut targets = self.targets();
         if targets.iter().any(|target| target.machine == Some(machine)) {
@@ -125,8 +125,8 @@ impl Fleet {
         targets
     }
 
-    /// The BMC of a machine. `None` if no BMC claims the machine, if more than one does, or if it
-    /// is another one than control takes for the machine's.
+    /// The BMC of a machine. `None` if no BMC or more than one reports it, or if it differs from the
+    /// one that control believes: a wrong guess would power off another machine.
     pub(crate) fn find(&self, machine: MachineId, believed: Option<IpAddr>) -> Option<Target> {
         let mut claimants = self.claimants(machine);
         let only = claimants.pop()?;
@@ -134,7 +134,7 @@ impl Fleet {
         (claimants.is_empty() && is_believed).then_some(only)
     }
 
-    /// Why a machine has no BMC, for the admin.
+    /// The reason why a machine has no BMC, for the operator.
     pub(crate) fn explain(&self, machine: MachineId, believed: Option<IpAddr>) -> String {
         let claimants = self.claimants(machine);
         let addresses: Vec<String> = claimants
@@ -176,7 +176,7 @@ impl Fleet {
         )
     }
 
-    /// What control is told, one status a BMC that was looked at.
+    /// The statuses for control, one per BMC that was read.
     pub(crate) fn statuses(&self) -> Vec<BmcStatus> {
         let targets = self.targets();
         let inner = self.inner();
@@ -184,7 +184,7 @@ impl Fleet {
             let look = inner.looks.get(&target.address)?;
             let candidate = inner.candidates.get(&target.address);
             let mut status = status(target, look, candidate);
-            // The operator says whose BMC that is: what another one tells does not count.
+            // The operator has configured this machine's BMC. Reports of other BMCs do not count.
             let is_configured = |id: &str| {
                 let listed = self.listed.iter().filter_map(|listed| listed.machine);
                 listed.into_iter().any(|machine| machine.to_string() == id)

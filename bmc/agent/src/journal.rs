@@ -1,4 +1,4 @@
-//! Which orders were begun and how they ended, on disk.
+//! The journal on disk: started orders and their ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use tokio::sync::Notify;
 
 use crate::driver::{Action, Power};
 
-/// Ended orders remembered at most; the oldest that control has acknowledged goes first.
+/// Orders in the journal. A further one evicts the oldest that control has acknowledged.
 const ENTRIES_MAX: usize = 2000;
 const FILE: &str = "orders.json";
 const INTERRUPTED: &str = "the agent was restarted in the middle of this order; it may have been \
     carried out, and is not repeated";
 
-/// How an order ended.
+/// The end of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     /// Empty on success.
     pub(crate) error: String,
     /// "on", "off" or "unknown".
     pub(crate) power: String,
-    /// Of the nonce that is in the BMC now, hex; empty when none was ordered or written.
+    /// SHA-256 of the nonce in the BMC, hex. Empty means that none was ordered or written.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) nonce_sha256: String,
 }
@@ -64,16 +64,16 @@ pub(crate) struct Journal {
     entries: Mutex<VecDeque<Entry>>,
     /// One writer at a time, in order.
     writing: tokio::sync::Mutex<()>,
-    /// Rings when there is an end to tell.
+    /// Notified when there is an end to report.
     pub(crate) ended: Notify,
 }
 
 impl Journal {
-    /// Opens the journal. Orders that had begun and not ended are forgotten when doing them again
-    /// is harmless, else they end here.
+    /// Opens the journal. Started orders without an end are dropped if they are idempotent, and
+    /// executed again; others end here with an error.
     ///
     /// # Errors
-    /// When the file cannot be read: without it an order might be carried out twice.
+    /// [`KitError`] if the file cannot be read: without it an order might be executed twice.
     pub(crate) fn open(dir: StateDir) -> Result<Arc<Self>, KitError> {
         let mut entries: VecDeque<Entry> = match dir.read(FILE)? {
             None => VecDeque::new(),
@@ -100,12 +100,12 @@ impl Journal {
         self.entries.lock()
     }
 
-    /// Whether an order was begun or has ended.
+    /// `true` if an order was begun or has ended.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.entries().iter().any(|entry| entry.id == id)
     }
 
-    /// Notes that an order begins; it is on disk when this returns.
+    /// Records the start of an order. It is on disk when this returns.
     pub(crate) async fn begin(&self, id: &str, idempotent: bool) -> Result<(), KitError> {
         self.entries().push_back(Entry {
             id: id.to_owned(),
@@ -116,7 +116,7 @@ impl Journal {
         self.write().await
     }
 
-    /// Notes how an order ended, begun or not, and lets it be told.
+    /// Records the end of an order, started or not, and triggers its report.
     pub(crate) async fn end(&self, id: &str, end: End) -> Result<(), KitError> {
         {
             let mut entries = self.entries();
@@ -135,7 +135,7 @@ impl Journal {
         written
     }
 
-    /// Control asks for an order that has ended: it is told once more.
+    /// Reports an end again, because control still lists the order.
     pub(crate) fn tell_again(&self, id: &str) {
         let mut entries = self.entries();
         if let Some(entry) = entries.iter_mut().find(|e| e.id == id && e.acknowledged) {

@@ -1,22 +1,23 @@
-//! `metalmesh-bmc`: finds the BMCs of one partition, reads them, and carries out control's orders.
+//! `metalmesh-bmc`: finds the BMCs of one partition, reads them, and executes control's orders.
 //!
-//! BMCs come from a static list and from pixie's leases, which control hands on. Each is read by
-//! Redfish or IPMI once an interval. Orders name a machine by its UUID; the agent knows from its
-//! readings which BMC that is. Credentials stay in a file of this agent.
+//! BMCs come from a static list and from pixie's leases, which control passes on. Each is read by
+//! Redfish or IPMI once per interval. Orders name a machine by its UUID; the agent finds its BMC
+//! from the readings. Credentials stay in a file of this agent.
 //!
 //! Invariants:
-//! - one order at a time for each machine, in control's sequence, and [`orders::RUNNING_MAX`] in
-//!   all; what is not in control's newest list and has not begun is not begun;
-//! - an order id is carried out at most once: its start and its end are on disk before the next
-//!   step, and a reset that a restart interrupted is reported, not repeated;
-//! - an end is told until control acknowledges it;
-//! - each order ends by its deadline, with what the machine's power then is or a reason that names
-//!   the BMC;
-//! - passwords are in no argument, log, error or message, nor is a [`Nonce`]: control learns its
+//! - Each machine has one running order at a time, in control's sequence, and all machines together
+//!   at most [`orders::RUNNING_MAX`]. An order that left control's newest list is not started.
+//! - A reset or power cycle is executed at most once: its start and its end are on disk before the
+//!   next step, and one that a restart interrupted is reported, not repeated. Only idempotent orders
+//!   are executed again after a restart.
+//! - An end is reported until control acknowledges it.
+//! - Each order ends by its deadline, with the machine's power state or a reason that names the BMC.
+//! - No argument, log, error or message contains a password or a [`Nonce`]; control gets the nonce's
 //!   digest.
 //!
 //! Entry point: [`BmcAgent`].
 
+mod action;
 mod agent;
 pub mod config;
 mod discovery;

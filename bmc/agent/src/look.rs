@@ -7,18 +7,18 @@ use tokio::time::Instant;
 
 use crate::driver::Reading;
 
-/// Power draw and supplies are told for this long after they were last read: a BMC that is now and
-/// then too slow must not look like one that tells nothing, which is a change to control.
+/// Time for which the last power reading is reported. A BMC that is sometimes too slow must not look
+/// like one that reports no power, because control stores that as a change.
 const DRAW_AGE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The last look at a BMC, and the last good one.
+/// The last reading of a BMC and the last successful one.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Look {
     pub(crate) reading: Option<Reading>,
     pub(crate) error: String,
-    /// When it was looked at.
+    /// Time of the last reading.
     pub(crate) observed: Option<Instant>,
-    /// Power draw and supplies, and when they were read.
+    /// Power consumption and supplies, and the time they were read.
     draw: Option<(PowerDraw, Instant)>,
 }
 
@@ -33,8 +33,8 @@ impl Look {
         self.error.clear();
     }
 
-    /// Power draw and supplies as control is told them. `None` if the BMC tells nothing, or cannot be
-    /// read.
+    /// Power consumption and supplies for control. `None` means that the BMC does not report them or
+    /// cannot be read.
     pub(crate) fn draw(&self) -> Option<PowerDraw> {
         let (draw, _) = self.draw.as_ref().filter(|_| self.error.is_empty())?;
         Some(draw.clone()).filter(|draw| *draw != PowerDraw::default())

@@ -1,4 +1,4 @@
-//! Control's messages, read.
+//! Decodes control's messages.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,12 +12,12 @@ use crate::fleet::CANDIDATES_MAX;
 use crate::nonce::Nonce;
 use crate::orders::Order;
 
-/// Orders taken from one list at most; the rest comes with a later one.
+/// Orders taken from one list. The rest comes with a later list.
 const ORDERS_MAX: usize = 10_000;
-/// Longest remaining time that is believed: more than any order of control has.
+/// Longest plausible remaining time, more than any order of control has. A longer one is cut.
 const REMAINING_MAX: Duration = Duration::from_secs(3600);
 
-/// Orders that can be carried out, and those that cannot, with why.
+/// Splits a list into valid orders and invalid ones with the reason.
 pub(crate) fn orders(message: &BmcDesired) -> (Vec<Order>, Vec<(String, String)>) {
     let mut good = Vec::new();
     let mut bad = Vec::new();

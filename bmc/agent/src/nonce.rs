@@ -1,24 +1,24 @@
-//! The text that proves a machine to be the one behind its BMC: whoever reads it there sits in
-//! that box.
+//! The nonce that proves which BMC a machine has: only software on the machine itself can read it
+//! from the asset tag.
 
 use std::fmt;
 
 use rand::Rng;
 use sha2::{Digest, Sha256};
 
-/// By this hammer knows a nonce from an inventory number.
+/// Prefix by which the installer tells a nonce from an inventory number.
 const PREFIX: &[u8] = b"mm-";
-/// Of five bits each.
+/// Letters of a nonce, five bits each.
 const LETTERS: usize = 26;
-/// RFC 4648, section 6, in lower case: nothing that a BMC might change or refuse.
+/// Base32 of RFC 4648, section 6, in lower case: characters that no BMC changes or refuses.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// 130 random bits. Only the BMC and the machine get to see them; control gets the digest.
+/// 130 random bits. Only the BMC and the machine see them; control gets the digest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Nonce([u8; PREFIX.len() + LETTERS]);
 
 impl Nonce {
-    /// A new one, from the generator that the operating system seeds.
+    /// Generates a nonce from the generator that the operating system seeds.
     #[must_use]
     pub fn generate() -> Self {
         let mut text = [0; PREFIX.len() + LETTERS];
@@ -29,14 +29,14 @@ impl Nonce {
         Self(text)
     }
 
-    /// What is written into the BMC.
+    /// The text that is written into the BMC.
     #[must_use]
     pub fn text(&self) -> &str {
         // It is ASCII.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// What control is told.
+    /// The digest that control is sent.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
         Sha256::digest(self.0).into()

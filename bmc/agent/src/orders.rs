@@ -1,4 +1,4 @@
-//! Carries orders out: one a machine at a time, in control's sequence, each to its deadline.
+//! Executes orders: one at a time per machine, in control's sequence, each until its deadline.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -20,17 +20,17 @@ use crate::driver::{Action, DriveError, Driver, Power};
 use crate::fleet::Fleet;
 use crate::journal::{End, Journal};
 
-/// Orders carried out at once. One waits for little more than its BMC; so many that two racks whose
-/// BMCs hang do not keep the others of the partition from being heard.
+/// Concurrent orders. Further ones wait. An order costs little more than waiting for its BMC, so the
+/// bound is high enough that two racks of hanging BMCs do not block the rest of the partition.
 pub const RUNNING_MAX: usize = 128;
-/// Longest time that an order may take.
+/// Time limit of an order, whatever its deadline.
 const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
-/// Kept of an order's time to tell its end: at its deadline control gives up, and would not learn
-/// the reason.
+/// Reserve before an order's deadline for reporting its end. At the deadline control gives up and
+/// would not learn the reason.
 const TELL_TIME: Duration = Duration::from_secs(5);
-/// How often what was read meanwhile is looked through for a machine's BMC.
+/// Interval of searching new readings for a machine's BMC.
 const FIND_AGAIN: Duration = Duration::from_millis(250);
-/// Pauses between attempts to reach a BMC.
+/// Backoff between attempts to reach a BMC.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 
 /// An order of control.
@@ -39,15 +39,15 @@ pub struct Order {
     pub id: String,
     pub machine: MachineId,
     pub action: Action,
-    /// Address of the BMC that control takes for the machine's; `None` while it knows none.
+    /// Address of the machine's BMC as control believes. `None` means that it knows none.
     pub bmc: Option<IpAddr>,
-    /// When control gives up on it, by the agent's monotonic clock.
+    /// Time at which control gives up, by the agent's monotonic clock.
     pub deadline: Instant,
     /// The trace that it belongs to.
     pub trace: Option<TraceContext>,
 }
 
-/// Control's newest list, and what runs.
+/// Control's newest list of orders, and the running ones.
 #[derive(Debug, Default)]
 struct Book {
     wanted: Vec<Order>,
@@ -55,7 +55,7 @@ struct Book {
 }
 
 impl Book {
-    /// The next order that may begin: the first one of a machine that has none running.
+    /// The next order that may begin: the first one of a machine without a running order.
     fn next(&mut self, knows: impl Fn(&str) -> bool) -> Option<Order> {
         if self.running.len() >= RUNNING_MAX {
             return None;
@@ -70,7 +70,7 @@ impl Book {
     }
 }
 
-/// What carrying out needs.
+/// The dependencies of carrying out an order.
 #[derive(Clone)]
 pub(crate) struct Crew {
     pub(crate) fleet: Arc<Fleet>,
@@ -80,8 +80,7 @@ pub(crate) struct Crew {
     pub(crate) spans: Spans,
 }
 
-/// Carries out what control wants until stopped. Orders in progress are cut off then; the journal
-/// knows them.
+/// Executes orders until stopped. Running orders are aborted then; the journal has their start.
 pub(crate) async fn run_orders(
     crew: Crew,
     mut wanted: watch::Receiver<Vec<Order>>,
@@ -96,7 +95,7 @@ pub(crate) async fn run_orders(
                 .begin(&order.id, order.action.is_idempotent())
                 .await
             {
-                // Not begun, as it could not be remembered.
+                // Not started: without its start on disk, a restart would execute it again.
                 tracing::error!(order = order.id, %error, "journal not written");
                 book.running.remove(&order.machine);
                 continue;
@@ -129,7 +128,7 @@ pub(crate) async fn run_orders(
     }
 }
 
-/// One order, from finding the BMC to the power afterwards.
+/// Executes one order, from finding the BMC to reading the power state afterwards.
 async fn carry_out(crew: &Crew, order: &Order) -> End {
     let (began, began_ns) = (Instant::now(), now_ns());
     let Some(until) = time_to_act(order.deadline, began).map(|left| began + left) else {
@@ -167,7 +166,7 @@ async fn carry_out(crew: &Crew, order: &Order) -> End {
     end
 }
 
-/// What was done, as a part of the trace that ordered it.
+/// Records the outcome as a span of the trace that ordered it.
 fn told(crew: &Crew, order: &Order, end: &End, began_ns: u64) {
     let Some(trace) = order.trace else { return };
     crew.spans.put(Span {
@@ -186,15 +185,15 @@ fn told(crew: &Crew, order: &Order, end: &End, began_ns: u64) {
     });
 }
 
-/// How long an order may be tried; `None` when its time is over.
+/// Time left for an order's attempts. `None` means that it is over.
 fn time_to_act(deadline: Instant, now: Instant) -> Option<Duration> {
     let left = deadline.checked_duration_since(now)?;
     let left = left.checked_sub(TELL_TIME)?;
     (!left.is_zero()).then_some(left.min(ORDER_TIME_MAX))
 }
 
-/// The machine's BMC; when none is known all are looked at, once. A round over a thousand BMCs
-/// takes minutes when some of them hang: it is not waited for once the right one was read.
+/// Finds the machine's BMC. If none is known, all BMCs are read once. A round over a thousand BMCs
+/// takes minutes if some of them hang, so the wait ends as soon as the right one was read.
 async fn find(
     fleet: &Fleet,
     machine: MachineId,
@@ -208,8 +207,8 @@ async fn find(
     fleet.look.notify_one();
     loop {
         let again = until.min(Instant::now() + FIND_AGAIN);
-        // The round that is under way may have begun before the BMC came; its end is waited for
-        // all the same, and a second one is not.
+        // A running round may have passed the BMC before it appeared. Its end is awaited all the
+        // same, but no second round: the order's time is limited.
         let is_over = timeout_at(again, &mut looked).await.is_ok() || again == until;
         let found = fleet.find(machine, bmc);
         if found.is_some() || is_over {
@@ -218,7 +217,7 @@ async fn find(
     }
 }
 
-/// Tries until it is done, refused, or the time is over.
+/// Retries until the operation is done or refused, or the time is over.
 async fn attempt(
     crew: &Crew,
     order: &Order,
@@ -240,7 +239,7 @@ async fn attempt(
             }
             Err(DriveError::Unreached(reason) | DriveError::Unsure(reason)) => reason,
         };
-        tracing::debug!(order = order.id, reason = last, "tried in vain");
+        tracing::debug!(order = order.id, reason = last, "attempt failed");
         let pause = BACKOFF.pause(failures);
         failures = failures.saturating_add(1);
         if Instant::now() + pause >= until {

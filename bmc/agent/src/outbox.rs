@@ -1,4 +1,4 @@
-//! Tells control how orders ended, each until it is acknowledged.
+//! Reports the ends of orders to control, each until it is acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
 
-/// Pauses between attempts to tell control.
+/// Backoff between reports.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-/// Tells until stopped.
+/// Reports until stopped.
 pub(crate) async fn run_outbox(
     journal: Arc<Journal>,
     client: BmcServiceClient,
@@ -35,17 +35,18 @@ async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
             id: id.clone(),
             error: end.error,
             power_state: end.power,
-            // What is not hex was damaged on disk: control refuses an end without its digest.
+            // Hex that does not decode was damaged on disk. Control refuses an end of such an order
+            // without its digest, so an empty one is safe.
             nonce_sha256: hex::decode(end.nonce_sha256).unwrap_or_default(),
         };
         match client.order_done(done).await {
             Ok(_) => {}
-            // Telling it again would be answered in the same way.
+            // A repeated report would be refused again and would block the ends behind it.
             Err(status) if is_final(status.code()) => {
-                tracing::warn!(order = id, error = %status, "end of order not wanted");
+                tracing::warn!(order = id, error = %status, "end of order refused");
             }
             Err(status) => {
-                tracing::warn!(order = id, error = %status, "end of order not told");
+                tracing::warn!(order = id, error = %status, "end of order not reported");
                 tokio::time::sleep(BACKOFF.pause(failures)).await;
                 failures = failures.saturating_add(1);
                 continue;

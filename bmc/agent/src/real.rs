@@ -1,4 +1,4 @@
-//! The driver for real BMCs: Redfish or IPMI by configuration and by what answers.
+//! The driver for real BMCs: Redfish or IPMI, by configuration and by the protocol that answers.
 
 mod draw;
 mod ipmi;
@@ -15,19 +15,19 @@ use crate::config::{Credentials, Interface, Login, Target};
 use crate::driver::{Action, DriveError, Driver, Power, Reading};
 use sensors::SensorCache;
 
-/// One BMC is read in this time or not at all.
+/// Time limit of reading one BMC.
 const READ_TIME_MAX: Duration = Duration::from_secs(45);
-/// Between two looks whether the power has followed.
+/// Poll interval while the power state follows an operation.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Speaks to real BMCs with the credentials of the file.
+/// The driver for real BMCs, with the credentials of the file.
 #[derive(Debug)]
 pub(crate) struct RealDriver {
     credentials: Credentials,
     sensors: SensorCache,
 }
 
-/// Which of the two a BMC is spoken to by.
+/// A protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Redfish,
@@ -70,7 +70,9 @@ impl RealDriver {
     async fn act_by(
         &self,
         way: Way,
-        (target, action, until): (&Target, Action, Instant),
+        target: &Target,
+        action: Action,
+        until: Instant,
     ) -> Result<Power, DriveError> {
         let login = self.login(target.address)?;
         match way {
@@ -80,8 +82,8 @@ impl RealDriver {
     }
 }
 
-/// The ways to try, in order. Redfish without a trust is not spoken: the password would go to
-/// whoever answers.
+/// The protocols to try, in order. Redfish without a configured trust is never used: the password
+/// would go to any host that answers.
 fn ways(target: &Target) -> &'static [Way] {
     match (target.speech.interface, &target.speech.trust) {
         (Interface::Redfish, _) => &[Way::Redfish],
@@ -121,7 +123,7 @@ impl Driver for RealDriver {
         Box::pin(async move {
             let mut reasons = Vec::new();
             for way in ways(target) {
-                match self.act_by(*way, (target, action, until)).await {
+                match self.act_by(*way, target, action, until).await {
                     Err(DriveError::Unreached(reason)) => reasons.push(reason),
                     other => return other,
                 }
@@ -139,7 +141,7 @@ fn socket(target: &Target, way: Way) -> SocketAddr {
     SocketAddr::new(target.address, port)
 }
 
-/// What follows from an asset tag that cannot be written.
+/// The error of an asset tag that cannot be written.
 fn untaggable(error: DriveError) -> DriveError {
     match error {
         DriveError::Refused(reason) => DriveError::Refused(format!(
@@ -150,12 +152,12 @@ fn untaggable(error: DriveError) -> DriveError {
     }
 }
 
-/// Where the power of a machine is looked at.
+/// The power state of a machine, for polling.
 trait PowerView {
     fn power(&mut self) -> impl Future<Output = Result<Power, DriveError>> + Send;
 }
 
-/// Looks again and again until the power is as wanted.
+/// Polls until the power state is as wanted.
 async fn power_becomes(
     want: Power,
     until: Instant,

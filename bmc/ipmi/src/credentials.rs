@@ -1,13 +1,15 @@
+//! User name and password of a BMC.
+
 use std::fmt;
 
 use crate::IpmiError;
 
-/// Longest user name (specification, 22.29).
+/// Longest user name, bytes (specification, 22.29).
 pub(crate) const USER_BYTES_MAX: usize = 16;
-/// Longest password of IPMI 2.0 (specification, 22.30).
+/// Longest password of IPMI 2.0, bytes (specification, 22.30).
 const PASSWORD_BYTES_MAX: usize = 20;
 
-/// A user of a BMC. Printing it shows the name alone.
+/// User name and password of a BMC. `Debug` shows the name only.
 #[derive(Clone)]
 pub struct Credentials {
     user: String,
@@ -15,8 +17,10 @@ pub struct Credentials {
 }
 
 impl Credentials {
+    /// Checks the lengths and takes both.
+    ///
     /// # Errors
-    /// [`IpmiError::TooLong`] when the name has more than 16 bytes or the password more than 20.
+    /// [`IpmiError::TooLong`] if the name has more than 16 bytes or the password more than 20.
     pub fn new(user: &str, password: &str) -> Result<Self, IpmiError> {
         if user.len() > USER_BYTES_MAX {
             return Err(IpmiError::TooLong {

@@ -1,5 +1,5 @@
-//! The asset tag of DCMI: text that a BMC keeps of its machine, read and written in pieces, over
-//! the network and from inside the machine alike.
+//! DCMI's asset tag: a text that a BMC stores for its machine, read and written in pieces, over the
+//! network and from inside the machine.
 //!
 //! Source: Data Center Manageability Interface Specification 1.5, commands Get Asset Tag and Set
 //! Asset Tag.
@@ -8,15 +8,15 @@ use crate::{IpmiError, Session};
 
 /// Network function of commands that a group extension defines (IPMI specification, table 5-1).
 pub const GROUP_EXTENSION: u8 = 0x2c;
-/// DCMI's number among them; it leads each request's data and each answer's.
+/// DCMI's group number, the first data byte of each request and answer.
 pub(crate) const DCMI: u8 = 0xdc;
 const GET_ASSET_TAG: u8 = 0x06;
 const SET_ASSET_TAG: u8 = 0x08;
-/// Bytes that one request reads or writes at most.
+/// Most bytes that one request reads or writes, by the specification.
 const PIECE: usize = 16;
-/// Bytes of a tag at most.
+/// Longest asset tag, bytes, by the specification.
 pub const ASSET_TAG_MAX: usize = 63;
-/// A BMC may say that way that the tag is UTF-8.
+/// Byte order mark that a BMC may put before a UTF-8 tag.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Completion codes (IPMI specification, table 5-2).
@@ -28,13 +28,13 @@ pub(crate) const INVALID_DATA: u8 = 0xcc;
 /// An answer to Get Asset Tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Bytes of the whole tag.
+    /// Length of the whole tag, bytes.
     pub total: u8,
     pub bytes: &'a [u8],
 }
 
 impl<'a> Piece<'a> {
-    /// Reads an answer's data; `None` when it is not DCMI's, or longer than a tag can be.
+    /// Decodes the data of an answer. `None` means that it is not DCMI's or exceeds the longest tag.
     #[must_use]
     pub fn decode(data: &'a [u8]) -> Option<Self> {
         let [DCMI, total, bytes @ ..] = data else {
@@ -49,14 +49,14 @@ impl<'a> Piece<'a> {
 }
 
 impl Session {
-    /// What the asset tag says.
+    /// Reads the asset tag.
     ///
     /// # Errors
-    /// As [`Session::request`]; [`IpmiError::Completion`] of a BMC that has no asset tag.
+    /// As [`Session::request`]; [`IpmiError::Completion`] from a BMC without an asset tag.
     pub async fn asset_tag(&mut self) -> Result<String, IpmiError> {
         let what = "reading the asset tag";
         let malformed = || IpmiError::Malformed { what };
-        // BMCs refuse to read on behind the end, so the length is asked first.
+        // A read beyond the end of the tag is refused as a whole, so the length is read first.
         let data = self
             .request(GROUP_EXTENSION, GET_ASSET_TAG, &[DCMI, 0, 0], what)
             .await?;
@@ -78,11 +78,11 @@ impl Session {
         String::from_utf8(text).map_err(|_| malformed())
     }
 
-    /// Makes `tag` the asset tag.
+    /// Writes the asset tag.
     ///
     /// # Errors
-    /// [`IpmiError::TooLong`], else as [`Session::request`]; [`IpmiError::Completion`] of a BMC
-    /// that has no asset tag, or keeps it from being written.
+    /// [`IpmiError::TooLong`] above [`ASSET_TAG_MAX`]; else as [`Session::request`];
+    /// [`IpmiError::Completion`] from a BMC whose asset tag is missing or read-only.
     pub async fn set_asset_tag(&mut self, tag: &str) -> Result<(), IpmiError> {
         if tag.len() > ASSET_TAG_MAX {
             return Err(IpmiError::TooLong {
@@ -99,7 +99,8 @@ impl Session {
     }
 }
 
-/// Requests that write a tag, in order: each sets the length to where it ends.
+/// The requests that write a tag, in order. Each cuts the tag at the end of its piece, so the last
+/// one sets the length.
 fn writes(tag: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let number = |size: usize| u8::try_from(size).unwrap_or(u8::MAX);
     let pieces = tag.chunks(PIECE).enumerate();
@@ -110,23 +111,23 @@ fn writes(tag: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// The tag as a BMC has it: for BMCs that are simulated.
+/// The asset tag in a simulated BMC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssetTag(Vec<u8>);
 
 impl AssetTag {
-    /// What it says; bytes that are no text are left out.
+    /// The tag as text; invalid UTF-8 is replaced.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    /// Writes it by another way than DCMI, as Redfish does; what a tag has no room for is left out.
+    /// Writes the tag by another way than DCMI, as Redfish does. A longer text is cut.
     pub fn set(&mut self, text: &str) {
         self.0 = text.bytes().take(ASSET_TAG_MAX).collect();
     }
 
-    /// Takes the data of a command of [`GROUP_EXTENSION`]: completion code and data of the answer.
+    /// Answers a command of [`GROUP_EXTENSION`] with completion code and data.
     pub fn answer(&mut self, command: u8, data: &[u8]) -> (u8, Vec<u8>) {
         let done = match (command, data) {
             (GET_ASSET_TAG, [DCMI, at, count]) => self.read((*at).into(), (*count).into()),

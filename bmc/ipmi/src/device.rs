@@ -1,3 +1,5 @@
+//! Device id, system GUID, MAC address and FRU of a BMC.
+
 use std::fmt;
 
 use crate::fru::{self, Fru};
@@ -6,31 +8,31 @@ use crate::{IpmiError, Session};
 const APP: u8 = 0x06;
 const STORAGE: u8 = 0x0a;
 const TRANSPORT: u8 = 0x0c;
-/// Bytes of FRU that one request reads; every BMC can do this many.
+/// Bytes of FRU data per request. Larger reads exceed the message size of some BMCs.
 const FRU_CHUNK: u8 = 16;
-/// Largest FRU that is read; larger ones are cut.
+/// Largest FRU that is read, bytes. A larger one is cut.
 const FRU_BYTES_MAX: u16 = 2048;
 
-/// What Get Device ID tells (specification, 20.1).
+/// The answer to Get Device ID (specification, 20.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceId {
-    /// "2.54"
+    /// Firmware version, like `2.54`.
     pub firmware: String,
     /// IANA number of the manufacturer.
     pub manufacturer: u32,
     pub product: u16,
 }
 
-/// The 16 bytes of Get System GUID (22.14), which vendors order in three ways.
+/// The 16 bytes of Get System GUID (22.14). Vendors use three different byte orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SystemGuid(pub [u8; 16]);
 
 impl SystemGuid {
-    /// The SMBIOS UUID behind it, in the usual text.
+    /// The SMBIOS UUID of the machine, in hyphenated form.
     ///
-    /// The order is the first of SMBIOS, RFC 4122 and IPMI's own in which version and variant
-    /// are those of a UUID; SMBIOS when none is. Where more than one fits, [`Self::candidates`]
-    /// tells them all, to be compared with the machines that are known.
+    /// The byte order is the first of SMBIOS, RFC 4122 and IPMI in which version and variant are
+    /// those of a UUID, or SMBIOS if none is. The guess can be wrong: [`Self::candidates`] returns
+    /// all orders, to be compared with known machines.
     #[must_use]
     pub fn uuid(&self) -> String {
         let orders = self.orders();
@@ -79,6 +81,8 @@ impl fmt::Display for Hyphenated {
 }
 
 impl Session {
+    /// Reads the device id.
+    ///
     /// # Errors
     /// As [`Session::request`].
     pub async fn device_id(&mut self) -> Result<DeviceId, IpmiError> {
@@ -86,13 +90,15 @@ impl Session {
         let data = self.request(APP, 0x01, &[], what).await?;
         let data = data.get(..11).ok_or(IpmiError::Malformed { what })?;
         Ok(DeviceId {
-            // The minor revision is two decimal digits.
+            // The minor revision is BCD: two decimal digits. Bit 7 of the major one is a flag.
             firmware: format!("{}.{:x}", data[2] & 0x7f, data[3]),
             manufacturer: u32::from_le_bytes([data[6], data[7], data[8] & 0x0f, 0]),
             product: u16::from_le_bytes([data[9], data[10]]),
         })
     }
 
+    /// Reads the system GUID.
+    ///
     /// # Errors
     /// As [`Session::request`].
     pub async fn system_guid(&mut self) -> Result<SystemGuid, IpmiError> {
@@ -102,7 +108,7 @@ impl Session {
         guid.map(SystemGuid).ok_or(IpmiError::Malformed { what })
     }
 
-    /// MAC address of the BMC on the channel of this session (23.2, parameter 5).
+    /// Reads the MAC address of the BMC on the channel of this session (23.2, parameter 5).
     ///
     /// # Errors
     /// As [`Session::request`].
@@ -115,7 +121,7 @@ impl Session {
         mac.ok_or(IpmiError::Malformed { what })
     }
 
-    /// What the machine is: FRU 0, the chassis and board that the BMC sits on.
+    /// Reads FRU 0: the chassis and board that the BMC belongs to.
     ///
     /// # Errors
     /// As [`Session::request`].
@@ -124,7 +130,7 @@ impl Session {
         let info = self.request(STORAGE, 0x10, &[0], what).await?;
         let info = info.get(..3).ok_or(IpmiError::Malformed { what })?;
         let size = u16::from_le_bytes([info[0], info[1]]).min(FRU_BYTES_MAX);
-        // A FRU may count in words.
+        // Offsets and counts are in bytes or, by this flag, in words of two bytes.
         let unit = if info[2] & 0x01 == 0 { 1 } else { 2 };
         let mut bytes = Vec::with_capacity(size.into());
         while let Ok(at) = u16::try_from(bytes.len())
@@ -136,6 +142,7 @@ impl Session {
             let data = self
                 .request(STORAGE, 0x11, &[0, low, high, count], what)
                 .await?;
+            // An empty chunk would not advance: the loop would ask for the same offset for ever.
             let chunk = data.get(1..).filter(|chunk| !chunk.is_empty());
             bytes.extend(chunk.ok_or(IpmiError::Malformed { what })?);
         }

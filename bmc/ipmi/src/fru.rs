@@ -1,11 +1,12 @@
-//! FRU: what a machine is made of, as the Platform Management FRU Information Storage
-//! Definition 1.3 lays it out. Fields that are absent or unreadable are empty.
+//! Field replaceable unit (FRU) data: manufacturer, part and serial numbers, as the Platform
+//! Management FRU Information Storage Definition 1.3 lays them out.
 
-/// Fields of a chassis, board or product area that are read.
+/// Fields read of a chassis, board or product area. Further ones are ignored.
 const FIELDS_MAX: usize = 8;
-/// "No more fields".
+/// Type byte that ends the fields of an area.
 const END: u8 = 0xc1;
 
+/// The fields of a FRU. Empty means absent or unreadable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fru {
     pub chassis_part_number: String,
@@ -20,7 +21,8 @@ pub struct Fru {
     pub product_serial: String,
 }
 
-/// Reads what can be read; a damaged area leaves its fields empty.
+/// Decodes a FRU. A damaged area leaves its fields empty: many BMCs ship with one, and the other
+/// areas still count.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Fru {
     // Common header (8.): offsets of the areas, in units of eight bytes.
@@ -88,7 +90,7 @@ fn bcd(digit: u8) -> char {
     char::from(b"0123456789 -.:,_"[usize::from(digit & 0x0f)])
 }
 
-/// Four letters in three bytes, low bits first, each from the space on.
+/// Decodes 6-bit ASCII: four characters in three bytes, low bits first, offset by the space.
 fn six_bit(chunk: &[u8]) -> Vec<char> {
     let bits = chunk
         .iter()

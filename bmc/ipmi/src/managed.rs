@@ -1,22 +1,23 @@
-//! The BMC's side of the key exchange, without I/O: for BMCs that are simulated.
+//! The BMC's side of the key exchange, without I/O, for simulated BMCs.
 
 use std::fmt;
 
 use crate::CipherSuite;
 use crate::rakp::{Keys, RANDOM};
 
-/// A session as the BMC has it while it is being opened.
+/// A session on the BMC while it is being opened.
 pub struct Managed {
     suite: CipherSuite,
-    /// Session id that the console gave itself, and the one that the BMC gave it.
+    /// Session id that the console chose, for packets to the console.
     console: u32,
+    /// Session id that the BMC chose, for packets to the BMC.
     id: u32,
     random: [u8; RANDOM],
     guid: [u8; 16],
     asked: Option<Asked>,
 }
 
-/// What RAKP message 1 told.
+/// The contents of RAKP message 1.
 struct Asked {
     console_random: [u8; RANDOM],
     /// Role, length of the name, name.
@@ -25,8 +26,8 @@ struct Asked {
 }
 
 impl Managed {
-    /// Takes an Open Session Request (13.17) and answers it (13.18). `id`, which is not 0, and
-    /// `random` are fresh. `None` when it is malformed or asks for algorithms that we lack.
+    /// Answers an Open Session Request (13.17) with a response (13.18). `id`, which is not 0, and
+    /// `random` are fresh. `None` means that it is malformed or asks for unsupported algorithms.
     #[must_use]
     pub fn open(
         request: &[u8],
@@ -54,8 +55,8 @@ impl Managed {
         Some((session, answer))
     }
 
-    /// Takes RAKP message 1 (13.20) and answers it (13.21); `password` is that of a user. `None`
-    /// when it is malformed or there is no such user.
+    /// Answers RAKP message 1 (13.20) with message 2 (13.21). `password` returns the password of a
+    /// user. `None` means that the message is malformed or the user does not exist.
     #[must_use]
     pub fn message2(
         &mut self,
@@ -91,8 +92,8 @@ impl Managed {
         Some(answer)
     }
 
-    /// Takes RAKP message 3 (13.22), answers it (13.23), and yields the keys of the session.
-    /// `None` when it is malformed, comes too early, or proves another password.
+    /// Answers RAKP message 3 (13.22) with message 4 (13.23) and derives the keys of the session.
+    /// `None` means that the message is malformed, comes too early, or proves another password.
     #[must_use]
     pub fn message4(&self, message3: &[u8]) -> Option<(Vec<u8>, Keys)> {
         let asked = self.asked.as_ref()?;

@@ -1,11 +1,14 @@
-//! Packets: RMCP, the session header of IPMI 2.0, and the LAN message inside.
+//! Packets: RMCP and the session header of IPMI 2.0, with encryption and integrity.
 
 use aes::Aes128;
 use cbc::cipher::{BlockDecryptMut, BlockEncryptMut, KeyIvInit, block_padding::NoPadding};
 
 use crate::rakp::Keys;
 
-/// Largest datagram that we read; a FRU chunk and its headers need far less.
+pub use crate::message::{Request, Response, request};
+
+/// Largest datagram that is read, bytes. A longer one is cut and fails its checks. A FRU chunk with
+/// headers needs far less.
 pub const PACKET_BYTES_MAX: usize = 1024;
 
 /// RMCP version 1.0, no acknowledgement, class IPMI (specification, 13.1.3).
@@ -17,11 +20,8 @@ const AUTHENTICATED: u8 = 0x40;
 /// "Next header" of the session trailer (13.28.4).
 const NEXT_HEADER: u8 = 0x07;
 const BLOCK: usize = 16;
-/// Slave address of the BMC, and of us, the remote console.
-const BMC: u8 = 0x20;
-const CONSOLE: u8 = 0x81;
 
-/// What a packet carries (table 13-16).
+/// The payload type of a packet (table 13-16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     Message,
@@ -59,18 +59,19 @@ impl Payload {
     }
 }
 
-/// The keys and counters of an open session, as far as a packet needs them.
+/// The parameters that protect one packet of an open session.
 #[derive(Debug)]
 pub struct Protection<'a> {
     pub keys: &'a Keys,
     /// Session id of the receiver.
     pub session: u32,
+    /// Packet sequence number, not 0.
     pub sequence: u32,
-    /// Initialisation vector of this packet; random.
+    /// Initialisation vector of this packet, random.
     pub iv: [u8; BLOCK],
 }
 
-/// A packet outside of a session.
+/// Encodes a packet outside of a session.
 #[must_use]
 pub fn plain(payload: Payload, body: &[u8]) -> Vec<u8> {
     let mut packet = RMCP.to_vec();
@@ -81,7 +82,7 @@ pub fn plain(payload: Payload, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A LAN message in an IPMI 1.5 packet without a session: how one asks what a BMC can do.
+/// Encodes a LAN message in an IPMI 1.5 packet without a session, for the capabilities request.
 #[must_use]
 pub fn plain_v15(message: &[u8]) -> Vec<u8> {
     let mut packet = RMCP.to_vec();
@@ -91,7 +92,7 @@ pub fn plain_v15(message: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A packet of a session, encrypted and authenticated (13.28).
+/// Encodes a packet of a session, encrypted and authenticated (13.28).
 #[must_use]
 pub fn protected(message: &[u8], protection: &Protection<'_>) -> Vec<u8> {
     let sealed = encrypt(message, protection.keys.encryption(), &protection.iv);
@@ -104,7 +105,8 @@ pub fn protected(message: &[u8], protection: &Protection<'_>) -> Vec<u8> {
     packet.extend(protection.sequence.to_le_bytes());
     packet.extend(length(&sealed));
     packet.extend(sealed);
-    // The part from the authentication type to the next header is a multiple of four bytes.
+    // The specification pads the part from the authentication type to the next header to a multiple
+    // of four bytes. BMCs compute the HMAC over the padded part and drop a packet that differs.
     let pad = (4 - (packet.len() - RMCP.len() + 2) % 4) % 4;
     packet.extend(std::iter::repeat_n(0xff, pad));
     packet.push(u8::try_from(pad).unwrap_or(0));
@@ -118,15 +120,15 @@ fn length(body: &[u8]) -> [u8; 2] {
     u16::try_from(body.len()).unwrap_or(u16::MAX).to_le_bytes()
 }
 
-/// What a received packet carries: its kind, and the body in clear.
+/// Decodes a received packet to its payload type and decrypted body.
 ///
-/// `None` for anything that is not a packet for us: not RMCP+, cut short, not authentic, or
-/// of another session. Such a packet is dropped, as the specification asks.
+/// `None` means that the packet must be dropped: it is not RMCP+, cut short, not authentic, or of
+/// another session.
 #[must_use]
 pub fn decode(packet: &[u8], session: Option<(u32, &Keys)>) -> Option<(Payload, Vec<u8>)> {
     let rest = packet.strip_prefix(&RMCP[..])?;
     if rest.first() == Some(&0x00) {
-        // Nothing proves who sent it.
+        // An IPMI 1.5 packet is not authenticated. Within a session it could be forged by anyone.
         return decode_v15(rest).filter(|_| session.is_none());
     }
     let (head, rest_of) = rest.split_at_checked(12)?;
@@ -143,6 +145,7 @@ pub fn decode(packet: &[u8], session: Option<(u32, &Keys)>) -> Option<(Payload, 
     if sender != id || head[1] & (ENCRYPTED | AUTHENTICATED) != ENCRYPTED | AUTHENTICATED {
         return None;
     }
+    // The HMAC is verified before decryption, so that forged padding never reaches the cipher.
     let signed = rest.len().checked_sub(keys.suite().integrity_len())?;
     if signed < 12 + size || !keys.verify(&rest[..signed], &rest[signed..]) {
         return None;
@@ -156,7 +159,7 @@ fn decode_v15(rest: &[u8]) -> Option<(Payload, Vec<u8>)> {
 }
 
 fn encrypt(message: &[u8], key: &[u8; BLOCK], iv: &[u8; BLOCK]) -> Vec<u8> {
-    // Padding counts up from 1; its length is the last byte (13.29).
+    // The padding bytes count up from 1; the last byte is their number (13.29).
     let pad = (BLOCK - (message.len() + 1) % BLOCK) % BLOCK;
     let mut clear = message.to_vec();
     clear.extend((1u8..).take(pad));
@@ -177,106 +180,11 @@ fn decrypt(sealed: &[u8], key: &[u8; BLOCK]) -> Option<Vec<u8>> {
     Some(clear)
 }
 
-/// A request to the BMC (22.4, figure 13-4).
-#[must_use]
-pub fn request(netfn: u8, command: u8, sequence: u8, data: &[u8]) -> Vec<u8> {
-    let mut message = vec![BMC, netfn << 2];
-    message.push(checksum(&message));
-    let body = message.len();
-    message.extend([CONSOLE, sequence << 2, command]);
-    message.extend(data);
-    message.push(checksum(&message[body..]));
-    message
-}
-
-/// A request as the BMC gets it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    pub netfn: u8,
-    pub command: u8,
-    pub sequence: u8,
-    pub data: Vec<u8>,
-}
-
-impl Request {
-    /// `None` when the message is cut short or a checksum is wrong.
-    #[must_use]
-    pub fn decode(message: &[u8]) -> Option<Self> {
-        let body = checked(message)?;
-        Some(Self {
-            netfn: message[1] >> 2,
-            command: *body.get(2)?,
-            sequence: body[1] >> 2,
-            data: body.get(3..)?.to_vec(),
-        })
-    }
-}
-
-/// An answer of the BMC: completion code and data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
-    pub netfn: u8,
-    pub command: u8,
-    pub sequence: u8,
-    pub completion: u8,
-    pub data: Vec<u8>,
-}
-
-impl Response {
-    /// `None` when the message is cut short or a checksum is wrong.
-    #[must_use]
-    pub fn decode(message: &[u8]) -> Option<Self> {
-        // It is laid out as a request is, with the completion code before the data.
-        let Request {
-            netfn,
-            command,
-            sequence,
-            data,
-        } = Request::decode(message)?;
-        let (&completion, data) = data.split_first()?;
-        Some(Self {
-            netfn,
-            command,
-            sequence,
-            completion,
-            data: data.to_vec(),
-        })
-    }
-
-    /// The message of the answer.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut message = vec![CONSOLE, self.netfn << 2];
-        message.push(checksum(&message));
-        let body = message.len();
-        message.extend([BMC, self.sequence << 2, self.command, self.completion]);
-        message.extend(&self.data);
-        message.push(checksum(&message[body..]));
-        message
-    }
-}
-
-/// A message's second part, when both checksums are right.
-fn checked(message: &[u8]) -> Option<&[u8]> {
-    if message.len() < 7 || checksum(&message[..2]) != message[2] {
-        return None;
-    }
-    let (&last, body) = message[3..].split_last()?;
-    (checksum(body) == last).then_some(body)
-}
-
-/// Two's complement of the sum.
-fn checksum(bytes: &[u8]) -> u8 {
-    bytes
-        .iter()
-        .fold(0u8, |sum, byte| sum.wrapping_add(*byte))
-        .wrapping_neg()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::CipherSuite;
+    use crate::message::checksum;
 
     #[test]
     fn a_protected_packet_comes_back() {

@@ -1,4 +1,4 @@
-//! Get Power Reading of DCMI: what a machine draws, as its BMC measures it.
+//! DCMI's Get Power Reading: the power consumption of a machine, as its BMC measures it.
 //!
 //! Source: Data Center Manageability Interface Specification 1.5, command Get Power Reading, mode 1
 //! (system power statistics).
@@ -8,14 +8,14 @@ use crate::{IpmiError, Session};
 
 /// Command number in [`GROUP_EXTENSION`].
 pub const GET_POWER_READING: u8 = 0x02;
-/// System power statistics; mode 2, of a chosen averaging period, is optional in DCMI.
+/// Mode 1, system power statistics. Mode 2, with a chosen averaging period, is optional in DCMI.
 const MODE_STATISTICS: u8 = 0x01;
 /// "Power measurement active" in the last byte.
 const ACTIVE: u8 = 0x40;
-/// BMCs fill a number that they do not have with ones.
+/// Value of a number that the BMC does not have: all bits set.
 const UNAVAILABLE: u16 = u16::MAX;
 
-/// The statistics of one period.
+/// Power statistics of one averaging period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerReading {
     /// At the moment of the answer, W.
@@ -28,12 +28,12 @@ pub struct PowerReading {
     pub average_w: u16,
     /// Length of the period, ms.
     pub period_ms: u32,
-    /// `true` if the BMC measures now; the numbers mean nothing else.
+    /// `true` if the BMC measures now. Otherwise the numbers have no meaning.
     pub is_active: bool,
 }
 
 impl PowerReading {
-    /// Reads the data of an answer. `None` if it is too short, or not DCMI's.
+    /// Decodes the data of an answer. `None` means that it is too short or not DCMI's.
     #[must_use]
     pub fn decode(data: &[u8]) -> Option<Self> {
         let (
@@ -72,7 +72,7 @@ impl PowerReading {
         })
     }
 
-    /// The data of the answer, without a timestamp: for BMCs that are simulated.
+    /// Encodes the data of an answer, without a timestamp, for simulated BMCs.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let watts = [self.current_w, self.min_w, self.max_w, self.average_w];
@@ -84,8 +84,7 @@ impl PowerReading {
         data
     }
 
-    /// Takes the data of a request for it: completion code and data of the answer. For BMCs that
-    /// are simulated.
+    /// Answers the data of a request with completion code and data, for simulated BMCs.
     #[must_use]
     pub fn answer(&self, request: &[u8]) -> (u8, Vec<u8>) {
         match request {
@@ -94,7 +93,7 @@ impl PowerReading {
         }
     }
 
-    /// `true` if every number of it was measured.
+    /// `true` if every number was measured.
     fn is_complete(&self) -> bool {
         let watts = [self.current_w, self.min_w, self.max_w, self.average_w];
         self.is_active && !watts.contains(&UNAVAILABLE)
@@ -102,7 +101,8 @@ impl PowerReading {
 }
 
 impl Session {
-    /// Reads what the machine draws. `None` if the BMC does not measure it now.
+    /// Reads the power consumption of the machine. `None` means that the BMC does not measure it
+    /// now.
     ///
     /// # Errors
     /// As [`Session::request`]; [`IpmiError::Completion`] of a BMC without DCMI.

@@ -1,22 +1,26 @@
 //! The key exchange that opens a session (specification, 13.17 to 13.24), without I/O.
+//!
+//! The console and the BMC exchange random numbers and prove to each other, by HMACs over them,
+//! that they know the password. The session's keys are derived from the same numbers.
 
 use std::fmt;
 
 use crate::credentials::Credentials;
 use crate::{CipherSuite, IpmiError};
 
-/// Administrator, looked up by name alone (table 13-11).
+/// Administrator, with name-only lookup of the user (table 13-11). A lookup by name and role fails
+/// on BMCs that list the user under another role.
 const ROLE: u8 = 0x14;
-/// Bytes of a random number.
+/// Length of a random number, bytes.
 pub(crate) const RANDOM: usize = 16;
 
-/// Our side of an exchange, from the first message to the session's keys.
+/// The console's side of an exchange, from the first message to the session's keys.
 pub struct Exchange {
     suite: CipherSuite,
     credentials: Credentials,
-    /// Session id that the BMC uses when it talks to us.
+    /// Session id of the console, in packets from the BMC.
     console: u32,
-    /// Session id that we use when we talk to the BMC.
+    /// Session id of the BMC, in packets to it.
     managed: u32,
     console_random: [u8; RANDOM],
     managed_random: [u8; RANDOM],
@@ -24,7 +28,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// `console` and `random` are fresh random numbers; `console` is not 0.
+    /// Starts an exchange. `console` and `random` are fresh random numbers; `console` is not 0,
+    /// which the specification reserves for packets outside of a session.
     #[must_use]
     pub fn new(
         suite: CipherSuite,
@@ -49,6 +54,7 @@ impl Exchange {
         let mut body = vec![0, 0x04, 0, 0];
         body.extend(self.console.to_le_bytes());
         let algorithms = [self.suite.authentication(), self.suite.integrity(), 0x01];
+        // One payload of eight bytes for each algorithm: authentication, integrity, encryption.
         for (kind, algorithm) in (0u8..).zip(algorithms) {
             body.extend([kind, 0, 0, 8, algorithm, 0, 0, 0]);
         }
@@ -78,7 +84,7 @@ impl Exchange {
         body
     }
 
-    /// Takes RAKP message 2 (13.21) and checks that the BMC knows the password too.
+    /// Takes RAKP message 2 (13.21) and checks that the BMC knows the password.
     ///
     /// # Errors
     /// [`IpmiError::WrongPassword`], [`IpmiError::Refused`] or [`IpmiError::Malformed`].
@@ -108,7 +114,7 @@ impl Exchange {
         Err(IpmiError::WrongPassword)
     }
 
-    /// RAKP message 3 (13.22): our proof of the password.
+    /// RAKP message 3 (13.22): the console's proof of the password.
     #[must_use]
     pub fn message3(&self) -> Vec<u8> {
         let mut body = vec![0, 0, 0, 0];
@@ -119,7 +125,7 @@ impl Exchange {
         body
     }
 
-    /// Takes RAKP message 4 (13.23) and yields the keys of the session.
+    /// Takes RAKP message 4 (13.23) and derives the keys of the session.
     ///
     /// # Errors
     /// [`IpmiError::WrongPassword`], [`IpmiError::Refused`] or [`IpmiError::Malformed`].
@@ -130,6 +136,8 @@ impl Exchange {
         let code = body
             .get(8..8 + length)
             .ok_or(IpmiError::Malformed { what })?;
+        // The session integrity key (13.31). The specification permits a separate BMC key K_G;
+        // without one, which is what machines are shipped with, the password takes its place.
         let parts: [&[u8]; 3] = [&self.console_random, &self.managed_random, &self.name()];
         let session_key = self.suite.hmac(self.credentials.password(), &parts);
         let managed = self.managed.to_le_bytes();
@@ -146,7 +154,7 @@ impl Exchange {
         self.managed
     }
 
-    /// Role, length of the name, name: as the codes of the exchange take them.
+    /// Role, length of the name, name: the order in which the HMACs cover them.
     fn name(&self) -> Vec<u8> {
         let user = self.credentials.user();
         let mut name = vec![ROLE, u8::try_from(user.len()).unwrap_or(u8::MAX)];
@@ -172,7 +180,7 @@ fn status(body: &[u8], what: &'static str) -> Result<(), IpmiError> {
     }
 }
 
-/// The keys of a session (13.31, 13.32). Printing them shows the suite alone.
+/// The keys of a session (13.31, 13.32). `Debug` shows the suite only.
 pub struct Keys {
     suite: CipherSuite,
     integrity: Vec<u8>,
@@ -180,6 +188,7 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// Derives K1 (integrity) and K2 (encryption) from the session integrity key.
     #[must_use]
     pub fn derive(suite: CipherSuite, session_key: &[u8]) -> Self {
         let second = suite.hmac(session_key, &[&[0x02; 20]]);
@@ -207,6 +216,8 @@ impl Keys {
     }
 
     pub(crate) fn verify(&self, packet: &[u8], code: &[u8]) -> bool {
+        // `CipherSuite::verify` takes any prefix of the HMAC. Without this check a one-byte code
+        // would be accepted once in 256 tries.
         code.len() == self.suite.integrity_len()
             && self.suite.verify(&self.integrity, &[packet], code)
     }

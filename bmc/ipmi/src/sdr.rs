@@ -1,13 +1,14 @@
-//! Sensor data records: which sensors of a BMC tell the state of a power supply, and what they
-//! tell.
+//! Sensor data records (SDR): finds the sensors that report the state of a power supply.
 //!
-//! Records are read without a reservation: only their beginning is wanted, and a reservation is for
-//! parts behind it (33.12). The walk through them can be left at any record and gone on with.
+//! Records are read without a reservation: only their first bytes are needed, and a reservation is
+//! required for offsets above 0 only (33.12). The walk can be interrupted at any record and resumed.
 //!
 //! Source: the specification, sections 33 (SDR repository), 35.14 (Get Sensor Reading), 43 (record
 //! formats), table 42-3 (sensor types).
 
 use crate::{IpmiError, Session};
+
+pub use crate::supply_states::SupplyStates;
 
 const SENSOR: u8 = 0x04;
 const GET_SENSOR_READING: u8 = 0x2d;
@@ -15,35 +16,38 @@ const STORAGE: u8 = 0x0a;
 const GET_REPOSITORY_INFO: u8 = 0x20;
 const GET_SDR: u8 = 0x23;
 
-/// Bytes of a record up to the kind of its sensor's states.
+/// Length of a record up to its event/reading type, bytes.
 const HEAD: u8 = 14;
-/// Bytes of a record's header: shorter records than [`HEAD`] are of no sensor.
+/// Length of a record's header, bytes. A record shorter than [`HEAD`] is not a sensor's.
 const SHORT: u8 = 5;
-/// "No further record", as the id of the next one.
+/// Id of the next record that means "no further record".
 const LAST: u16 = 0xffff;
-/// Records that are walked through: more than any BMC has. A chain that leads back ends here.
+/// Records that one walk reads, more than any BMC has. A cyclic chain of records ends here.
 pub const RECORDS_MAX: u16 = 2048;
-/// Sensors of power supplies that are read; further ones are left out.
+/// Power supply sensors per machine. Further ones are ignored.
 pub const SENSORS_MAX: usize = 32;
-/// The BMC itself: sensors of other controllers are asked by a way that is not taken here.
+/// Owner id of the BMC itself. Sensors of other controllers need bridging, which is not supported.
 const OWNER_BMC: u8 = 0x20;
 const POWER_SUPPLY: u8 = 0x08;
-/// States as table 42-3 numbers them for the type of sensor; redundancy and thresholds are others.
+/// Event/reading type whose states table 42-3 numbers per sensor type. Redundancy and threshold
+/// sensors have other types.
 const SENSOR_SPECIFIC: u8 = 0x6f;
 /// The entity id of power supplies (table 43-13).
 const ENTITY_POWER_SUPPLY: u8 = 0x0a;
 
-/// The answer to Get SDR Repository Info (33.9): it differs when a record came or went.
+/// The answer to Get SDR Repository Info (33.9). It changes when a record is added or deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repository {
+    /// Number of records.
     pub records: u16,
-    /// Times of the last addition and of the last deletion, s, by the BMC's own clock.
+    /// Time of the last addition, s, by the BMC's own clock.
     pub added: u32,
+    /// Time of the last deletion, s, by the BMC's own clock.
     pub erased: u32,
 }
 
 impl Repository {
-    /// Reads the data of an answer; `None` when it is too short.
+    /// Decodes the data of an answer. `None` means that it is too short.
     #[must_use]
     pub fn decode(data: &[u8]) -> Option<Self> {
         let (&[_, r0, r1, _, _, a0, a1, a2, a3, e0, e1, e2, e3], _) =
@@ -56,17 +60,19 @@ impl Repository {
     }
 }
 
-/// A sensor that tells the state of a power supply.
+/// A sensor that reports the state of a power supply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SupplySensor {
+    /// Sensor number in Get Sensor Reading.
     pub number: u8,
-    /// Which supply it is of. `None` when the record names no supply: then it is one by itself.
+    /// Instance of the power supply. `None` means that the record names no supply; the sensor then
+    /// counts as a supply of its own.
     pub supply: Option<u8>,
 }
 
 impl SupplySensor {
-    /// Reads the beginning of a record (43.1, 43.2); `None` when it is of something else, or of a
-    /// sensor that cannot be read over this session.
+    /// Decodes the start of a record (43.1, 43.2). `None` means that it is not a power supply sensor
+    /// or cannot be read over this session.
     #[must_use]
     pub fn decode(record: &[u8]) -> Option<Self> {
         let (
@@ -88,7 +94,7 @@ impl SupplySensor {
             ],
             _,
         ) = record.split_first_chunk::<14>()?;
-        // Full and compact records; those of sensors that only send events cannot be read.
+        // Full and compact records. Event-only records belong to sensors that have no reading.
         let is_readable = matches!(kind, 0x01 | 0x02) && owner == OWNER_BMC && lun & 0x03 == 0;
         let is_supply = sensor == POWER_SUPPLY && states == SENSOR_SPECIFIC;
         (is_readable && is_supply).then_some(Self {
@@ -104,17 +110,17 @@ fn record(data: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_le_bytes(*next), record))
 }
 
-/// How far a repository was walked through, and what was found on the way.
+/// The progress of a walk through the repository and the sensors found so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SensorWalk {
-    /// The record to go on with; [`LAST`] when there is none.
+    /// The record to read next; [`LAST`] at the end.
     next: u16,
     walked: u16,
     sensors: Vec<SupplySensor>,
 }
 
 impl SensorWalk {
-    /// `true` if every record was looked at.
+    /// `true` if every record was read or a bound was reached.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.next == LAST || self.walked >= RECORDS_MAX || self.sensors.len() >= SENSORS_MAX
@@ -129,78 +135,26 @@ impl SensorWalk {
     fn take(&mut self, next: u16, record: &[u8]) {
         self.sensors.extend(SupplySensor::decode(record));
         self.walked += 1;
-        // A record that names itself as the next one would be walked over and over.
+        // A record that names itself as the next one would be read again and again.
         self.next = if next == self.next { LAST } else { next };
     }
 }
 
-/// States of a power supply that its sensor asserts (table 42-3, type 08h).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SupplyStates(u16);
-
-impl SupplyStates {
-    /// Reads the data of an answer to Get Sensor Reading. `None` when it is too short, or the
-    /// sensor is not scanned or has no reading yet.
-    #[must_use]
-    pub fn decode(data: &[u8]) -> Option<Self> {
-        let (&[_, flags, low], rest) = data.split_first_chunk::<3>()?;
-        let high = rest.first().copied().unwrap_or_default();
-        // Bit 6: scanned; bit 5: no reading.
-        (flags & 0x60 == 0x40).then_some(Self(u16::from_le_bytes([low, high & 0x7f])))
-    }
-
-    /// The union of the states that two sensors of one supply assert.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn has(self, offsets: &[u8]) -> bool {
-        offsets.iter().any(|offset| self.0 & 1 << offset != 0)
-    }
-
-    #[must_use]
-    pub fn is_present(self) -> bool {
-        self.has(&[0])
-    }
-
-    #[must_use]
-    pub fn has_failed(self) -> bool {
-        self.has(&[1])
-    }
-
-    /// Lost, or lost or out of range.
-    #[must_use]
-    pub fn has_lost_input(self) -> bool {
-        self.has(&[3, 4])
-    }
-
-    /// A predicted failure, an input out of range, a wrong configuration.
-    #[must_use]
-    pub fn has_warning(self) -> bool {
-        self.has(&[2, 5, 6])
-    }
-
-    /// In standby.
-    #[must_use]
-    pub fn is_inactive(self) -> bool {
-        self.has(&[7])
-    }
-}
-
 impl Session {
+    /// Reads the state of the SDR repository.
+    ///
     /// # Errors
-    /// As [`Session::request`]; [`IpmiError::Completion`] of a BMC that keeps no records.
+    /// As [`Session::request`]; [`IpmiError::Completion`] from a BMC without a repository.
     pub async fn repository(&mut self) -> Result<Repository, IpmiError> {
-        let what = "reading what sensors there are";
+        let what = "reading the sensor repository";
         let data = self
             .request(STORAGE, GET_REPOSITORY_INFO, &[], what)
             .await?;
         Repository::decode(&data).ok_or(IpmiError::Malformed { what })
     }
 
-    /// Goes on with a walk to its end, one request a record. What was walked before an error, or
-    /// before the future is dropped, need not be walked again.
+    /// Continues a walk to its end, with one request per record. After an error or a dropped future
+    /// the next call continues where this one stopped.
     ///
     /// # Errors
     /// As [`Session::request`].
@@ -208,7 +162,8 @@ impl Session {
         let what = "reading a sensor's record";
         while !walk.is_over() {
             let data = match self.record(walk.next, HEAD).await {
-                // Some BMCs refuse to read behind the end of a short record.
+                // Some BMCs refuse to read beyond the end of a short record. Without this second
+                // request the walk could not get past it.
                 Err(IpmiError::Completion { .. }) => self.record(walk.next, SHORT).await?,
                 other => other?,
             };
@@ -225,10 +180,10 @@ impl Session {
             .await
     }
 
-    /// Reads the sensor of a supply. `None` if it has no reading now.
+    /// Reads the sensor of a power supply. `None` means that it has no reading now.
     ///
     /// # Errors
-    /// As [`Session::request`]; [`IpmiError::Completion`] of a sensor that is not there.
+    /// As [`Session::request`]; [`IpmiError::Completion`] if the sensor does not exist.
     pub async fn supply_states(
         &mut self,
         sensor: SupplySensor,

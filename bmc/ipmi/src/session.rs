@@ -1,3 +1,5 @@
+//! An RMCP+ session: opening, requests with retries, closing.
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,30 +12,32 @@ use crate::packet::{self, PACKET_BYTES_MAX, Payload, Protection, Response};
 use crate::rakp::{Exchange, Keys};
 use crate::{CipherSuite, Credentials, IpmiError};
 
-/// Network functions and commands that a session itself needs (specification, appendix G).
+/// Network function of the commands that a session itself needs (specification, appendix G).
 const APP: u8 = 0x06;
 const GET_CHANNEL_AUTHENTICATION: u8 = 0x38;
 const SET_PRIVILEGE: u8 = 0x3b;
 const CLOSE_SESSION: u8 = 0x3c;
 const ADMINISTRATOR: u8 = 0x04;
-/// This channel, and "tell me of version 2" (22.13).
+/// The channel of the request itself, with the flag for IPMI 2.0 data in the answer (22.13).
 const THIS_CHANNEL_V2: u8 = 0x8e;
-/// "The node is busy": worth another try.
+/// Completion code "node busy". The request is retried.
 const BUSY: u8 = 0xc0;
-/// Replies to earlier requests that one wait may see before it counts as silent.
+/// Packets that are not the expected answer, per attempt. After this many the attempt counts as
+/// unanswered. Without a bound, a host that floods the port would hold a request for ever.
 const STRAY_PACKETS_MAX: usize = 16;
 
-/// How long a session waits for a BMC, and how often it asks again.
+/// Timeout and retries of each request.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Wait for one answer.
+    /// Timeout of one attempt.
     pub answer: Duration,
-    /// Times that a request is sent in all.
+    /// Attempts in total.
     pub tries: u32,
 }
 
 impl Default for Timing {
     fn default() -> Self {
+        // BMCs are slow processors that also run a web server: answers after a second are normal.
         Self {
             answer: Duration::from_millis(1500),
             tries: 4,
@@ -43,7 +47,8 @@ impl Default for Timing {
 
 /// An open, encrypted session with one BMC.
 ///
-/// One request at a time; [`Session::close`] frees the BMC's slot, of which most have four.
+/// It carries one request at a time. [`Session::close`] frees the session slot in the BMC; most
+/// BMCs have four.
 pub struct Session {
     wire: Wire,
     keys: Keys,
@@ -54,11 +59,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session as administrator, with the best cipher suite that the BMC knows.
+    /// Opens a session as administrator, with the strongest cipher suite that the BMC supports.
     ///
     /// # Errors
-    /// [`IpmiError::Silent`] when nothing answers at `address`, [`IpmiError::WrongPassword`] or
-    /// [`IpmiError::Refused`] when the user may not, [`IpmiError::NoVersion2`].
+    /// [`IpmiError::Silent`] if nothing answers at `address`; [`IpmiError::WrongPassword`] or
+    /// [`IpmiError::Refused`] if the BMC does not accept the user; [`IpmiError::NoVersion2`];
+    /// [`IpmiError::NoSuite`].
     pub async fn connect(
         address: SocketAddr,
         credentials: &Credentials,
@@ -79,12 +85,15 @@ impl Session {
                         request_sequence: 0,
                     };
                     let what = "asking for administrator";
+                    // A session starts with the privilege "user", whatever role it was opened for.
+                    // Without this step the BMC refuses power and boot commands.
                     session
                         .request(APP, SET_PRIVILEGE, &[ADMINISTRATOR], what)
                         .await?;
                     return Ok(session);
                 }
-                // A BMC that knows no such suite says so in one way or another.
+                // BMCs refuse an unsupported suite with different status codes. Each of them moves
+                // on to the next suite; any other error is final.
                 Err(IpmiError::NoSuite | IpmiError::Refused { status: 0x12, .. }) => {}
                 Err(IpmiError::Refused {
                     what: "the session request",
@@ -101,6 +110,7 @@ impl Session {
         credentials: &Credentials,
         suite: CipherSuite,
     ) -> Result<(Keys, u32, u32), IpmiError> {
+        // 0 means "no session" in a packet's header.
         let console = rand::random::<u32>() | 1;
         let mut exchange = Exchange::new(suite, credentials.clone(), console, rand::random());
         let body = wire
@@ -117,7 +127,8 @@ impl Session {
     /// Sends one command and returns the data of its answer. `what` names it in errors.
     ///
     /// # Errors
-    /// [`IpmiError::Silent`], or [`IpmiError::Completion`] with the BMC's code.
+    /// [`IpmiError::Silent`] after the last attempt, [`IpmiError::Completion`] with the BMC's code,
+    /// or [`IpmiError::Io`].
     pub async fn request(
         &mut self,
         netfn: u8,
@@ -125,7 +136,8 @@ impl Session {
         data: &[u8],
         what: &'static str,
     ) -> Result<Vec<u8>, IpmiError> {
-        // The same number for each try: a BMC that got the first one does not do it twice.
+        // All attempts share one request sequence number, so that a BMC whose answer was lost can
+        // recognise the retry and does not run a power cycle twice. The field has six bits.
         self.request_sequence = (self.request_sequence + 1) % 64;
         let message = packet::request(netfn, command, self.request_sequence, data);
         let mut completion = None;
@@ -149,7 +161,8 @@ impl Session {
         ))
     }
 
-    /// Ends the session; a BMC that does not hear it ends it by itself after a minute.
+    /// Closes the session. A BMC that does not receive the request drops the session after its
+    /// inactivity timeout of about a minute.
     ///
     /// # Errors
     /// As [`Session::request`].
@@ -161,7 +174,8 @@ impl Session {
     }
 
     async fn send(&mut self, message: &[u8]) -> Result<(), IpmiError> {
-        // Sequence 0 is not used (6.12.13).
+        // A new packet sequence number for each attempt: the BMC drops a number that it has seen as
+        // a replay. 0 is reserved for packets outside of a session (6.12.13).
         self.packet_sequence = self.packet_sequence.wrapping_add(1).max(1);
         let protection = Protection {
             keys: &self.keys,
@@ -176,7 +190,7 @@ impl Session {
         Ok(())
     }
 
-    /// The answer to the newest request; `None` when it does not come in time.
+    /// Receives the answer to the current request. `None` means that it did not come in time.
     async fn receive(&self, netfn: u8, command: u8) -> Result<Option<Response>, IpmiError> {
         for _ in 0..STRAY_PACKETS_MAX {
             let Some(packet) = self.wire.receive().await? else {
@@ -187,6 +201,8 @@ impl Session {
                 continue;
             };
             match Response::decode(&message) {
+                // A late answer to an earlier request differs in at least one of these. Taking it
+                // would report the wrong state of the machine.
                 Some(response)
                     if response.netfn == netfn + 1
                         && response.command == command
@@ -209,7 +225,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// The socket to one BMC, before a session and under it.
+/// The UDP socket to one BMC, before and within a session.
 #[derive(Debug)]
 struct Wire {
     socket: UdpSocket,
@@ -223,16 +239,19 @@ impl Wire {
         } else {
             "[::]:0"
         };
+        // A connected socket drops datagrams from other addresses in the kernel and reports a closed
+        // port of the BMC as an error.
         let socket = UdpSocket::bind(any).await?;
         socket.connect(address).await?;
         Ok(Self { socket, timing })
     }
 
-    /// Get Channel Authentication Capabilities (22.13): is anybody there, and who?
+    /// Checks that a BMC answers and supports IPMI 2.0, by Get Channel Authentication Capabilities
+    /// (22.13). Sent as an IPMI 1.5 packet, which every BMC understands.
     async fn require_version2(&self) -> Result<(), IpmiError> {
         let data = [THIS_CHANNEL_V2, ADMINISTRATOR];
         let message = packet::request(APP, GET_CHANNEL_AUTHENTICATION, 0, &data);
-        let what = "the first question";
+        let what = "the capabilities request";
         for _ in 0..self.timing.tries {
             self.socket.send(&packet::plain_v15(&message)).await?;
             let Some(answer) = self.receive().await? else {
@@ -245,7 +264,7 @@ impl Wire {
                 continue;
             };
             return match response.data.get(3) {
-                // Bit 1 of the extended capabilities: the channel does IPMI 2.0.
+                // Bit 1 of the extended capabilities: the channel supports IPMI 2.0.
                 Some(extended) if extended & 0x02 != 0 => Ok(()),
                 _ => Err(IpmiError::NoVersion2),
             };
@@ -256,7 +275,7 @@ impl Wire {
         })
     }
 
-    /// One step of opening a session: the request, and the body of its answer.
+    /// Sends one step of opening a session, with retries, and returns the body of the answer.
     async fn ask(&self, payload: Payload, body: &[u8]) -> Result<Vec<u8>, IpmiError> {
         let (want, what) = match payload {
             Payload::OpenRequest => (Payload::OpenResponse, "the session request"),
@@ -270,6 +289,8 @@ impl Wire {
                     break;
                 };
                 match packet::decode(&answer, None) {
+                    // A retried step is answered twice. The second answer arrives during the next
+                    // step and has the kind of the previous one.
                     Some((got, body)) if got == want => return Ok(body),
                     _ => {}
                 }
@@ -281,12 +302,12 @@ impl Wire {
         })
     }
 
-    /// The next datagram; `None` when none comes in time.
+    /// Receives the next datagram. `None` means that none came in time.
     async fn receive(&self) -> Result<Option<Vec<u8>>, IpmiError> {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         match timeout(self.timing.answer, self.socket.recv(&mut buffer)).await {
             Err(_) => Ok(None),
-            // The port is closed for now, as while a BMC restarts: the same as silence.
+            // The port is closed, as while a BMC restarts. That counts as silence and is retried.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
             Ok(Err(error)) => Err(error.into()),
             Ok(Ok(size)) => {

@@ -1,18 +1,20 @@
+//! Cipher suites: the algorithms of a session.
+
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 use sha2::Sha256;
 
-/// Which algorithms a session uses (specification, table 22-20). Both encrypt with AES-CBC-128.
+/// The algorithms of a session (specification, table 22-20). Both suites encrypt with AES-CBC-128.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CipherSuite {
     /// Suite 17: RAKP-HMAC-SHA256, HMAC-SHA256-128.
     Sha256,
-    /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96; for BMCs that know nothing better.
+    /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96; for BMCs without suite 17.
     Sha1,
 }
 
 impl CipherSuite {
-    /// In the order in which a session tries them.
+    /// The order in which a session tries them, strongest first.
     pub const PREFERRED: [Self; 2] = [Self::Sha256, Self::Sha1];
 
     /// Number of the authentication algorithm (table 13-17).
@@ -31,7 +33,7 @@ impl CipherSuite {
         }
     }
 
-    /// Bytes of a full HMAC.
+    /// Length of a full HMAC, bytes.
     pub(crate) fn hmac_len(self) -> usize {
         match self {
             Self::Sha256 => 32,
@@ -39,7 +41,7 @@ impl CipherSuite {
         }
     }
 
-    /// Bytes of the HMAC that travel with each packet.
+    /// Length of the truncated HMAC in each packet, bytes.
     pub(crate) fn integrity_len(self) -> usize {
         match self {
             Self::Sha256 => 16,
@@ -61,7 +63,8 @@ impl CipherSuite {
         }
     }
 
-    /// Whether `code` is the (perhaps truncated) HMAC, in constant time.
+    /// `true` if `code` is the HMAC or a prefix of it; compared in constant time. The caller checks
+    /// the length of `code`.
     pub(crate) fn verify(self, key: &[u8], parts: &[&[u8]], code: &[u8]) -> bool {
         match self {
             Self::Sha256 => mac::<Hmac<Sha256>>(key, parts)

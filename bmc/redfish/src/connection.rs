@@ -1,18 +1,12 @@
-//! One kept-alive HTTP/1.1 connection to one BMC, opened when it is needed.
+//! One kept-alive HTTP/1.1 connection to one BMC, opened on demand.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, InvalidHeaderValue,
-};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, IF_MATCH};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -24,79 +18,22 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use crate::endpoint::{Credentials, Endpoint, Timing};
 use crate::error::RedfishError;
 use crate::json;
-use crate::trust::Trust;
 
-/// Longest answer that is read. The largest resources in the field have some 200 KiB.
+/// Longest answer that is read, bytes. A longer one is an error. The largest resources in the field
+/// have about 200 KiB.
 const BODY_LEN_MAX: usize = 4 << 20;
 
-/// Where a BMC is and how it proves itself.
-#[derive(Debug, Clone)]
-pub struct Endpoint {
-    pub address: SocketAddr,
-    pub trust: Trust,
-}
-
-/// How long a session waits for a BMC.
-#[derive(Debug, Clone, Copy)]
-pub struct Timing {
-    /// For TCP, and once more for TLS.
-    pub connect: Duration,
-    /// For one request and its answer. BMCs are slow.
-    pub request: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(5),
-            request: Duration::from_secs(20),
-        }
-    }
-}
-
-/// A user of a BMC. Printing it shows the name alone.
-#[derive(Clone)]
-pub struct Credentials {
-    user: String,
-    password: String,
-}
-
-impl Credentials {
-    #[must_use]
-    pub fn new(user: &str, password: &str) -> Self {
-        Self {
-            user: user.to_owned(),
-            password: password.to_owned(),
-        }
-    }
-
-    fn header(&self) -> Result<HeaderValue, InvalidHeaderValue> {
-        let text = STANDARD.encode(format!("{}:{}", self.user, self.password));
-        let mut value = HeaderValue::from_str(&format!("Basic {text}"))?;
-        value.set_sensitive(true);
-        Ok(value)
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .field("password", &"<redacted>")
-            .finish()
-    }
-}
-
-/// An answer: its status and, when there is one, its JSON.
+/// A successful answer: its JSON, null if it has none, and its `ETag`.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) value: Value,
     pub(crate) etag: Option<HeaderValue>,
 }
 
-/// The connection, and what is needed to open it again.
+/// The connection and the parameters to reopen it.
 pub(crate) struct Connection {
     endpoint: Endpoint,
     credentials: Credentials,
@@ -161,6 +98,8 @@ impl Connection {
         etag: Option<HeaderValue>,
     ) -> Result<Answer, RedfishError> {
         let what = format!("{method} {path}");
+        // Paths come from the BMC's own links. A full URL or a path out of the service could make
+        // the client send its password to another resource or host.
         if !path.starts_with("/redfish/") || path.contains("..") {
             return Err(RedfishError::Link(path.chars().take(200).collect()));
         }
@@ -190,6 +129,8 @@ impl Connection {
         .await
         .map_err(silent)
         .flatten();
+        // After an error the rest of an answer may still be on its way. On the same connection it
+        // would be taken for the answer to the next request.
         if answer.is_err() {
             self.sender = None;
         }
@@ -221,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// The open connection; a new one when there is none or the BMC closed it.
+    /// The open connection, or a new one if there is none or the BMC has closed it.
     async fn sender(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, RedfishError> {
         let open = match self.sender.take() {
             Some(mut sender) => sender.ready().await.is_ok().then_some(sender),
@@ -235,6 +176,7 @@ impl Connection {
     }
 
     async fn connect(&mut self) -> Result<SendRequest<Full<Bytes>>, RedfishError> {
+        // The previous connection must not stay open beside the new one: BMCs serve few at a time.
         self.driver.abort_all();
         let within = self.timing.connect;
         let address = self.endpoint.address;
@@ -307,7 +249,7 @@ async fn read(
             message,
         });
     }
-    // An action or a change may be answered with nothing, or with words.
+    // An action or a change may be answered without a body or with plain text.
     let value = match serde_json::from_slice(&body) {
         Ok(value) => value,
         Err(_) if !what.starts_with("GET") => Value::Null,

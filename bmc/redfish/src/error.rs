@@ -1,21 +1,21 @@
-//! Why a BMC could not be asked, or what it answered instead.
+//! The errors of Redfish requests.
 
 use std::io;
 use std::time::Duration;
 
-/// Why a BMC could not be asked, or what it answered instead.
+/// The reason why a request to a BMC failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RedfishError {
-    /// No TCP connection.
+    /// The TCP connection failed.
     #[error("cannot connect")]
     Connect(#[source] io::Error),
-    /// No TLS session: most often the certificate is not the one that was configured.
+    /// The TLS handshake failed: most often the certificate is not the configured one.
     #[error("no TLS session")]
     Tls(#[source] io::Error),
-    /// The configuration of TLS is wrong.
+    /// The TLS configuration is invalid.
     #[error("TLS cannot be set up")]
     TlsConfig(#[source] rustls::Error),
-    /// Nothing came in time.
+    /// No answer came in time.
     #[error("no answer to {what} within {within:?}")]
     Silent { what: String, within: Duration },
     /// The connection broke.
@@ -25,7 +25,7 @@ pub enum RedfishError {
         #[source]
         source: hyper::Error,
     },
-    /// The user or the password is wrong, or the user may not.
+    /// User or password is wrong, or the user lacks the privilege.
     #[error("the BMC refuses {what}: check user and password (status {status})")]
     Denied { what: String, status: u16 },
     /// The BMC answered with an error.
@@ -35,16 +35,16 @@ pub enum RedfishError {
         status: u16,
         message: String,
     },
-    /// A body that is longer than any we want.
-    #[error("the answer to {what} is cut or longer than {max} bytes")]
+    /// The body exceeds the bound or ends early.
+    #[error("the answer to {what} is incomplete or longer than {max} bytes")]
     Body { what: String, max: usize },
-    /// Not JSON, or without what the schema asks for.
+    /// The answer is not JSON or lacks a required property.
     #[error("the answer to {what} is malformed: {reason}")]
     Malformed { what: String, reason: String },
-    /// A link out of the service.
+    /// The BMC sent a link that leads out of its service.
     #[error("the BMC links to {0:?}, which is not one of its resources")]
     Link(String),
-    /// The BMC cannot do that.
+    /// The BMC does not support the operation.
     #[error("the BMC does not support {what}; it allows {allowed}")]
     Unsupported { what: String, allowed: String },
 }

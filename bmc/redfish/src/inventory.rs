@@ -1,9 +1,9 @@
-//! What a BMC tells of itself and of the box around the machine. Pure.
+//! The inventory of the BMC itself and of the chassis. Without I/O.
 
 use serde_json::Value;
 
 use crate::json::text;
-use crate::power::PowerLinks;
+use crate::power_links::PowerLinks;
 use crate::system::System;
 
 /// The BMC.
@@ -11,11 +11,11 @@ use crate::system::System;
 pub struct Manager {
     pub firmware_version: String,
     pub model: String,
-    /// Of its first network interface, lower case; empty when not told.
+    /// MAC address of its first network interface, lower case. Empty means not reported.
     pub mac: String,
 }
 
-/// The box.
+/// The chassis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chassis {
     pub manufacturer: String,
@@ -25,7 +25,7 @@ pub struct Chassis {
     pub(crate) power: PowerLinks,
 }
 
-/// All of it. Manager and chassis are as complete as the BMC lets them be.
+/// System, BMC and chassis. Fields that the BMC does not report are empty.
 #[derive(Debug, Clone)]
 pub struct Inventory {
     pub system: System,
@@ -55,7 +55,7 @@ impl Chassis {
     }
 }
 
-/// The address of an Ethernet interface, the burnt-in one first.
+/// MAC address of an Ethernet interface, the permanent one if it is reported.
 pub(crate) fn mac(value: &Value) -> String {
     ["PermanentMACAddress", "MACAddress"]
         .iter()

@@ -1,21 +1,21 @@
-//! Reading Redfish's JSON: text that may be absent, null or a number, and links.
+//! Reads Redfish's JSON: texts that may be absent, null or a number, and links.
 
 use serde_json::Value;
 
-/// Longest message of an error that is repeated.
+/// Longest error message that is passed on, characters. The rest is cut.
 const MESSAGE_LEN_MAX: usize = 300;
 
-/// A text; absent, null and blanks are empty.
+/// Reads a text. Absent, null and blank values are empty.
 pub(crate) fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().trim().to_owned()
 }
 
-/// The path of a link `{"@odata.id": …}`.
+/// Reads the path of a link `{"@odata.id": …}`.
 pub(crate) fn link(value: &Value) -> Option<String> {
     value["@odata.id"].as_str().map(str::to_owned)
 }
 
-/// The list of texts under a name; none when it is not there.
+/// Reads a list of texts. `None` means that it is absent.
 pub(crate) fn texts(value: &Value, name: &str) -> Option<Vec<String>> {
     let list = value[name].as_array()?;
     Some(
@@ -25,7 +25,8 @@ pub(crate) fn texts(value: &Value, name: &str) -> Option<Vec<String>> {
     )
 }
 
-/// What an error answer says: its extended information, else its message, else its first bytes.
+/// The message of an error answer: its extended information, else its message, else its first
+/// bytes.
 pub(crate) fn error_message(body: &[u8]) -> String {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     let told = parsed.as_ref().and_then(|value| {

@@ -1,71 +1,50 @@
-//! Power draw and power supplies of a machine. Pure.
+//! Power consumption and power supplies of a machine. Without I/O.
 //!
-//! Two generations of resources tell it: `Power` of a chassis, and since 2020.4 `PowerSubsystem`
-//! with `EnvironmentMetrics`, where the numbers of a period are those of a `Sensor`.
+//! Two generations of resources report them: `Power` of a chassis, and since 2020.4
+//! `PowerSubsystem` with `EnvironmentMetrics`, where a `Sensor` has the values of a period.
 
 use serde_json::Value;
 
-use crate::json::{link, text};
+use crate::json::text;
 
-/// Supplies of one chassis that are taken; further ones are left out.
+/// Power supplies per chassis. Further ones are ignored.
 pub const SUPPLIES_MAX: usize = 32;
-/// Largest draw that is believed, W: a full rack of the densest machines draws a sixth of it.
+/// Largest plausible power, W. A larger value counts as absent. A full rack of the densest machines
+/// consumes a sixth of it.
 const WATTS_MAX: f64 = 1_000_000.0;
-/// Longest interval that is believed, minutes: a year.
+/// Longest plausible interval, minutes: a year. A longer one counts as absent.
 const MINUTES_MAX: f64 = 525_600.0;
-/// Entries of `PowerControl` that are looked at for numbers.
+/// Entries of `PowerControl` searched for values.
 const CONTROLS_MAX: usize = 8;
-/// Longest health or state, characters; the schema's own words have 20 at most.
+/// Longest health or state, characters. The rest is cut. The schema's own values have at most 20.
 const WORD_LEN_MAX: usize = 64;
 
-/// Power over a period; the numbers are finite and not below 0.
+/// Power over a period. All values are finite and not negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PowerMetric {
     pub average_w: f64,
     pub min_w: f64,
     pub max_w: f64,
-    /// Length of the period, minutes; 0 when the BMC tells the moment alone, or no length.
+    /// Length of the period, minutes. 0 means a momentary value or an unknown length.
     pub interval_min: f64,
 }
 
 /// One power supply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PowerSupply {
-    /// `OK`, `Warning`, `Critical`; empty when not told.
+    /// `OK`, `Warning` or `Critical`. Empty means not reported.
     pub health: String,
-    /// `Enabled`, `Absent` and so on; empty when not told.
+    /// `Enabled`, `Absent` and so on. Empty means not reported.
     pub state: String,
 }
 
-/// Power draw and supplies of one chassis.
+/// Power consumption and supplies of one chassis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Power {
-    /// `None` when the BMC measures nothing.
+    /// `None` means that the BMC does not measure it.
     pub metric: Option<PowerMetric>,
-    /// [`SUPPLIES_MAX`] at most.
+    /// The power supplies, at most [`SUPPLIES_MAX`].
     pub supplies: Vec<PowerSupply>,
-}
-
-/// Links of a chassis to the resources of its power.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PowerLinks {
-    pub(crate) power: Option<String>,
-    pub(crate) subsystem: Option<String>,
-    pub(crate) environment: Option<String>,
-}
-
-impl PowerLinks {
-    pub(crate) fn read(chassis: &Value) -> Self {
-        Self {
-            power: link(&chassis["Power"]),
-            subsystem: link(&chassis["PowerSubsystem"]),
-            environment: link(&chassis["EnvironmentMetrics"]),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Power {
@@ -81,7 +60,7 @@ impl Power {
 }
 
 impl PowerSupply {
-    /// Reads the resource of one, or its entry in `Power`.
+    /// Reads the resource of a supply, or its entry in `Power`.
     pub(crate) fn read(value: &Value) -> Self {
         let word = |name| {
             text(&value["Status"], name)
@@ -97,7 +76,7 @@ impl PowerSupply {
 }
 
 impl PowerMetric {
-    /// Reads an entry of `PowerControl`: the numbers of its period, else those of the moment.
+    /// Reads an entry of `PowerControl`: the values of its period, else the momentary ones.
     fn read(control: &Value) -> Option<Self> {
         let metrics = &control["PowerMetrics"];
         let Some(average_w) = watts(&metrics["AverageConsumedWatts"]) else {
@@ -111,7 +90,7 @@ impl PowerMetric {
         })
     }
 
-    /// Reads a `Sensor` of power: the numbers of its period, else those of the moment.
+    /// Reads a power `Sensor`: the values of its period, else the momentary ones.
     pub(crate) fn of_sensor(sensor: &Value) -> Option<Self> {
         let Some(average_w) = watts(&sensor["AverageReading"]) else {
             return watts(&sensor["Reading"]).map(Self::moment);
@@ -139,12 +118,13 @@ fn watts(value: &Value) -> Option<f64> {
     number(value, WATTS_MAX)
 }
 
-/// A number from 0 to a bound; what is no number, or out of these, is absent.
+/// Reads a number from 0 to `max`. `None` means absent, not a number or out of range.
 fn number(value: &Value, max: f64) -> Option<f64> {
     value.as_f64().filter(|number| (0.0..=max).contains(number))
 }
 
-/// Minutes of an ISO 8601 duration as Redfish writes it, `P1DT2H3M4.5S`: no years, months, weeks.
+/// Parses an ISO 8601 duration in Redfish's form, `P1DT2H3M4.5S`, to minutes. It has no years,
+/// months or weeks.
 fn minutes(text: &str) -> Option<f64> {
     let rest = text.strip_prefix('P')?;
     let (days, clock) = rest.split_once('T').unwrap_or((rest, ""));

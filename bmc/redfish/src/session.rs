@@ -1,18 +1,20 @@
-//! What is done with a BMC.
+//! A session with a BMC: reads inventory and power, changes power, boot device, light and asset tag.
 
 use serde_json::{Value, json};
 
-use crate::connection::{Answer, Connection, Credentials, Endpoint, Timing};
+use crate::connection::{Answer, Connection};
+use crate::endpoint::{Credentials, Endpoint, Timing};
 use crate::error::RedfishError;
 use crate::inventory::{self, Chassis, Inventory, Manager};
 use crate::json::{link, text, texts};
-use crate::power::{Power, PowerLinks, PowerMetric, PowerSupply, SUPPLIES_MAX};
+use crate::power::{Power, PowerMetric, PowerSupply, SUPPLIES_MAX};
+use crate::power_links::PowerLinks;
 use crate::system::{BootOverride, Reset, System};
 
 const ROOT: &str = "/redfish/v1/";
-/// Members of a collection that are looked at.
+/// Members read of a collection. Further ones are ignored.
 const MEMBERS_MAX: usize = 32;
-/// Chassis of a system that are looked at for one that tells of its power.
+/// Chassis of a system searched for power resources. Further ones are ignored.
 const CHASSIS_MAX: usize = 4;
 
 /// A session with one BMC: one connection, one request at a time.
@@ -22,10 +24,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Prepares a session; the connection is opened with the first request.
+    /// Prepares a session. The first request opens the connection.
     ///
     /// # Errors
-    /// [`RedfishError::TlsConfig`] when a root certificate is unusable.
+    /// [`RedfishError::TlsConfig`] if a root certificate is unusable.
     pub fn new(
         endpoint: Endpoint,
         credentials: Credentials,
@@ -36,10 +38,10 @@ impl Session {
         })
     }
 
-    /// Reads the machine behind the BMC: the first physical one of its systems.
+    /// Reads the machine of the BMC: the first physical one of its systems.
     ///
     /// # Errors
-    /// When the BMC does not answer, refuses, or has no system.
+    /// [`RedfishError`] if the BMC does not answer, refuses, or has no system.
     pub async fn system(&mut self) -> Result<System, RedfishError> {
         let root = self.connection.get(ROOT).await?.value;
         let systems = link(&root["Systems"]).ok_or_else(|| RedfishError::Malformed {
@@ -68,7 +70,7 @@ impl Session {
     /// Reads a system again.
     ///
     /// # Errors
-    /// When the BMC does not answer.
+    /// [`RedfishError`] if the BMC does not answer or refuses.
     pub async fn refresh(&mut self, system: &System) -> Result<System, RedfishError> {
         let value = self.connection.get(&system.path).await?.value;
         let mut again = System::read(&system.path, &value);
@@ -76,7 +78,8 @@ impl Session {
         Ok(again)
     }
 
-    /// Reads machine, BMC and box. What only decorates is left empty when it cannot be read.
+    /// Reads system, BMC and chassis. BMC and chassis are left empty if they cannot be read: the
+    /// machine can be managed without them.
     ///
     /// # Errors
     /// As [`Session::system`].
@@ -102,12 +105,12 @@ impl Session {
         })
     }
 
-    /// Reads what a machine draws and the state of its supplies: of the first of its chassis that
-    /// tells. Of a chassis with `Power` that takes one request; of one with `PowerSubsystem` one for
-    /// each supply, and up to four. `None` when no chassis tells.
+    /// Reads power consumption and supplies from the first chassis that reports them. A chassis with
+    /// `Power` takes one request; one with `PowerSubsystem` takes one per supply and up to four
+    /// more. `None` means that no chassis reports them.
     ///
     /// # Errors
-    /// When the BMC does not answer or refuses.
+    /// [`RedfishError`] if the BMC does not answer or refuses.
     pub async fn power(&mut self, inventory: &Inventory) -> Result<Option<Power>, RedfishError> {
         let links = self.power_links(inventory).await?;
         if let Some(path) = &links.power {
@@ -127,7 +130,8 @@ impl Session {
         Ok(Some(power))
     }
 
-    /// The first chassis is in the inventory; others are looked at only when it does not tell.
+    /// The power links of the first chassis, which is in the inventory, or of another chassis if
+    /// that one has none.
     async fn power_links(&mut self, inventory: &Inventory) -> Result<PowerLinks, RedfishError> {
         if !inventory.chassis.power.is_empty() {
             return Ok(inventory.chassis.power.clone());
@@ -141,8 +145,8 @@ impl Session {
         Ok(PowerLinks::default())
     }
 
-    /// Reads `PowerWatts` of `EnvironmentMetrics`, which is of the moment; the sensor behind it may
-    /// know a period.
+    /// Reads `PowerWatts` of `EnvironmentMetrics`, a momentary value. Its sensor may have the values
+    /// of a period.
     async fn environment(&mut self, path: &str) -> Result<Option<PowerMetric>, RedfishError> {
         let value = self.connection.get(path).await?.value;
         let watts = &value["PowerWatts"];
@@ -150,7 +154,7 @@ impl Session {
         let (Some(_), Some(sensor)) = (moment, watts["DataSourceUri"].as_str()) else {
             return Ok(moment);
         };
-        // The sensor may be missing; the reading of the moment is known without it.
+        // The sensor may be missing. The momentary value is enough then.
         let sensor = self.connection.get(sensor).await.ok();
         let metric = sensor.and_then(|sensor| PowerMetric::of_sensor(&sensor.value));
         Ok(metric.or(moment))
@@ -169,11 +173,11 @@ impl Session {
         Ok(supplies)
     }
 
-    /// Switches a machine. The BMC takes the order; whether the machine follows is seen by
-    /// [`Session::refresh`].
+    /// Changes the power state. The BMC only accepts the request; [`Session::refresh`] shows when
+    /// the machine has followed.
     ///
     /// # Errors
-    /// [`RedfishError::Unsupported`] when the BMC lists no such reset, else what it says.
+    /// [`RedfishError::Unsupported`] if the BMC does not list the reset type, else its error.
     pub async fn reset(&mut self, system: &System, reset: Reset) -> Result<(), RedfishError> {
         let body = system.reset_body(reset)?;
         let path = system
@@ -186,10 +190,10 @@ impl Session {
         self.connection.post(path, &body).await.map(drop)
     }
 
-    /// Sets the boot device; says whether it lasts longer than one boot.
+    /// Sets the boot device. Returns `true` if it lasts longer than one boot.
     ///
     /// # Errors
-    /// [`RedfishError::Unsupported`] when the BMC lists no such target, else what it says.
+    /// [`RedfishError::Unsupported`] if the BMC does not list the target, else its error.
     pub async fn set_boot(
         &mut self,
         system: &System,
@@ -200,10 +204,10 @@ impl Session {
         Ok(lasts)
     }
 
-    /// Switches the locator light, on the system or, where that has none, on its box.
+    /// Switches the locator light of the system or, if it has none, of its chassis.
     ///
     /// # Errors
-    /// What the BMC says.
+    /// The error of the BMC.
     pub async fn set_led(&mut self, system: &System, on: bool) -> Result<(), RedfishError> {
         let body = system.led_body(on);
         if system.led.is_none()
@@ -217,15 +221,16 @@ impl Session {
         self.patch(&system.path, &body).await
     }
 
-    /// Asks for another asset tag; whether the BMC took it is seen by [`Session::refresh`].
+    /// Sets the asset tag. [`Session::refresh`] shows whether the BMC took it.
     ///
     /// # Errors
-    /// What the BMC says; [`RedfishError::Status`] of one whose systems have no asset tag.
+    /// The error of the BMC; [`RedfishError::Status`] if its systems have no asset tag.
     pub async fn set_asset_tag(&mut self, system: &System, tag: &str) -> Result<(), RedfishError> {
         self.patch(&system.path, &json!({ "AssetTag": tag })).await
     }
 
-    /// Changes a resource. BMCs that guard against lost updates want the tag of what was read.
+    /// Changes a resource. BMCs that guard against lost updates require the `ETag` of the last read,
+    /// so each change reads the resource first.
     async fn patch(&mut self, path: &str, body: &Value) -> Result<(), RedfishError> {
         let Answer { etag, .. } = self.connection.get(path).await?;
         self.connection.patch(path, body, etag).await.map(drop)
@@ -255,7 +260,7 @@ impl Session {
             .collect())
     }
 
-    /// Some BMCs keep the allowable values in a resource of their own.
+    /// Adds the allowable reset types, which some BMCs have in a resource of their own.
     async fn with_reset_values(&mut self, mut system: System) -> Result<System, RedfishError> {
         if system.reset_values.is_none()
             && let Some(path) = system.reset_info.clone()

@@ -1,35 +1,35 @@
-//! The machine behind a BMC, as its `ComputerSystem` resource tells it. Pure.
+//! The machine of a BMC, from its `ComputerSystem` resource. Without I/O.
 
 use serde_json::{Value, json};
 
 use crate::error::RedfishError;
 use crate::json::{link, text, texts};
 
-/// Whether a machine is on.
+/// The power state of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PowerState {
     On,
     Off,
-    /// On its way up or down, paused, or not told.
+    /// Changing, paused, or not reported.
     Other,
 }
 
-/// What to do with the power.
+/// A change of the power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
     On,
     ForceOff,
-    /// Asks the operating system.
+    /// Requests a shutdown from the operating system.
     GracefulShutdown,
-    /// Without switching off.
+    /// Restarts without powering off.
     ForceRestart,
     /// Off, a pause, and on.
     PowerCycle,
 }
 
 impl Reset {
-    /// The values of `ResetType` that mean this, best first. None of them turns a switch-on into
-    /// a restart: that fails on a machine that is off.
+    /// The values of `ResetType` for this change, preferred first. Power on never becomes a restart,
+    /// which fails on a machine that is off.
     fn values(self) -> &'static [&'static str] {
         match self {
             Self::On => &["On", "ForceOn"],
@@ -49,7 +49,7 @@ pub enum Led {
     On,
 }
 
-/// Where a machine boots from.
+/// The boot device of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BootTarget {
     Pxe,
@@ -67,31 +67,31 @@ impl BootTarget {
     }
 }
 
-/// A boot device, and for how long.
+/// A boot device and the duration of its override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootOverride {
     pub target: BootTarget,
-    /// Until it is changed; else for the next boot alone.
+    /// `true` means for all boots, `false` for the next boot only.
     pub persistent: bool,
 }
 
 /// One `ComputerSystem`.
 #[derive(Debug, Clone)]
 pub struct System {
-    /// Its resource.
+    /// Path of its resource.
     pub path: String,
-    /// SMBIOS UUID, lower case; empty when not told.
+    /// SMBIOS UUID, lower case. Empty means not reported.
     pub uuid: String,
     pub manufacturer: String,
     pub model: String,
     pub serial: String,
     pub part_number: String,
     pub bios_version: String,
-    /// What its operators wrote into it; empty when nothing, or when it has none.
+    /// The operator's asset tag. Empty means unset or not supported.
     pub asset_tag: String,
     pub power: PowerState,
     pub led: Option<Led>,
-    /// What firmware the override is for, as told: "UEFI" or "Legacy".
+    /// Firmware mode of the override, as reported: "UEFI" or "Legacy".
     pub boot_mode: String,
     pub(crate) managers: Vec<String>,
     pub(crate) chassis: Vec<String>,
@@ -100,7 +100,7 @@ pub struct System {
     pub(crate) reset_values: Option<Vec<String>>,
     boot_targets: Option<Vec<String>>,
     boot_spans: Option<Vec<String>>,
-    /// The newer property of the light is there.
+    /// `true` if the system has the newer property of the locator light.
     location_indicator: bool,
 }
 
@@ -136,7 +136,7 @@ impl System {
         }
     }
 
-    /// The body of the reset action. A BMC that does not say what it allows gets the usual value.
+    /// The body of the reset action. A BMC that lists no allowable values gets the preferred one.
     pub(crate) fn reset_body(&self, reset: Reset) -> Result<Value, RedfishError> {
         let values = reset.values();
         let value = match &self.reset_values {
@@ -153,7 +153,7 @@ impl System {
         Ok(json!({ "ResetType": value }))
     }
 
-    /// Whether the BMC lists a way to do this.
+    /// `true` if the BMC lists a value for this change, or lists none at all.
     #[must_use]
     pub fn can(&self, reset: Reset) -> bool {
         self.reset_values.as_ref().is_none_or(|allowed| {
@@ -164,9 +164,9 @@ impl System {
         })
     }
 
-    /// The body that changes the boot device, and whether it lasts: a BMC that knows no lasting
-    /// override gets it for one boot. The firmware's mode is repeated as it is told, since some
-    /// BMCs want it and changing it would make an installed system unbootable.
+    /// The body that changes the boot device, and `true` if the change is persistent. A BMC without
+    /// persistent overrides gets one for a single boot. The firmware mode is repeated as reported:
+    /// some BMCs require it, and another mode would make an installed system unbootable.
     pub(crate) fn boot_body(&self, boot: BootOverride) -> Result<(Value, bool), RedfishError> {
         let target = boot.target.value();
         if let Some(allowed) = &self.boot_targets

@@ -1,4 +1,4 @@
-//! How a BMC proves that it is itself.
+//! Trust in the certificate of a BMC.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use proto_identity::{CertificateRule, RuleVerifier, sha256, tls};
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, UnixTime};
 
-/// How a BMC proves that it is itself.
+/// The way in which a BMC proves its identity.
 #[derive(Clone)]
 pub enum Trust {
-    /// The SHA-256 of its certificate (DER). Names and dates do not matter then: BMCs come with
+    /// SHA-256 of its certificate (DER). Names and dates are not checked: BMCs are shipped with
     /// self-signed certificates, and their clocks are wrong.
     Pin([u8; 32]),
-    /// A CA of the operator's. The certificate must name the address.
+    /// The operator's CAs. The certificate must name the address.
     Roots(Vec<CertificateDer<'static>>),
-    /// Nothing: no TLS at all, the password goes in the clear. For lab use only.
+    /// No TLS: the password is sent in the clear. For labs only.
     PlainHttp,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Trust {
 }
 
 impl Trust {
-    /// The rustls configuration; none for plain HTTP.
+    /// The rustls configuration. `None` means plain HTTP.
     pub(crate) fn client_config(&self) -> Result<Option<Arc<ClientConfig>>, Error> {
         let builder = ClientConfig::builder_with_provider(tls::provider())
             .with_safe_default_protocol_versions()?;

@@ -1,10 +1,15 @@
 //! Rights of project components (controllers that work for one project), fixed by kind in code.
 //! Operators do not have to find out the rights of a controller and cannot give it more.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::{Permissions, TokenRights};
 
 /// A kind of project component, with its fixed set of methods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ComponentProfile {
     /// Gardener's provider extension.
     Gardener,
@@ -61,31 +66,14 @@ const NETWORKS: &[&str] = &[
 const ADDRESSES: &[&str] = &["IPService/Create", "IPService/Update", "IPService/Delete"];
 
 impl ComponentProfile {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::Gardener,
-        Self::Ccm,
-        Self::MachineControllerManager,
-        Self::FirewallControllerManager,
-        Self::ClusterApi,
-        Self::Reader,
-    ];
-
     /// The name. It is stored with credentials, so it never changes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gardener => "gardener",
-            Self::Ccm => "ccm",
-            Self::MachineControllerManager => "machine-controller-manager",
-            Self::FirewallControllerManager => "firewall-controller-manager",
-            Self::ClusterApi => "cluster-api",
-            Self::Reader => "reader",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The kind with this name. `None` means that the name is unknown.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+        name.parse().ok()
     }
 
     fn changes(self) -> [&'static [&'static str]; 3] {
@@ -141,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_in_the_contract_and_for_editors_at_most() {
-        for kind in ComponentProfile::ALL {
+        for kind in ComponentProfile::VARIANTS.iter().copied() {
             assert_eq!(ComponentProfile::named(kind.as_str()), Some(kind));
             for path in kind.methods() {
                 let method = method(&path).unwrap_or_else(|| panic!("{path}"));
@@ -155,5 +143,23 @@ mod tests {
                 assert_eq!(method.scope, Scope::Own, "{path}");
             }
         }
+    }
+
+    #[test]
+    fn stored_names_do_not_change() {
+        let names: Vec<&str> = ComponentProfile::VARIANTS
+            .iter()
+            .map(|kind| kind.as_str())
+            .collect();
+        let stored = [
+            "gardener",
+            "ccm",
+            "machine-controller-manager",
+            "firewall-controller-manager",
+            "cluster-api",
+            "reader",
+        ];
+        assert_eq!(names, stored);
+        assert_eq!(ComponentProfile::named("Gardener"), None);
     }
 }

@@ -7,7 +7,6 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 
 use crate::Permissions;
 
-
 /// How the caller authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PrincipalKind {

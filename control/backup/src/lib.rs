@@ -107,4 +107,3 @@ fn make(
         summary,
     })
 }
-

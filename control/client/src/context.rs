@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ClientError;
-use crate::settings::ENV_CONFIG;
+use crate::error::ClientError;
 
-/// Text that never shows up in `Debug` output.
+/// Environment variable that names the context file.
+pub const ENV_CONFIG: &str = "METALMESH_CONFIG";
+
+/// Secret text, which `Debug` redacts.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
-    /// Keeps the text.
+impl SecretText {
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -27,53 +29,54 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SecretText {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("<redacted>")
     }
 }
 
-/// One server and who one is there.
+/// A named server, and the token to use with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Context {
-    /// What it is called.
+pub struct ServerContext {
+    /// Name of the context.
     pub name: String,
-    /// Where it is, `http://` or `https://`.
+    /// URL of the server, `http://` or `https://`.
     pub api_url: String,
-    /// The token itself.
+    /// The token. `None` means it is in `token_file`, or calls have no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_token: Option<Secret>,
-    /// Or the file that it is in; read at each use.
+    pub api_token: Option<SecretText>,
+    /// File with the token, read by each command. It takes precedence over `api_token`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// PEM of the authority that signed the server's certificate, when the system does not know it.
+    /// File with the authority of the server's certificate, PEM. `None` means the system's ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// Project of commands that name none.
+    /// Project of commands without `--project`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_project: Option<String>,
 }
 
-/// All contexts and which one is in use.
+/// The context file: all contexts and the name of the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Contexts {
-    /// The one in use.
+pub struct ServerContexts {
+    /// Name of the current context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_context: Option<String>,
-    /// The one before.
+    /// Name of the previous context, for `metalmesh context use -`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_context: Option<String>,
-    /// All of them.
-    pub contexts: Vec<Context>,
+    /// All contexts.
+    pub contexts: Vec<ServerContext>,
 }
 
-impl Contexts {
-    /// Where the file is: the path given, else METALMESH_CONFIG, else below the home directory.
+impl ServerContexts {
+    /// Path of the context file: the given one, else METALMESH_CONFIG, else in XDG_CONFIG_HOME or
+    /// `~/.config`.
     ///
     /// # Errors
-    /// [`ClientError::NoHome`].
+    /// [`ClientError::NoHome`] if none of them is set.
     pub fn path(given: Option<&Path>) -> Result<PathBuf, ClientError> {
         if let Some(path) = given {
             return Ok(path.to_owned());
@@ -89,10 +92,10 @@ impl Contexts {
         Ok(base.join("metalmesh/config.yaml"))
     }
 
-    /// Reads the file; a missing one is empty.
+    /// Reads the file. A missing or empty file has no contexts.
     ///
     /// # Errors
-    /// When it cannot be read or is not valid.
+    /// [`ClientError::File`] if it cannot be read, [`ClientError::ContextFile`] if it is not valid.
     pub fn load(path: &Path) -> Result<Self, ClientError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -114,10 +117,10 @@ impl Contexts {
         })
     }
 
-    /// Writes the file whole and at once, readable by its owner alone.
+    /// Replaces the file atomically, with mode 0600.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// [`ClientError::File`] if it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), ClientError> {
         let text = serde_norway::to_string(self).map_err(|source| ClientError::ContextFile {
             path: path.to_owned(),
@@ -139,7 +142,7 @@ impl Contexts {
                 .map_err(failed)?;
         }
         let partial = path.with_extension("yaml.new");
-        // A file left by an interrupted run might have other permissions.
+        // A file of an interrupted run could have other permissions, which the token would inherit.
         match fs::remove_file(&partial) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -156,26 +159,26 @@ impl Contexts {
         fs::rename(&partial, path).map_err(failed)
     }
 
-    /// The context of that name.
+    /// Finds a context by its name.
     ///
     /// # Errors
-    /// [`ClientError::NoContext`].
-    pub fn get(&self, name: &str) -> Result<&Context, ClientError> {
+    /// [`ClientError::NoContext`] if there is none.
+    pub fn get(&self, name: &str) -> Result<&ServerContext, ClientError> {
         self.contexts
             .iter()
             .find(|context| context.name == name)
             .ok_or_else(|| ClientError::NoContext(name.to_owned()))
     }
 
-    /// The context in use.
-    pub fn current(&self) -> Option<&Context> {
+    /// The current context. `None` means none is selected, or it was removed from the file.
+    pub fn current(&self) -> Option<&ServerContext> {
         self.current_context
             .as_deref()
             .and_then(|name| self.get(name).ok())
     }
 
-    /// Adds or replaces a context.
-    pub fn put(&mut self, context: Context) {
+    /// Adds a context, or replaces the one with its name.
+    pub fn put(&mut self, context: ServerContext) {
         match self
             .contexts
             .iter_mut()
@@ -186,10 +189,10 @@ impl Contexts {
         }
     }
 
-    /// Switches to a context; `-` is the previous one.
+    /// Makes a context the current one; `-` is the previous one.
     ///
     /// # Errors
-    /// [`ClientError::NoContext`].
+    /// [`ClientError::NoContext`] if there is none.
     pub fn switch(&mut self, name: &str) -> Result<(), ClientError> {
         let name = match (name, &self.previous_context) {
             ("-", Some(previous)) => previous.clone(),
@@ -205,7 +208,7 @@ impl Contexts {
     /// Removes a context.
     ///
     /// # Errors
-    /// [`ClientError::NoContext`].
+    /// [`ClientError::NoContext`] if there is none.
     pub fn remove(&mut self, name: &str) -> Result<(), ClientError> {
         self.get(name)?;
         self.contexts.retain(|context| context.name != name);
@@ -224,11 +227,11 @@ mod tests {
 
     use super::*;
 
-    fn context(name: &str) -> Context {
-        Context {
+    fn context(name: &str) -> ServerContext {
+        ServerContext {
             name: name.into(),
             api_url: "http://127.0.0.1:4443".into(),
-            api_token: Some(Secret::new("very-secret")),
+            api_token: Some(SecretText::new("very-secret")),
             token_file: None,
             ca_file: None,
             default_project: None,
@@ -239,7 +242,7 @@ mod tests {
     fn the_file_is_its_owners() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/config.yaml");
-        let mut contexts = Contexts::default();
+        let mut contexts = ServerContexts::default();
         contexts.put(context("one"));
         contexts.put(context("two"));
         contexts.switch("one").unwrap();
@@ -247,13 +250,13 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
-        assert_eq!(Contexts::load(&path).unwrap(), contexts);
+        assert_eq!(ServerContexts::load(&path).unwrap(), contexts);
         assert!(!format!("{contexts:?}").contains("very-secret"));
     }
 
     #[test]
     fn switching() {
-        let mut contexts = Contexts::default();
+        let mut contexts = ServerContexts::default();
         contexts.put(context("one"));
         contexts.put(context("two"));
         contexts.switch("one").unwrap();
@@ -269,10 +272,13 @@ mod tests {
     fn a_missing_file_is_empty_and_a_bad_one_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
-        assert_eq!(Contexts::load(&path).unwrap(), Contexts::default());
+        assert_eq!(
+            ServerContexts::load(&path).unwrap(),
+            ServerContexts::default()
+        );
         fs::write(&path, "contexts: 5").unwrap();
         assert!(matches!(
-            Contexts::load(&path),
+            ServerContexts::load(&path),
             Err(ClientError::ContextFile { .. })
         ));
     }

@@ -1,4 +1,4 @@
-//! Calls whose messages are bytes: for programs that know the contract by its descriptors.
+//! Calls with encoded messages, for programs that know the contract by its descriptors.
 
 use bytes::{Buf, BufMut, Bytes};
 use http::uri::PathAndQuery;
@@ -9,29 +9,29 @@ use tonic::{Request, Status};
 use crate::session::{ANSWER_BYTES_MAX, Client};
 
 impl Client {
-    /// Calls the method behind a URL path such as `/metalstack.api.v2.IPService/Get`, which must
-    /// answer with one message; both messages are encoded.
+    /// Calls the unary method with a path such as `/metalstack.api.v2.IPService/Get`. Request and
+    /// answer are encoded messages.
     ///
     /// # Errors
-    /// The server's refusal; `invalid_argument` for a path that is none.
+    /// The server's refusal, or `invalid_argument` for a path that is not valid.
     pub async fn call(&self, path: &str, message: Bytes) -> Result<Bytes, Status> {
         let path: PathAndQuery = path
             .parse()
-            .map_err(|_| Status::invalid_argument(format!("{path:?} is no method's path")))?;
+            .map_err(|_| Status::invalid_argument(format!("{path:?} is not a method's path")))?;
         let mut grpc = Grpc::new(self.session()).max_decoding_message_size(ANSWER_BYTES_MAX);
         grpc.ready()
             .await
             .map_err(|error| Status::unavailable(error.to_string()))?;
-        let answer = grpc.unary(Request::new(message), path, Raw).await?;
+        let answer = grpc.unary(Request::new(message), path, RawCodec).await?;
         Ok(answer.into_inner())
     }
 }
 
-/// Messages as they are on the wire.
+/// A codec that passes encoded messages through.
 #[derive(Debug, Clone, Copy)]
-struct Raw;
+struct RawCodec;
 
-impl Codec for Raw {
+impl Codec for RawCodec {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -46,7 +46,7 @@ impl Codec for Raw {
     }
 }
 
-impl Encoder for Raw {
+impl Encoder for RawCodec {
     type Item = Bytes;
     type Error = Status;
 
@@ -56,7 +56,7 @@ impl Encoder for Raw {
     }
 }
 
-impl Decoder for Raw {
+impl Decoder for RawCodec {
     type Item = Bytes;
     type Error = Status;
 

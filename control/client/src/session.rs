@@ -1,4 +1,4 @@
-//! The connection: token, repetition, and the generated clients over it.
+//! The connection: bearer token, retries, and the generated clients over it.
 
 use std::fs;
 use std::future::Future;
@@ -19,20 +19,20 @@ use tonic::{Code, Status};
 use tower::{Service, ServiceExt};
 
 use crate::error::ClientError;
-use crate::settings::Settings;
+use crate::settings::ClientSettings;
 
-/// How often a call is tried in all.
+/// Most attempts of a call, including the first one. The last error is returned.
 pub const CALL_ATTEMPTS: u32 = 5;
-/// The pause before the second try; it doubles, and half of it is random.
+/// Pause before the second attempt. It doubles for each further attempt; half of it is jitter.
 const BACKOFF_FIRST: Duration = Duration::from_millis(200);
-/// The longest pause.
+/// Longest pause between two attempts.
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
-/// How long a connection may take to open.
+/// Longest time to open a connection; then the attempt fails.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Largest answer, in bytes: a list of all machines.
+/// Largest answer, bytes: a list of all machines. A larger one fails the call.
 pub(crate) const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// Methods that only read, by the first word of their name: repeating them does no harm.
+/// Prefixes of the names of methods that only read, which are safe to retry.
 const READS: [&str; 9] = [
     "Get",
     "List",
@@ -45,20 +45,20 @@ const READS: [&str; 9] = [
     "TokenScoped",
 ];
 
-/// A connection with a token. Cloning shares the connection.
+/// A connection with a bearer token. Cheap to clone: clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct ApiSession {
     channel: Channel,
     authorization: Option<HeaderValue>,
     dry_run: bool,
 }
 
-impl Session {
+impl ApiSession {
     /// Prepares a connection; it opens with the first call.
     ///
     /// # Errors
-    /// When the address is no URL, the authority's file or the token cannot be used.
-    pub fn new(settings: &Settings) -> Result<Self, ClientError> {
+    /// The address is not a URL, or the authority's file or the token cannot be used.
+    pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
         let bad_url = || ClientError::Url(settings.api_url.clone());
         let mut endpoint = Endpoint::from_shared(settings.api_url.clone())
             .map_err(|_| bad_url())?
@@ -97,7 +97,8 @@ impl Session {
         if let Some(authorization) = &self.authorization {
             parts.headers.insert(AUTHORIZATION, authorization.clone());
         }
-        // A request that cannot be collected ends at the server as an empty one and is refused.
+        // The body is kept in memory, so that a retry can send it again. A body that cannot be
+        // collected is sent empty, and the server refuses it.
         let body = body
             .collect()
             .await
@@ -107,6 +108,8 @@ impl Session {
         let mut pause = BACKOFF_FIRST;
         for attempt in 1.. {
             let outcome = self.send_once(&parts, body.clone()).await;
+            // A call that may change something is retried only if it was never sent: the server may
+            // have carried it out although the answer was lost.
             let again = match &outcome {
                 Ok(response) => repeatable && is_unavailable(response),
                 Err(error) => repeatable || never_sent(error),
@@ -117,7 +120,7 @@ impl Session {
             tracing::debug!(
                 attempt,
                 path = parts.uri.path(),
-                "the server is away, trying again"
+                "the server is away, retrying"
             );
             tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
             pause = (pause * 2).min(BACKOFF_MAX);
@@ -140,7 +143,7 @@ impl Session {
     }
 }
 
-impl Service<Request<Body>> for Session {
+impl Service<Request<Body>> for ApiSession {
     type Response = Response<Body>;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
@@ -154,7 +157,7 @@ impl Service<Request<Body>> for Session {
     }
 }
 
-fn tls_config(settings: &Settings) -> Result<ClientTlsConfig, ClientError> {
+fn tls_config(settings: &ClientSettings) -> Result<ClientTlsConfig, ClientError> {
     let tls = ClientTlsConfig::new();
     let Some(path) = &settings.ca_file else {
         return Ok(tls.with_native_roots());
@@ -178,21 +181,21 @@ fn is_read(path: &str) -> bool {
     READS.iter().any(|word| method.starts_with(word))
 }
 
-/// The same call as a trial: the server says what it would do, and does nothing.
+/// The URI of the same call as a dry run: the server answers, but changes nothing.
 fn tried(uri: &Uri) -> Uri {
     let mut parts = uri.clone().into_parts();
-    // A path behind a prefix is a path.
+    // The result is valid, as a prefix before a valid path gives a valid path.
     parts.path_and_query = format!("/dry-run{}", uri.path()).parse().ok();
     Uri::from_parts(parts).unwrap_or_default()
 }
 
-/// Whether the server says that it cannot answer now.
+/// `true` if the server answered that it is unavailable.
 fn is_unavailable(response: &Response<Body>) -> bool {
     Status::from_header_map(response.headers())
         .is_some_and(|status| status.code() == Code::Unavailable)
 }
 
-/// Whether no connection was there to send the call on.
+/// `true` if the connection was refused, so that the call was not sent.
 fn never_sent(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -207,7 +210,7 @@ fn never_sent(error: &Error) -> bool {
 /// The services of a server.
 #[derive(Debug, Clone)]
 pub struct Client {
-    session: Session,
+    session: ApiSession,
 }
 
 macro_rules! services {
@@ -215,7 +218,7 @@ macro_rules! services {
         impl Client {
             $(
                 $(#[$doc])*
-                pub fn $name(&self) -> $module::$client_module::$client<Session> {
+                pub fn $name(&self) -> $module::$client_module::$client<ApiSession> {
                     $module::$client_module::$client::new(self.session.clone())
                         .max_decoding_message_size(ANSWER_BYTES_MAX)
                 }
@@ -228,15 +231,15 @@ impl Client {
     /// Prepares a connection; it opens with the first call.
     ///
     /// # Errors
-    /// As [`Session::new`].
-    pub fn new(settings: &Settings) -> Result<Self, ClientError> {
+    /// As [`ApiSession::new`].
+    pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
         Ok(Self {
-            session: Session::new(settings)?,
+            session: ApiSession::new(settings)?,
         })
     }
 
     /// The connection, for services that have no accessor here.
-    pub fn session(&self) -> Session {
+    pub fn session(&self) -> ApiSession {
         self.session.clone()
     }
 }
@@ -262,9 +265,9 @@ services! {
     partitions: api::partition_service_client::PartitionServiceClient;
     /// Projects.
     projects: api::project_service_client::ProjectServiceClient;
-    /// Which images a size can run.
+    /// Images that a size can run.
     size_image_constraints: api::size_image_constraint_service_client::SizeImageConstraintServiceClient;
-    /// Machines that are kept for a project.
+    /// Reservations of machines for a project.
     size_reservations: api::size_reservation_service_client::SizeReservationServiceClient;
     /// Sizes of machines.
     sizes: api::size_service_client::SizeServiceClient;
@@ -294,7 +297,7 @@ services! {
     admin_partitions: admin::partition_service_client::PartitionServiceClient;
     /// All projects.
     admin_projects: admin::project_service_client::ProjectServiceClient;
-    /// Which images sizes can run, for administrators.
+    /// Images that sizes can run, for administrators.
     admin_size_image_constraints:
         admin::size_image_constraint_service_client::SizeImageConstraintServiceClient;
     /// All size reservations.
@@ -303,27 +306,27 @@ services! {
     admin_sizes: admin::size_service_client::SizeServiceClient;
     /// Switches.
     admin_switches: admin::switch_service_client::SwitchServiceClient;
-    /// Work that goes on in the background.
+    /// Background tasks.
     admin_tasks: admin::task_service_client::TaskServiceClient;
     /// All tenants.
     admin_tenants: admin::tenant_service_client::TenantServiceClient;
     /// All tokens.
     admin_tokens: admin::token_service_client::TokenServiceClient;
-    /// The audit trail as it is kept.
+    /// The audit trail with its hashes.
     audit_trail: mesh_admin::audit_trail_service_client::AuditTrailServiceClient;
     /// The VPN by which operators reach firewalls.
     admin_vpn: admin::vpn_service_client::VpnServiceClient;
     /// The control nodes.
     clusters: mesh_admin::cluster_service_client::ClusterServiceClient;
-    /// What a control node knows of itself.
+    /// Reports of control nodes on themselves.
     doctor: mesh_admin::doctor_service_client::DoctorServiceClient;
     /// Built-in users.
     login_users: mesh_admin::login_user_service_client::LoginUserServiceClient;
-    /// When tokens were last used.
+    /// Times of the last use of tokens.
     token_uses: mesh_admin::token_use_service_client::TokenUseServiceClient;
-    /// The site's own rules about who may do what.
+    /// Site policies.
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
-    /// How much tenants and projects may have.
+    /// Quotas of tenants and projects.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Settings of the cluster.
     settings: mesh_admin::settings_service_client::SettingsServiceClient;
@@ -333,13 +336,13 @@ services! {
     authority: mesh_admin::ca_service_client::CaServiceClient;
     /// Components that work for one project.
     project_components: mesh_admin::project_component_service_client::ProjectComponentServiceClient;
-    /// Who has certificates.
+    /// Identities of agents and machines.
     identities: mesh_admin::identity_service_client::IdentityServiceClient;
-    /// Which BMC is a machine's.
+    /// Claims of BMCs to machines.
     bmc_claims: mesh_admin::bmc_claim_service_client::BmcClaimServiceClient;
     /// Backups of the whole state.
     backups: mesh_admin::backup_service_client::BackupServiceClient;
-    /// Watches, see [`crate::Watch`] for one that goes on after breaks.
+    /// Watches. [`crate::ObjectWatch`] is one that resumes after a disconnect.
     watches: mesh_admin::watch_service_client::WatchServiceClient;
 }
 
@@ -364,13 +367,16 @@ mod tests {
     #[test]
     fn bad_addresses() {
         for url in ["", "nonsense", "ftp://x", "http://"] {
-            assert!(Session::new(&Settings::new(url)).is_err(), "{url:?}");
+            assert!(
+                ApiSession::new(&ClientSettings::new(url)).is_err(),
+                "{url:?}"
+            );
         }
     }
 
     #[test]
     fn the_token_stays_hidden() {
-        let settings = Settings::new("http://127.0.0.1:1").with_token("very-secret");
+        let settings = ClientSettings::new("http://127.0.0.1:1").with_token("very-secret");
         assert!(!format!("{settings:?}").contains("very-secret"));
         assert_eq!(format!("{:?}", bearer("very-secret").unwrap()), "Sensitive");
     }

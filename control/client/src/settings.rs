@@ -1,40 +1,40 @@
-//! Which server to talk to, and as whom.
+//! The server and the credentials of a connection.
 
 use std::path::{Path, PathBuf};
 
-use crate::context::{Context, Contexts, Secret};
+use crate::context::{SecretText, ServerContext, ServerContexts};
 use crate::error::ClientError;
 
-/// Path of the context file.
-pub const ENV_CONFIG: &str = "METALMESH_CONFIG";
-/// Address of the server; goes before the context.
+/// Environment variable with the server's URL. It takes precedence over the context.
 pub const ENV_URL: &str = "METALMESH_API_URL";
-/// File with the token; goes before the context.
+/// Environment variable with the path of the token's file. It takes precedence over the context.
 pub const ENV_TOKEN_FILE: &str = "METALMESH_TOKEN_FILE";
 
-/// Names of the same by which other clients of this API know them.
+/// Name of [`ENV_URL`] in the published clients of this API.
 const ENV_URL_OTHERS: &str = "METAL_APIV2_URL";
+/// Name of [`ENV_TOKEN_FILE`] in the published clients of this API.
 const ENV_TOKEN_FILE_OTHERS: &str = "METAL_APIV2_TOKEN_FILE";
+/// Environment variable with the token itself, in the published clients of this API.
 const ENV_TOKEN_OTHERS: &str = "METAL_APIV2_TOKEN";
 
-/// Everything that a client needs to know.
+/// The settings of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Where the server is.
+pub struct ClientSettings {
+    /// URL of the server.
     pub api_url: String,
-    /// Who one is; without one only public methods answer.
-    pub token: Option<Secret>,
-    /// PEM of the authority that signed the server's certificate.
+    /// Bearer token. `None` means only public methods answer.
+    pub token: Option<SecretText>,
+    /// File with the authority of the server's certificate, PEM. `None` means the system's ones.
     pub ca_file: Option<PathBuf>,
-    /// Project of calls that name none.
+    /// Default project of commands.
     pub default_project: Option<String>,
-    /// Set when the context has a token that is kept back, because it is for another server.
+    /// The context's token that is not sent, because it is for another server.
     pub kept_back: Option<KeptBack>,
-    /// Calls only say what they would do. A server that does not know of that refuses them.
+    /// `true` if calls change nothing. A server without support for dry runs refuses such calls.
     pub dry_run: bool,
 }
 
-/// A token that is not sent: its context is for one server, and another one was asked for.
+/// A token that is not sent, because the settings name another server than its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBack {
     /// Name of the context.
@@ -43,8 +43,8 @@ pub struct KeptBack {
     pub api_url: String,
 }
 
-impl Settings {
-    /// A server without a token.
+impl ClientSettings {
+    /// Settings of a server without a token.
     pub fn new(api_url: impl Into<String>) -> Self {
         Self {
             api_url: api_url.into(),
@@ -56,23 +56,22 @@ impl Settings {
         }
     }
 
-    /// The same with a token.
+    /// Returns the settings with a token.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(Secret::new(token));
+        self.token = Some(SecretText::new(token));
         self
     }
 
-    /// Puts together flags (first), environment, and the context named or in use (last).
+    /// Merges flags, environment and the named or current context, in this order of precedence.
     ///
-    /// A token goes with its server: the one of a context is sent to an address that was given by
-    /// a flag or the environment only when it has the same scheme, host and port. Otherwise
-    /// [`Settings::kept_back`] says so.
+    /// A context's token is sent to a server that a flag or the environment names only if scheme, host
+    /// and port are those of the context. Otherwise [`ClientSettings::kept_back`] names the context.
     ///
     /// # Errors
-    /// When nothing names a server, the context is not there or a token file cannot be read.
+    /// No server is named, the context does not exist, or a token file cannot be read.
     pub fn resolve(
-        contexts: &Contexts,
+        contexts: &ServerContexts,
         context: Option<&str>,
         api_url: Option<&str>,
         environment: impl Fn(&str) -> Option<String>,
@@ -116,8 +115,8 @@ impl Settings {
         }
     }
 
-    /// The same with the context's token, if that is for this server.
-    fn with_token_of(mut self, context: &Context) -> Result<Self, ClientError> {
+    /// Returns the settings with the context's token, if the context is for this server.
+    fn with_token_of(mut self, context: &ServerContext) -> Result<Self, ClientError> {
         if origin(&self.api_url).is_some_and(|ours| origin(&context.api_url) == Some(ours)) {
             self.token = context_token(context)?;
         } else if context.token_file.is_some() || context.api_token.is_some() {
@@ -129,7 +128,7 @@ impl Settings {
         Ok(self)
     }
 
-    fn of(context: &Context, api_url: String) -> Self {
+    fn of(context: &ServerContext, api_url: String) -> Self {
         Self {
             api_url,
             token: None,
@@ -141,7 +140,7 @@ impl Settings {
     }
 }
 
-/// Scheme, host and port of an address; none when it is no URL.
+/// Scheme, host and port of a URL. `None` if it is not a URL of HTTP.
 fn origin(url: &str) -> Option<(String, String, u16)> {
     let url: http::Uri = url.parse().ok()?;
     let scheme = url.scheme_str()?.to_ascii_lowercase();
@@ -154,22 +153,24 @@ fn origin(url: &str) -> Option<(String, String, u16)> {
     Some((scheme, url.host()?.to_ascii_lowercase(), port))
 }
 
-fn environment_token(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Secret>, ClientError> {
+fn environment_token(
+    get: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<SecretText>, ClientError> {
     if let Some(path) = get(ENV_TOKEN_FILE).or_else(|| get(ENV_TOKEN_FILE_OTHERS)) {
         return read_token(Path::new(&path)).map(Some);
     }
-    Ok(get(ENV_TOKEN_OTHERS).map(Secret::new))
+    Ok(get(ENV_TOKEN_OTHERS).map(SecretText::new))
 }
 
-fn context_token(context: &Context) -> Result<Option<Secret>, ClientError> {
+fn context_token(context: &ServerContext) -> Result<Option<SecretText>, ClientError> {
     match (&context.token_file, &context.api_token) {
         (Some(path), _) => read_token(path).map(Some),
         (None, token) => Ok(token.clone()),
     }
 }
 
-/// The first line of a token file.
-fn read_token(path: &Path) -> Result<Secret, ClientError> {
+/// Reads a token file, which must have one line of printable characters.
+fn read_token(path: &Path) -> Result<SecretText, ClientError> {
     let text = std::fs::read_to_string(path).map_err(|source| ClientError::File {
         action: "read",
         path: path.to_owned(),
@@ -179,23 +180,23 @@ fn read_token(path: &Path) -> Result<Secret, ClientError> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(ClientError::Token(path.display().to_string()));
     }
-    Ok(Secret::new(token))
+    Ok(SecretText::new(token))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn contexts() -> Contexts {
-        let context = |name: &str, url: &str| Context {
+    fn contexts() -> ServerContexts {
+        let context = |name: &str, url: &str| ServerContext {
             name: name.into(),
             api_url: url.into(),
-            api_token: Some(Secret::new(format!("token-{name}"))),
+            api_token: Some(SecretText::new(format!("token-{name}"))),
             token_file: None,
             ca_file: None,
             default_project: Some(format!("project-{name}")),
         };
-        Contexts {
+        ServerContexts {
             current_context: Some("a".into()),
             previous_context: None,
             contexts: vec![context("a", "http://a:1"), context("b", "http://b:1")],
@@ -213,7 +214,7 @@ mod tests {
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        let settings = Settings::resolve(&contexts(), context, url, get).unwrap();
+        let settings = ClientSettings::resolve(&contexts(), context, url, get).unwrap();
         (
             settings.api_url,
             settings.token.map(|token| token.expose().to_owned()),
@@ -268,7 +269,7 @@ mod tests {
         ] {
             let mut contexts = contexts();
             contexts.contexts[0].api_url = context.into();
-            let settings = Settings::resolve(&contexts, None, Some(url), |_| None).unwrap();
+            let settings = ClientSettings::resolve(&contexts, None, Some(url), |_| None).unwrap();
             assert_eq!(settings.token.is_some(), is_same, "{context} {url}");
             let kept_back = KeptBack {
                 context: "a".into(),
@@ -277,7 +278,7 @@ mod tests {
             let expected = (!is_same).then_some(kept_back);
             assert_eq!(settings.kept_back, expected, "{context} {url}");
             let own = |name: &str| (name == ENV_TOKEN_OTHERS).then(|| "t".to_owned());
-            let settings = Settings::resolve(&contexts, None, Some(url), own).unwrap();
+            let settings = ClientSettings::resolve(&contexts, None, Some(url), own).unwrap();
             assert_eq!(
                 (settings.token.unwrap().expose(), settings.kept_back),
                 ("t", None)
@@ -287,7 +288,8 @@ mod tests {
 
     #[test]
     fn nothing_is_an_error_that_says_what_to_do() {
-        let error = Settings::resolve(&Contexts::default(), None, None, |_| None).unwrap_err();
+        let error =
+            ClientSettings::resolve(&ServerContexts::default(), None, None, |_| None).unwrap_err();
         assert!(error.to_string().contains("metalmesh context add"));
     }
 }

@@ -1,4 +1,4 @@
-//! A watch that goes on by itself after breaks.
+//! A watch that resumes after a disconnect.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,45 +11,48 @@ use tonic::{Code, Status, Streaming};
 
 use crate::session::Client;
 
-/// The pause after the first break; it doubles, and half of it is random.
+/// Pause after the first disconnect. It doubles for each further one; half of it is jitter.
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
-/// The longest pause.
+/// Longest pause between two connections.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Whose objects to watch.
+/// The scope of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchScope {
-    /// Everybody's; for administrators.
+    /// All objects, for administrators.
     All,
-    /// Those of the tenant of this login.
+    /// Objects of the tenant with this login.
     Tenant(String),
-    /// Those of the project of this id.
+    /// Objects of the project with this id.
     Project(String),
-    /// What is everybody's to see, and the caller's tokens.
+    /// Public objects, and the caller's own tokens.
     Own,
 }
 
-/// A watch. The first messages show what is there; after a break it goes on where it was, and
-/// when the server has forgotten that place it lists again and tells the difference.
+/// A watch of objects. The first events list the objects. After a disconnect the watch resumes at the
+/// last revision; if the server no longer has that revision, it lists again and returns the
+/// difference.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ObjectWatch {
     client: Client,
     scope: WatchScope,
     kinds: Vec<String>,
     id: String,
     stream: Option<Streaming<WatchEvent>>,
-    /// Everything up to here was told; 0 while listing.
+    /// Revision up to which changes were returned; 0 while listing.
     revision: u64,
-    /// Revisions of the objects that were told, by kind and id.
+    /// Revisions of the objects that were returned, by kind and id.
     known: BTreeMap<(String, String), u64>,
-    /// What the present listing has shown so far, when it is not the first.
+    /// Objects of a repeated listing so far. `None` means no repeated listing is in progress.
     again: Option<Vec<WatchChange>>,
+    /// `true` once the first listing is complete.
     was_listed: bool,
     pause: Duration,
 }
 
-impl Watch {
-    /// Watches objects of these kinds, or only the one of `id`.
+impl ObjectWatch {
+    /// Creates a watch of the objects of `kinds`, or only of the one with `id`. It connects at the
+    /// first call of [`ObjectWatch::next`].
     pub fn new(client: &Client, scope: WatchScope, kinds: Vec<String>, id: Option<String>) -> Self {
         Self {
             client: client.clone(),
@@ -65,10 +68,10 @@ impl Watch {
         }
     }
 
-    /// The next message with changes, or the one that ends the first listing.
+    /// Returns the next event with changes, or the one that ends the first listing.
     ///
     /// # Errors
-    /// When the caller may not watch (any more), or the first connection cannot be made.
+    /// The caller may not watch the scope, or a connection fails before the first listing is complete.
     pub async fn next(&mut self) -> Result<WatchEvent, Status> {
         loop {
             let event = match self.message().await {
@@ -139,11 +142,15 @@ impl Watch {
         answer.map(tonic::Response::into_inner)
     }
 
-    /// Prepares to go on after an error, or gives it back.
+    /// Prepares to resume after an error.
+    ///
+    /// # Errors
+    /// The error itself, if a new connection cannot help.
     async fn broken(&mut self, status: Status) -> Result<(), Status> {
         self.stream = None;
         match status.code() {
-            // The place is forgotten, or other objects are to be seen: list again.
+            // The server compacted the revision, or the caller's rights changed: only a new listing
+            // shows which objects were deleted meanwhile.
             Code::Aborted => self.revision = 0,
             Code::Unavailable
             | Code::Unknown
@@ -160,14 +167,14 @@ impl Watch {
         tracing::warn!(
             error = status.message(),
             revision = self.revision,
-            "the watch goes on"
+            "the watch was disconnected, resuming"
         );
         tokio::time::sleep(self.pause.mul_f64(rand::random_range(0.5..=1.0))).await;
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         Ok(())
     }
 
-    /// What of a message is new.
+    /// The part of an event that is new to the caller. `None` means nothing is.
     fn take(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         if event.revision > 0 {
             self.revision = event.revision;
@@ -201,7 +208,7 @@ impl Watch {
         }
     }
 
-    /// How a new listing differs from what was told; what is gone comes without its object.
+    /// The difference between a repeated listing and the known objects. A deletion has no object.
     fn difference(&mut self, shown: Vec<WatchChange>) -> Vec<WatchChange> {
         let mut gone = std::mem::take(&mut self.known);
         let mut changes = Vec::new();
@@ -229,7 +236,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::ClientSettings;
 
     fn change(r#type: WatchChangeType, id: &str, revision: u64) -> WatchChange {
         WatchChange {
@@ -244,8 +251,8 @@ mod tests {
     #[tokio::test]
     async fn a_second_listing_tells_the_difference() {
         use WatchChangeType::{Changed, Created, Deleted, Present};
-        let client = Client::new(&Settings::new("http://127.0.0.1:1")).unwrap();
-        let mut watch = Watch::new(&client, WatchScope::All, Vec::new(), None);
+        let client = Client::new(&ClientSettings::new("http://127.0.0.1:1")).unwrap();
+        let mut watch = ObjectWatch::new(&client, WatchScope::All, Vec::new(), None);
         let listing = |changes: Vec<WatchChange>, revision| WatchEvent {
             revision,
             changes,

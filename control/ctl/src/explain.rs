@@ -1,9 +1,9 @@
-//! What went wrong and what to do next.
+//! Errors as text for people: the cause, and a hint what to do next.
 
 use control_client::ClientError;
 use tonic::{Code, Status};
 
-/// The text for stderr.
+/// The text of an error for stderr: the chain of causes, then the hint on a line of its own.
 pub(crate) fn explain(error: &anyhow::Error) -> String {
     let status = error
         .chain()
@@ -35,6 +35,7 @@ fn message(status: &Status) -> String {
         return status.code().description().to_owned();
     }
     if status.code() == Code::Unavailable {
+        // tonic's own message is "tcp connect error" or the like; the reason is the last source.
         let mut cause = std::error::Error::source(status);
         let mut last = status.message().to_owned();
         while let Some(error) = cause {
@@ -46,23 +47,24 @@ fn message(status: &Status) -> String {
     status.message().to_owned()
 }
 
-/// The server's code of a call without a token.
+/// Code of the server's refusal of a call without a token.
 const NO_TOKEN: &str = "MM-1108 ";
 
-/// The server's own errors say what to do; these are the ones that only the caller can know.
+/// Hints that only this program can give, as they name contexts and flags. Most errors of the
+/// server carry their own hint.
 fn hint(status: &Status) -> Option<&'static str> {
     let text = status.message();
     match status.code() {
         Code::Unavailable => {
-            Some("look at the address (metalmesh context show) and whether metalmeshd runs there")
+            Some("check the address (metalmesh context show) and that metalmeshd runs there")
         }
         code if code == Code::Unauthenticated || text.starts_with(NO_TOKEN) => Some(
-            "the token is missing, revoked or over; put a new one into the context: \
+            "the token is missing, revoked or expired; put a new one into the context: \
              metalmesh context add NAME --api-url URL --token-file FILE --activate",
         ),
         Code::PermissionDenied if !text.contains("hint") => Some(
-            "see what this token may do: metalmesh whoami; metalmesh methods. Commands over a \
-             project need --project or: metalmesh context set-project PROJECT",
+            "see what this token may do: metalmesh whoami; metalmesh methods. Commands on objects \
+             of a project need --project or: metalmesh context set-project PROJECT",
         ),
         Code::DeadlineExceeded => Some("try again, or look at: metalmesh health"),
         _ => None,

@@ -1,4 +1,4 @@
-//! Files that only their owner may read.
+//! Reading and writing of local files, tokens and keys among them.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -7,10 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Largest file that is read: no document or key is near it, in bytes.
+/// Largest part of a file that is read, bytes. Longer files are cut there, far above the size of
+/// any document or key.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Writes a new file with mode 0600; an existing one is refused.
+/// Writes a new file with mode 0600.
+///
+/// # Errors
+/// The file exists already, or cannot be written.
 pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -23,7 +27,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Reads a file of bytes.
+/// Reads a file as bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let named = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
@@ -33,7 +37,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file, or stdin for `-`.
+/// Reads a file as text; `-` is stdin.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let mut text = String::new();
     let named = || format!("cannot read {}", path.display());
@@ -51,7 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Reads a token: one line of printable characters.
+/// Reads a token: one line of printable ASCII characters.
 pub(crate) fn read_token(path: &Path) -> Result<String> {
     let text = read(path)?;
     let token = text.trim();

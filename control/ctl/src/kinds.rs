@@ -1,4 +1,4 @@
-//! Kinds of objects: what people call them, and how their tables look.
+//! The kinds of objects that `metalmesh get` shows: their names and their tables.
 
 use anyhow::{Context as _, Result, bail};
 use prost::Message;
@@ -9,34 +9,34 @@ use proto_public::api::v2::{
 };
 use proto_public::metalmesh::admin::v1::{JoinTicket, Policy, Quota};
 
-use crate::output::Row;
+use crate::output::TableRow;
 
 /// A kind of objects.
 #[derive(Debug)]
-pub(crate) struct Known {
-    /// As the server calls it.
+pub(crate) struct ObjectKind {
+    /// The name that the server uses.
     pub(crate) name: &'static str,
     pub(crate) plural: &'static str,
     short: &'static str,
-    /// Titles of its table.
+    /// Column titles of its table.
     pub(crate) titles: fn(wide: bool) -> Vec<&'static str>,
-    /// Cells of an encoded object.
+    /// Cells of an object, which is given as protobuf bytes.
     pub(crate) cells: fn(bytes: &[u8], wide: bool) -> Result<Vec<String>>,
-    /// Full name of its message.
+    /// Full name of its protobuf message.
     #[cfg(test)]
     pub(crate) message: &'static str,
 }
 
 macro_rules! kinds {
     ($($name:literal $plural:literal $short:literal $message:ty;)*) => {
-        &[$(Known {
+        &[$(ObjectKind {
             name: $name,
             plural: $plural,
             short: $short,
-            titles: <$message as Row>::titles,
+            titles: <$message as TableRow>::titles,
             cells: |bytes, wide| Ok(decoded::<$message>(bytes)?.cells(wide)),
             #[cfg(test)]
-            message: <$message as Row>::NAME,
+            message: <$message as TableRow>::NAME,
         },)*]
     };
 }
@@ -45,7 +45,7 @@ fn decoded<M: Message + Default>(bytes: &[u8]) -> Result<M> {
     M::decode(bytes).context("the server's object cannot be read")
 }
 
-pub(crate) static KINDS: &[Known] = kinds! {
+pub(crate) static KINDS: &[ObjectKind] = kinds! {
     "audit" "audits" "audit-records" AuditTrace;
     "component" "components" "comp" Component;
     "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
@@ -69,8 +69,8 @@ pub(crate) static KINDS: &[Known] = kinds! {
     "token" "tokens" "tok" Token;
 };
 
-impl Known {
-    /// Whether no tenant sees objects of the kind.
+impl ObjectKind {
+    /// `true` if only administrators see objects of the kind.
     pub(crate) fn is_admins_only(&self) -> bool {
         matches!(
             self.name,
@@ -79,18 +79,18 @@ impl Known {
     }
 }
 
-/// The kind that people mean.
-pub(crate) fn known(text: &str) -> Result<&'static Known> {
+/// Finds a kind by its singular, plural or short name, in any case.
+pub(crate) fn known(text: &str) -> Result<&'static ObjectKind> {
     let wanted = text.to_ascii_lowercase().replace('_', "-");
     let found = KINDS
         .iter()
-        .find(|it| [it.name, it.plural, it.short].contains(&wanted.as_str()));
+        .find(|kind| [kind.name, kind.plural, kind.short].contains(&wanted.as_str()));
     match found {
         Some(known) => Ok(known),
         None => {
-            let names: Vec<&str> = KINDS.iter().map(|it| it.name).collect();
+            let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             bail!(
-                "{text:?} is no kind of objects; known are {}",
+                "{text:?} is not a kind of objects; the kinds are {}",
                 names.join(", ")
             )
         }

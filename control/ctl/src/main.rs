@@ -1,9 +1,10 @@
 //! metalmesh, the command line of admins and tenants.
 //!
-//! `args` is what people type, `cmd/` has one module a resource, `output` prints tables, JSON
-//! and YAML, `app` holds the connection and finds things by name, `explain` turns a server's
-//! refusal into what to do next. Results go to stdout, progress and errors to stderr, both only
-//! through `out`.
+//! `cmd/` parses the command line and has one module for each resource. `global_flags` has the
+//! flags of every command, `app` the connection and the lookup of objects by name, `output` prints
+//! tables, JSON and YAML, `show` builds the rows of tables, and `explain` turns a refusal of the
+//! server into an error with a hint. Results go to stdout, progress and errors to stderr, both
+//! only through `out`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -11,10 +12,10 @@
 mod out;
 
 mod app;
-mod args;
 mod cmd;
 mod explain;
 mod files;
+mod global_flags;
 mod jsonpath;
 mod kinds;
 mod output;
@@ -26,19 +27,19 @@ use std::process::ExitCode;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
-use args::Cli;
+use cmd::CommandLine;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // One TLS provider, chosen before the first connection; a second choice would be an error.
+    // The TLS provider is chosen before the first connection; a second choice is a bug.
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()
     {
-        noteln!("error: TLS was set up twice");
+        noteln!("error: a TLS provider is installed already");
         return ExitCode::FAILURE;
     }
-    let cli = Cli::parse();
+    let cli = CommandLine::parse();
     let filter = if cli.global.debug {
         "debug,h2=info,hyper=info"
     } else {
@@ -54,7 +55,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(exit) = error.downcast_ref::<cmd::doctor::Exit>() {
+            if let Some(exit) = error.downcast_ref::<cmd::doctor::DoctorExit>() {
                 return ExitCode::from(exit.0);
             }
             noteln!("{}", explain::explain(&error));

@@ -1,16 +1,15 @@
-//! The one door to stdout and stderr.
+//! The only writers of stdout and stderr.
 //!
-//! Who pipes into `head` has seen enough and made no mistake: when nobody reads stdout any more
-//! the program ends at once and says nothing. Anything else that keeps a result from being
-//! written is an error.
+//! A closed pipe, as of `metalmesh get machine | head`, is not an error: the program ends at once
+//! without a message. Any other failure to write a result is an error.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
-/// What a shell reports of a program that wrote into a pipe without a reader: 128 + SIGPIPE.
-const UNREAD: i32 = 141;
+/// Exit code after a write into a pipe without a reader, as shells report it: 128 + SIGPIPE.
+const BROKEN_PIPE_EXIT: i32 = 141;
 
-/// Writes a part of the results.
+/// Writes a part of the results to stdout.
 pub(crate) fn result(text: Arguments<'_>) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_fmt(text) {
@@ -18,7 +17,7 @@ pub(crate) fn result(text: Arguments<'_>) {
     }
 }
 
-/// Writes what stdout still holds; the last thing that a command does.
+/// Flushes stdout. Every command ends with it, so that a full disk is reported.
 pub(crate) fn finish() {
     if let Err(error) = io::stdout().lock().flush() {
         stop(&error);
@@ -27,30 +26,30 @@ pub(crate) fn finish() {
 
 /// Writes a hint, a warning or an error to stderr.
 pub(crate) fn note(text: Arguments<'_>) {
-    // When nobody reads stderr there is nobody left to be told.
+    // A closed stderr leaves no way to report the failure.
     let _unread = io::stderr().lock().write_fmt(text);
 }
 
 fn stop(error: &io::Error) -> ! {
     if error.kind() == ErrorKind::BrokenPipe {
-        std::process::exit(UNREAD);
+        std::process::exit(BROKEN_PIPE_EXIT);
     }
     note(format_args!("error: cannot write to stdout: {error}\n"));
     std::process::exit(1);
 }
 
-/// `print!` through the door.
+/// `print!` that ends the program when stdout is closed.
 macro_rules! out {
     ($($text:tt)*) => { crate::out::result(format_args!($($text)*)) };
 }
 
-/// `println!` through the door.
+/// `println!` that ends the program when stdout is closed.
 macro_rules! outln {
     () => { crate::out::result(format_args!("\n")) };
     ($($text:tt)*) => { crate::out::result(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// `eprintln!` through the door.
+/// `eprintln!` that ignores a closed stderr.
 macro_rules! noteln {
     ($($text:tt)*) => { crate::out::note(format_args!("{}\n", format_args!($($text)*))) };
 }

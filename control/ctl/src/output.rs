@@ -1,4 +1,4 @@
-//! Results as tables, JSON, YAML or what a template picks from them.
+//! Output formats: tables, JSON, YAML and JSON path templates.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use comfy_table::{ContentArrangement, Table, presets};
 use prost::Message;
 use serde_json::Value;
 
-use crate::jsonpath::Template;
+use crate::jsonpath::PathTemplate;
 
-/// How to print results.
+/// The format of results, as `--output` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     Table,
-    /// More columns.
+    /// A table with all columns.
     Wide,
     Json,
     Yaml,
-    /// A line for each object.
-    JsonPath(Arc<Template>),
+    /// One line for each object, filled from a template.
+    JsonPath(Arc<PathTemplate>),
 }
 
-impl FromStr for Format {
+impl FromStr for OutputFormat {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -33,35 +33,35 @@ impl FromStr for Format {
             "yaml" => Self::Yaml,
             _ => match text.strip_prefix("jsonpath=") {
                 Some(template) => Self::JsonPath(Arc::new(template.parse()?)),
-                None => bail!("it is none of table, wide, json, yaml, jsonpath=TEMPLATE"),
+                None => bail!("use one of table, wide, json, yaml, jsonpath=TEMPLATE"),
             },
         })
     }
 }
 
 /// A message that has a row in a table.
-pub(crate) trait Row: Message {
-    /// Its full name in the contract.
+pub(crate) trait TableRow: Message {
+    /// Full name of the message in the contract.
     const NAME: &'static str;
-    /// Titles of the columns; those of wide tables come last.
+    /// Column titles; those of wide tables alone come last.
     fn titles(wide: bool) -> Vec<&'static str>;
-    /// Its cells, as many as titles.
+    /// The cells of the row, as many as there are titles.
     fn cells(&self, wide: bool) -> Vec<String>;
 }
 
-impl Format {
-    /// Whether it is for people.
+impl OutputFormat {
+    /// `true` for tables, which are for people.
     pub(crate) fn is_table(&self) -> bool {
         matches!(self, Self::Table | Self::Wide)
     }
 
-    /// Whether tables have all columns.
+    /// `true` if tables have all columns.
     pub(crate) fn is_wide(&self) -> bool {
         *self == Self::Wide
     }
 
-    /// Prints many.
-    pub(crate) fn list<M: Row>(&self, messages: &[M]) -> Result<()> {
+    /// Prints a list of messages.
+    pub(crate) fn list<M: TableRow>(&self, messages: &[M]) -> Result<()> {
         if self.is_table() {
             print_rows(self.is_wide(), messages);
             return Ok(());
@@ -70,15 +70,19 @@ impl Format {
         self.value(&Value::Array(values))
     }
 
-    /// Prints one.
-    pub(crate) fn one<M: Row>(&self, message: &M) -> Result<()> {
+    /// Prints one message, as a table of one row or as an object.
+    pub(crate) fn one<M: TableRow>(&self, message: &M) -> Result<()> {
         self.one_with(message, |message| {
             print_rows(self.is_wide(), std::slice::from_ref(message));
         })
     }
 
-    /// Prints one, for people as `details` likes it.
-    pub(crate) fn one_with<M: Row>(&self, message: &M, details: impl FnOnce(&M)) -> Result<()> {
+    /// Prints one message: by `details` for people, else as an object.
+    pub(crate) fn one_with<M: TableRow>(
+        &self,
+        message: &M,
+        details: impl FnOnce(&M),
+    ) -> Result<()> {
         if self.is_table() {
             details(message);
             return Ok(());
@@ -86,13 +90,13 @@ impl Format {
         self.value(&to_json(message)?)
     }
 
-    /// Prints JSON that is there already; tables have it as JSON.
+    /// Prints a JSON value. Table formats print it as JSON.
     pub(crate) fn value(&self, value: &Value) -> Result<()> {
         out!("{}", self.text(value)?);
         Ok(())
     }
 
-    /// JSON that is there already as text, with its last line's end.
+    /// A JSON value as text, with a newline at the end.
     pub(crate) fn text(&self, value: &Value) -> Result<String> {
         Ok(match self {
             Self::Yaml => serde_norway::to_string(value).context("cannot write YAML")?,
@@ -109,7 +113,7 @@ impl Format {
         })
     }
 
-    /// Prints a secret: alone for people and scripts, with its object as JSON or YAML.
+    /// Prints a secret: the bare secret as a table, `whole` as JSON or YAML.
     pub(crate) fn secret(&self, secret: &str, whole: &Value) -> Result<()> {
         if self.is_table() {
             outln!("{secret}");
@@ -118,7 +122,7 @@ impl Format {
         self.value(whole)
     }
 
-    /// Prints one message of a type without a table.
+    /// Prints one message whose type has no table: by `details` for people, else as an object.
     pub(crate) fn message<M: Message>(
         &self,
         name: &str,
@@ -133,11 +137,12 @@ impl Format {
     }
 }
 
-/// The JSON form of a message.
-pub(crate) fn to_json<M: Row>(message: &M) -> Result<Value> {
+/// The JSON form of a message, as the contract defines it.
+pub(crate) fn to_json<M: TableRow>(message: &M) -> Result<Value> {
     message_json(M::NAME, message)
 }
 
+/// The JSON form of a message by the full name of its type.
 pub(crate) fn message_json<M: Message>(name: &str, message: &M) -> Result<Value> {
     let descriptor = proto_public::message(name).context("unknown message type")?;
     let decoded = proto_public::json::decode(&descriptor, &message.encode_to_vec())?;
@@ -146,24 +151,24 @@ pub(crate) fn message_json<M: Message>(name: &str, message: &M) -> Result<Value>
     )?)?)
 }
 
-/// A message from its JSON form.
+/// Parses a message from its JSON form.
 pub(crate) fn from_json<M: Message + Default>(name: &str, value: &Value) -> Result<M> {
     let descriptor = proto_public::message(name).context("unknown message type")?;
     let bytes = proto_public::json::to_proto(&descriptor, value.to_string().as_bytes())?;
     Ok(M::decode(bytes.as_slice())?)
 }
 
-fn print_rows<M: Row>(wide: bool, messages: &[M]) {
+fn print_rows<M: TableRow>(wide: bool, messages: &[M]) {
     let rows = messages.iter().map(|message| message.cells(wide));
     print_table(&M::titles(wide), rows);
 }
 
-/// Prints a plain table.
+/// Prints a table without borders.
 pub(crate) fn print_table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     out!("{}", table(titles, rows));
 }
 
-/// A plain table as text.
+/// A table without borders as text; no line ends with spaces.
 pub(crate) fn table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

@@ -1,4 +1,4 @@
-//! Small texts: ages, byte counts, labels, and the reverse.
+//! Conversion between values and their short texts: ages, durations, byte counts, labels, enums.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use prost_types::Timestamp;
 use proto_errors::IssueCode;
 use proto_public::api::v2::{Labels, MachineIssue, Meta};
 
-/// `name=value` pairs of a repeated flag.
+/// Parses the `NAME=VALUE` pairs of a repeated flag.
 pub(crate) fn pairs(flags: &[String]) -> Result<HashMap<String, String>> {
     flags
         .iter()
@@ -21,13 +21,13 @@ pub(crate) fn pairs(flags: &[String]) -> Result<HashMap<String, String>> {
         .collect()
 }
 
-/// Labels of a repeated flag; none without any.
+/// Parses the labels of a repeated flag. `None` means the flag was not given.
 pub(crate) fn labels(flags: &[String]) -> Result<Option<Labels>> {
     let labels = pairs(flags)?;
     Ok((!labels.is_empty()).then_some(Labels { labels }))
 }
 
-/// Labels on one line, in order.
+/// Labels on one line, sorted by name.
 pub(crate) fn show_labels(meta: Option<&Meta>) -> String {
     let Some(labels) = meta.and_then(|meta| meta.labels.as_ref()) else {
         return String::new();
@@ -41,7 +41,7 @@ pub(crate) fn show_labels(meta: Option<&Meta>) -> String {
     pairs.join(",")
 }
 
-/// Text as part of a URL's query.
+/// Percent-encodes text for the query of a URL (RFC 3986).
 pub(crate) fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -54,7 +54,7 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// How long ago, in the largest fitting unit.
+/// Age of a moment in the largest fitting unit: `5m`, or `in 5m` for the future.
 pub(crate) fn age(time: Option<&Timestamp>) -> String {
     let Some(time) = time.filter(|time| time.seconds > 0) else {
         return "-".into();
@@ -67,12 +67,12 @@ pub(crate) fn age(time: Option<&Timestamp>) -> String {
     }
 }
 
-/// Whether a moment is more than so many seconds ago; one that is not known is.
+/// `true` if a moment is more than `seconds` ago, or unknown.
 pub(crate) fn is_older(time: Option<&Timestamp>, seconds: i64) -> bool {
     time.is_none_or(|time| now_s().saturating_sub(time.seconds) > seconds)
 }
 
-/// The age of an object by its head.
+/// The age of an object, by the creation time in its metadata.
 pub(crate) fn meta_age(meta: Option<&Meta>) -> String {
     age(meta.and_then(|meta| meta.created_at.as_ref()))
 }
@@ -86,7 +86,7 @@ fn span(seconds: i64) -> String {
     }
 }
 
-/// A point in time, exactly.
+/// A moment as an RFC 3339 timestamp.
 pub(crate) fn moment(time: Option<&Timestamp>) -> String {
     time.filter(|time| time.seconds > 0)
         .map_or_else(|| "-".into(), ToString::to_string)
@@ -99,7 +99,7 @@ fn now_s() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// So long from now on.
+/// The moment that is `span` from now.
 pub(crate) fn from_now(span: Duration) -> Timestamp {
     let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
     Timestamp {
@@ -108,7 +108,7 @@ pub(crate) fn from_now(span: Duration) -> Timestamp {
     }
 }
 
-/// Bytes with a binary unit.
+/// A byte count with a binary unit.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut size = count;
@@ -128,7 +128,8 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// A number with an optional unit (K, M, G, T, each also with i), as bytes.
+/// Parses a byte count: a number with an optional unit, decimal (K, M, G, T) or binary (Ki, Mi,
+/// Gi, Ti).
 pub(crate) fn parse_bytes(text: &str) -> Result<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -155,7 +156,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64> {
         .with_context(|| format!("{text:?} is too large"))
 }
 
-/// `30s`, `10m`, `8h` or `7d`.
+/// Parses a duration: `30s`, `10m`, `8h` or `7d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is not a duration like 90s, 10m, 8h or 30d");
     let (number, unit) = text
@@ -175,10 +176,10 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(bad)
 }
 
-/// The number of an enum's value by its short name, in any case.
+/// Parses the short name of an enum's value, in any case, to its number.
 pub(crate) fn enum_value(name: &str, text: &str) -> Result<i32> {
     let number = proto_public::enum_number(name, text).or_else(|| {
-        // Roles have no short names in the contract: PROJECT_ROLE_OWNER is "owner" here.
+        // The contract defines no short names for roles: PROJECT_ROLE_OWNER is "owner" here.
         let descriptor = proto_public::pool().get_enum_by_name(name)?;
         let suffix = format!("_{}", text.to_ascii_uppercase());
         let value = descriptor
@@ -202,7 +203,7 @@ pub(crate) fn enum_value(name: &str, text: &str) -> Result<i32> {
     };
     ensure!(
         number.is_some(),
-        "{text:?} is no {kind}; known are: {}",
+        "{text:?} is not a {kind}; the values are: {}",
         known()
     );
     Ok(number.unwrap_or_default())
@@ -224,16 +225,17 @@ pub(crate) fn enum_text(name: &str, number: i32) -> String {
     })
 }
 
-/// `-` for nothing.
+/// Replaces empty text by `-`.
 pub(crate) fn or_dash(text: impl Into<String>) -> String {
     let text = text.into();
     if text.is_empty() { "-".into() } else { text }
 }
 
-/// Names of issues in the contract.
+/// The contract's enum of issues.
 pub(crate) const ISSUE_TYPE: &str = "metalstack.api.v2.MachineIssueType";
 
-/// The contract has no names for issues of ours: what explains them does.
+/// The code of an issue. The contract's enum lacks the issues that metalmesh added; for those the
+/// anchor of the reference URL is the code.
 pub(crate) fn issue_code(issue: &MachineIssue) -> String {
     let (_, entry) = issue.reference_url.rsplit_once('#').unwrap_or_default();
     match IssueCode::of(entry) {

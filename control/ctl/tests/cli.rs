@@ -134,14 +134,14 @@ fn a_token_is_not_sent_elsewhere_and_that_is_said() {
 fn mistakes_in_get_are_told_where_they_are() {
     let cli = Cli::new();
     let text = error(&cli.run(&["get", "secrets"]));
-    let known = format!("\"secrets\" is no kind of objects; known are {KINDS}");
+    let known = format!("\"secrets\" is not a kind of objects; the kinds are {KINDS}");
     assert!(text.contains(&known), "{text}");
     let text = error(&cli.run(&["get", "machine", "-o", "jsonpath={.uuid} {.labels[x]}"]));
     let place = "at position 17 of {.uuid} {.labels[x]}: [x] is neither a number";
     assert!(text.contains(place), "{text}");
     let text = error(&cli.run(&["get", "machine", "-o", "xml"]));
     assert!(
-        text.contains("none of table, wide, json, yaml, jsonpath=TEMPLATE"),
+        text.contains("use one of table, wide, json, yaml, jsonpath=TEMPLATE"),
         "{text}"
     );
     let text = error(&cli.run(&["get"]));

@@ -58,7 +58,11 @@ impl Duties<'_> {
     ///
     /// # Errors
     /// A target of backups or of the audit trail cannot be used; the message names the field.
-    pub fn spawn(self, tasks: &mut JoinSet<()>, stop: &CancellationToken) -> Result<(), SettingError> {
+    pub fn spawn(
+        self,
+        tasks: &mut JoinSet<()>,
+        stop: &CancellationToken,
+    ) -> Result<(), SettingError> {
         tasks.spawn(tick::run(self.store.clone(), self.presence, stop.clone()));
         vpn::spawn(tasks, self.store, self.vpn, stop);
         backup::spawn(

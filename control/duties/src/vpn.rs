@@ -76,7 +76,8 @@ fn plan(tables: &control_state::Tables) -> VpnPlan {
         .take(LEAVING_MAX)
         .cloned()
         .collect();
-    let leaves = |id: AllocationId| query::vpn_leaving(tables).any(|member| member.allocation == id);
+    let leaves =
+        |id: AllocationId| query::vpn_leaving(tables).any(|member| member.allocation == id);
     let all = tables.all::<VpnMember>();
     let staying = all
         .filter(|member| !leaves(member.allocation))

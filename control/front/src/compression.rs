@@ -6,6 +6,7 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use http::HeaderMap;
+use strum::{EnumString, IntoStaticStr};
 use tonic::Status;
 
 use super::status::too_large;
@@ -26,7 +27,8 @@ const STREAM_WINDOW_LOG: u32 = 17;
 pub(super) const SUPPORTED: &str = "zstd, gzip, identity";
 
 /// Compression of messages or of the whole body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum Compression {
     /// No compression.
     Identity,
@@ -40,20 +42,14 @@ impl Compression {
     /// By its name in headers; `None` for one that this server does not know.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Some(Self::Identity),
-            "gzip" => Some(Self::Gzip),
-            "zstd" => Some(Self::Zstd),
-            _ => None,
+            "" => Some(Self::Identity),
+            name => name.parse().ok(),
         }
     }
 
     /// Its name in headers.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
+        self.into()
     }
 
     /// The best that the caller takes by this header: zstd before gzip, for it is cheaper.
@@ -278,5 +274,20 @@ mod tests {
                 }
             }
         });
+    }
+
+    #[test]
+    fn names_in_headers_do_not_change() {
+        for (compression, name) in [
+            (Compression::Identity, "identity"),
+            (Compression::Gzip, "gzip"),
+            (Compression::Zstd, "zstd"),
+        ] {
+            assert_eq!(compression.name(), name);
+            assert_eq!(Compression::from_name(name), Some(compression));
+        }
+        assert_eq!(Compression::from_name(" GZIP "), Some(Compression::Gzip));
+        assert_eq!(Compression::from_name(""), Some(Compression::Identity));
+        assert_eq!(Compression::from_name("br"), None);
     }
 }

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, TE};
-use http::{
-    Extensions, HeaderMap, HeaderValue, Method as HttpMethod, Request, Response,
-};
+use http::{Extensions, HeaderMap, HeaderValue, Method as HttpMethod, Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use tonic::body::Body;
 use tonic::Status;
+use tonic::body::Body;
 use tower::Service;
 
 use super::end::{End, GRPC_STATUS, handler_headers, no_status};

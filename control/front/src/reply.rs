@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::compression::Compression;
-use super::envelope::{FLAG_COMPRESSED, FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame, frame_header};
 use super::end::End;
+use super::envelope::{FLAG_COMPRESSED, FLAG_CONNECT_END, FLAG_WEB_TRAILERS, frame, frame_header};
 use super::inner::HandlerAnswer;
 use super::protocol::{Codec, Framing, WireProtocol};
 use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web_trailers};

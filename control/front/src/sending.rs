@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::compression::{Compression, StreamCompressor};
-use super::envelope::frame_header;
 use super::end::End;
+use super::envelope::frame_header;
 use super::listed::{ListMessage, WrittenList};
 use super::protocol::{DEADLINE_MAX, Framing};
 use super::reply::{Abandoned, Reply, ReplyBody, as_headers};

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use control_authz::{
     Decided, Denied, Permit, Principal, authorise_method, is_judged, is_of_platform,
 };
-use control_policy::{JudgedCall, CallFacts, SitePolicy, Moment, Relation, Resource, SitePolicies};
+use control_policy::{CallFacts, JudgedCall, Moment, Relation, Resource, SitePolicies, SitePolicy};
 use control_state::{Machine, Policy, Tables};
 use prost_reflect::{DynamicMessage, Value};
 use proto_public::{Method, Scope, json};

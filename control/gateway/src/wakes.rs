@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use control_state::life::SwitchDesired;
 use control_state::{Change, Kind, Machine, Record, StateError};
-use control_store::{Revision, Store, StoreError, Subscription, WatchEvent};
+use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
 use tokio::sync::watch;
@@ -148,10 +148,10 @@ impl Wakes {
         }
     }
 
-    fn deal_with(&self, store: &Store, events: &[Event<Change>]) -> Result<(), StoreError> {
+    fn deal_with(&self, store: &Store, events: &[ChangeEvent<Change>]) -> Result<(), StoreError> {
         // The store dropped changes that were not read in time: everything is read anew, and
         // every stream looks again.
-        let is_whole = |event: &WatchEvent<Change>| matches!(event, WatchEvent::Resync);
+        let is_whole = |event: &ChangeEvent<Change>| matches!(event, ChangeEvent::Resync);
         if events.iter().any(is_whole) {
             let known = SwitchIntents::read(store)?;
             let revision = known.revision;
@@ -164,7 +164,7 @@ impl Wakes {
         store.read_local(|tables| {
             let mut known = self.known.write();
             for event in events {
-                if let WatchEvent::Changed { revision, changes } = event {
+                if let ChangeEvent::Changed { revision, changes } = event {
                     switches.extend(known.fabric.take(tables, changes));
                     known.revision = *revision;
                 }
@@ -176,7 +176,7 @@ impl Wakes {
             waiting.get(&Concern::Switch(id)).into_iter().for_each(wake);
         }
         for event in events {
-            let WatchEvent::Changed { changes, .. } = event else {
+            let ChangeEvent::Changed { changes, .. } = event else {
                 continue;
             };
             changes

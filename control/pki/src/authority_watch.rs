@@ -1,7 +1,7 @@
 //! Watches the rotation of the authority.
 
 use control_state::{Change, Kind};
-use control_store::{Subscription, WatchEvent};
+use control_store::{ChangeEvent, Subscription};
 
 /// A watch of the authorities in force; see [`Pki::watch`](crate::Pki::watch).
 #[derive(Debug)]
@@ -16,12 +16,12 @@ impl AuthorityWatch {
     pub async fn changed(&mut self) -> bool {
         loop {
             match self.0.next().await {
-                Some(WatchEvent::Changed { changes, .. }) => {
+                Some(ChangeEvent::Changed { changes, .. }) => {
                     if changes.iter().any(|change| change.kind == Kind::CaRotation) {
                         return true;
                     }
                 }
-                Some(WatchEvent::Resync) => return true,
+                Some(ChangeEvent::Resync) => return true,
                 None => return false,
             }
         }

@@ -12,12 +12,14 @@ use control_state::{CaPhase, CaRecord, CaRotation, Tables};
 use proto_identity::profile::{Authority, CA_VALIDITY, Purpose};
 use proto_identity::{CertificateDer, IdentityError};
 use proto_types::Timestamp;
+use strum::IntoStaticStr;
 
 use crate::validity::after;
 use crate::{PkiError, SealingKey};
 
 /// Purpose of a certificate authority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum CaRole {
     Root,
     Agents,
@@ -28,14 +30,11 @@ pub(crate) enum CaRole {
 impl CaRole {
     /// Key of its record in a generation.
     pub(crate) fn id(self, generation: u32) -> String {
-        let name = match self {
-            Self::Root if generation == 1 => return "root".to_owned(),
-            Self::Root => "root",
-            Self::Agents => "agents",
-            Self::Nodes => "nodes",
-            Self::Peers => "peers",
-        };
-        format!("{name}-{generation}")
+        let name: &str = self.into();
+        match self {
+            Self::Root if generation == 1 => name.to_owned(),
+            _ => format!("{name}-{generation}"),
+        }
     }
 }
 
@@ -190,4 +189,17 @@ pub(crate) fn record(
 pub(crate) fn unseal(seal: &SealingKey, record: &CaRecord) -> Result<Authority, PkiError> {
     let key = seal.open(&record.id, &record.sealed_key)?;
     Ok(Authority::from_parts(&key, record.certificate.clone())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_authorities_do_not_change() {
+        let all = [CaRole::Root, CaRole::Agents, CaRole::Nodes, CaRole::Peers];
+        let ids = all.map(|role| role.id(1));
+        assert_eq!(ids, ["root", "agents-1", "nodes-1", "peers-1"]);
+        assert_eq!(CaRole::Root.id(2), "root-2");
+    }
 }

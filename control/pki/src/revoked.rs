@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::{CaPhase, CaRotation, Certificate, Change, Identity, Kind, Record, Tables};
-use control_store::{Store, StoreError, Subscription, WatchEvent};
+use control_store::{ChangeEvent, Store, StoreError, Subscription};
 use parking_lot::RwLock;
 use proto_identity::PeerIdentity;
 use proto_link::Revocations;
@@ -124,13 +124,13 @@ impl Revoked {
             };
             let changed = match event {
                 // A rotation changes what every identity must do, so all are read again.
-                Some(WatchEvent::Changed { changes, .. })
+                Some(ChangeEvent::Changed { changes, .. })
                     if changes.iter().any(|change| change.kind == Kind::CaRotation) =>
                 {
                     self.resync(&store)
                 }
-                Some(WatchEvent::Changed { changes, .. }) => self.take(&changes),
-                Some(WatchEvent::Resync) => self.resync(&store),
+                Some(ChangeEvent::Changed { changes, .. }) => self.take(&changes),
+                Some(ChangeEvent::Resync) => self.resync(&store),
                 None => return,
             };
             if changed {

@@ -12,6 +12,7 @@ use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::{Program, RegoVM};
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Rc, Source, Value};
+use strum::VariantArray;
 
 use crate::Invalid;
 use crate::invalid::SourcePosition;
@@ -73,7 +74,7 @@ impl Compiled {
                            methods := {\"metalstack.api.v2.MachineService/Delete\"}";
             return Err(Invalid::whole(name, message));
         }
-        if Verb::ALL.iter().all(|verb| missing(verb.name())) {
+        if Verb::VARIANTS.iter().all(|verb| missing(verb.name())) {
             let message = "it must have one of the sets deny, allow and allow_foreign: \
                            deny contains \"its-name\" if { ... }";
             return Err(Invalid::whole(name, message));
@@ -110,7 +111,10 @@ impl Compiled {
 
     /// Paths of the methods that it judges.
     pub fn paths(&self) -> BTreeSet<String> {
-        let judged = self.methods.iter().filter_map(|index| methods().get(*index));
+        let judged = self
+            .methods
+            .iter()
+            .filter_map(|index| methods().get(*index));
         judged.map(|method| method.path.clone()).collect()
     }
 
@@ -239,7 +243,10 @@ impl Compiled {
     /// effect that it cannot have.
     fn check_widening(&self) -> Result<(), Invalid> {
         for verb in [Verb::Allow, Verb::AllowForeign] {
-            let mut judged = self.methods.iter().filter_map(|index| methods().get(*index));
+            let mut judged = self
+                .methods
+                .iter()
+                .filter_map(|index| methods().get(*index));
             if !self.has(verb) || judged.any(|method| self.may_open(method, verb)) {
                 continue;
             }
@@ -325,7 +332,7 @@ fn rules(name: &str, text: &Source, engine: &mut Engine) -> Result<Vec<PlacedRul
     scan(name, text, &starts)
 }
 
-/// Entry points of the sets `deny`, `allow` and `allow_foreign`, in the order of [`Verb::ALL`].
+/// Entry points of the sets `deny`, `allow` and `allow_foreign`, in the order of [`Verb`].
 /// `None` means that the policy does not define the set.
 type EntryPoints = [Option<usize>; 3];
 
@@ -340,7 +347,7 @@ fn program(
     let path = |rule: &str| format!("{package}.{rule}");
     let mut paths = Vec::new();
     let mut entries = EntryPoints::default();
-    for verb in Verb::ALL {
+    for verb in Verb::VARIANTS.iter().copied() {
         if rules.iter().any(|rule| rule.name == verb.name()) {
             entries[verb as usize] = Some(paths.len());
             paths.push(path(verb.name()));
@@ -357,9 +364,7 @@ fn program(
     if let Some(other) = program
         .builtin_info_table
         .iter()
-        .find(|builtin| {
-            !is_listed(&builtin.name) && !builtin.name.starts_with("__builtin_sets.")
-        })
+        .find(|builtin| !is_listed(&builtin.name) && !builtin.name.starts_with("__builtin_sets."))
     {
         let message = format!("{} is no function that a policy may call", other.name);
         return Err(Invalid::whole(name, message));
@@ -439,5 +444,16 @@ fn stopped(error: &str) -> String {
         "a pattern cannot be used".to_owned()
     } else {
         "a function was given what it cannot use, or a rule has two values".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rule_sets_do_not_change() {
+        let names: Vec<&str> = Verb::VARIANTS.iter().map(|verb| verb.name()).collect();
+        assert_eq!(names, ["deny", "allow", "allow_foreign"]);
     }
 }

@@ -117,7 +117,10 @@ fn method(method: &Method) -> Value {
     };
     macro_rules! names {
         ($roles:ident, $prefix:literal) => {
-            lower($roles.iter().map(|role| role.as_str_name()).collect(), $prefix)
+            lower(
+                $roles.iter().map(|role| role.as_str_name()).collect(),
+                $prefix,
+            )
         };
     }
     let (scope, roles) = match &method.scope {
@@ -282,7 +285,9 @@ mod tests {
             .iter()
             .filter(|method| control_authz::is_judged(method));
         let mut seen = 0;
-        for (method, caller) in asked.flat_map(|method| callers().into_iter().map(move |by| (method, by))) {
+        for (method, caller) in
+            asked.flat_map(|method| callers().into_iter().map(move |by| (method, by)))
+        {
             let call = SampleCall::new(method, &caller, MOMENTS[0].1, None);
             let facts = CallFacts {
                 resource: Some(&resource),

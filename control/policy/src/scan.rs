@@ -254,9 +254,7 @@ fn name(file: &str, tokens: &[Token], start: SourcePosition) -> Result<String, I
     if is(tokens, at, "default") {
         at += 1;
     }
-    let name = tokens
-        .get(at)
-        .filter(|token| token.0 == TokenKind::Ident);
+    let name = tokens.get(at).filter(|token| token.0 == TokenKind::Ident);
     let name = name.ok_or_else(lost)?.1.text();
     if is(tokens, at + 1, ".") || is(tokens, at + 1, "[") {
         let message = format!(

@@ -57,8 +57,9 @@ impl SitePolicies {
     /// `true` if a policy that judges the method reads the request or the object that it names.
     pub fn wants_request(&self, method: &Method) -> bool {
         let policies = self.by_method.get(method.index);
-        policies
-            .is_some_and(|judges| !judges.wants.request.is_none() || !judges.wants.resource.is_none())
+        policies.is_some_and(|judges| {
+            !judges.wants.request.is_none() || !judges.wants.resource.is_none()
+        })
     }
 
     /// Indices of the policies that judge the method.

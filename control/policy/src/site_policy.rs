@@ -79,12 +79,20 @@ impl SitePolicy {
     }
 
     /// The rules of a set that fire for a call. A set that may not open the method fires none.
-    pub(crate) fn fired(&self, verb: Verb, method: &Method, input: &Value) -> Result<Vec<Fired>, Unjudged> {
+    pub(crate) fn fired(
+        &self,
+        verb: Verb,
+        method: &Method,
+        input: &Value,
+    ) -> Result<Vec<Fired>, Unjudged> {
         let failed = |reason: String| Unjudged {
             policy: self.name.clone(),
             reason,
         };
-        let compiled = self.compiled.as_ref().map_err(|fault| failed(fault.clone()))?;
+        let compiled = self
+            .compiled
+            .as_ref()
+            .map_err(|fault| failed(fault.clone()))?;
         if !compiled.has(verb) || !compiled.may_open(method, verb) {
             return Ok(Vec::new());
         }

@@ -3,6 +3,7 @@
 
 use proto_public::methods;
 use regorus::{Engine, Value};
+use strum::VariantArray as _;
 
 use crate::compile::{Compiled, engine, fired};
 use crate::input::document;
@@ -71,7 +72,11 @@ fn try_calls(compiled: &Compiled, interpreter: &mut Engine) -> Result<usize, Inv
         // `Wants` missed a part that the policy reads, the two would differ here.
         let whole = document(&call.facts(), &Wants::ALL);
         let input = document(&call.facts(), compiled.wants());
-        for verb in Verb::ALL.into_iter().filter(|verb| compiled.has(*verb)) {
+        for verb in Verb::VARIANTS
+            .iter()
+            .copied()
+            .filter(|verb| compiled.has(*verb))
+        {
             let wrong = |what: &str| {
                 let (verb, caller) = (verb.name(), call.sample.title);
                 let message = format!("{verb} {what} ({}, {caller})", call.method.path);

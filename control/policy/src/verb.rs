@@ -1,7 +1,10 @@
 //! The sets of rules of a policy, and the rules of a set that fired.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// A set of rules that a policy may define.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Verb {
     /// Refuses calls.
     Deny,
@@ -12,15 +15,9 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) const ALL: [Self; 3] = [Self::Deny, Self::Allow, Self::AllowForeign];
-
     /// Name of the set in Rego.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Allow => "allow",
-            Self::AllowForeign => "allow_foreign",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 

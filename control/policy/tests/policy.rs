@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use control_policy::{
-    OutcomeChange, Compiled, MOMENTS, SitePolicy, CallOutcome, SitePolicies, callers, check, compare, decide_sample,
+    CallOutcome, Compiled, MOMENTS, OutcomeChange, SitePolicies, SitePolicy, callers, check,
+    compare, decide_sample,
 };
 use proto_public::method;
 use serde_json::json;
@@ -22,11 +23,17 @@ fn about_delete(rules: &str) -> String {
 }
 
 fn site(sources: &[(&str, &str)]) -> Arc<SitePolicies> {
-    let member = |(name, source): &(&str, &str)| SitePolicy::new(check(name, source).unwrap().compiled);
+    let member =
+        |(name, source): &(&str, &str)| SitePolicy::new(check(name, source).unwrap().compiled);
     Arc::new(SitePolicies::new(sources.iter().map(member).collect()))
 }
 
-fn outcome(site: &Arc<SitePolicies>, path: &str, caller: &str, request: serde_json::Value) -> CallOutcome {
+fn outcome(
+    site: &Arc<SitePolicies>,
+    path: &str,
+    caller: &str,
+    request: serde_json::Value,
+) -> CallOutcome {
     let callers = callers();
     let sample = callers.iter().find(|it| it.name == caller).unwrap();
     let method = method(&format!("/{path}")).unwrap();
@@ -74,7 +81,10 @@ fn guests_power_but_do_not_delete() {
         power("guest-viewer", "MACHINE_BMC_COMMAND_BOOT_TO_BIOS"),
         CallOutcome::No(403)
     );
-    assert_eq!(power("viewer", "MACHINE_BMC_COMMAND_ON"), CallOutcome::No(403));
+    assert_eq!(
+        power("viewer", "MACHINE_BMC_COMMAND_ON"),
+        CallOutcome::No(403)
+    );
     assert_eq!(
         power("stranger", "MACHINE_BMC_COMMAND_ON"),
         CallOutcome::No(404)
@@ -222,7 +232,10 @@ fn a_policy_that_this_program_cannot_compile_refuses_its_methods_alone() {
         CallOutcome::No(404)
     );
     let get = "metalstack.api.v2.MachineService/Get";
-    assert_eq!(outcome(&site, get, "owner", json!({})), CallOutcome::Yes(None));
+    assert_eq!(
+        outcome(&site, get, "owner", json!({})),
+        CallOutcome::Yes(None)
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use control_client::{Context, Contexts, Secret};
+use control_client::{SecretText, ServerContext, ServerContexts};
 use control_gate::token::Issuer;
 use control_store::Store;
 
@@ -28,7 +28,7 @@ impl Handover {
     pub(crate) fn new(run: &RunArgs, api: SocketAddr, is_tls: bool) -> Result<Self> {
         let wants_context = run.dev || run.context_file.is_some();
         let context_file = if wants_context && run.token_file.is_none() {
-            Some(Contexts::path(run.context_file.as_deref())?)
+            Some(ServerContexts::path(run.context_file.as_deref())?)
         } else {
             run.context_file.clone()
         };
@@ -51,12 +51,12 @@ impl Handover {
         let Some(path) = &self.context_file else {
             return Ok(());
         };
-        let mut contexts = Contexts::load(path)?;
+        let mut contexts = ServerContexts::load(path)?;
         let Ok(known) = contexts.get(&self.context).cloned() else {
             return Ok(());
         };
         if known.api_url != self.api_url {
-            contexts.put(Context {
+            contexts.put(ServerContext {
                 api_url: self.api_url.clone(),
                 ..known
             });
@@ -75,11 +75,11 @@ impl Handover {
             println!("admin token: {}", path.display());
         }
         if let Some(path) = &self.context_file {
-            let mut contexts = Contexts::load(path)?;
-            contexts.put(Context {
+            let mut contexts = ServerContexts::load(path)?;
+            contexts.put(ServerContext {
                 name: self.context.clone(),
                 api_url: self.api_url.clone(),
-                api_token: Some(Secret::new(token)),
+                api_token: Some(SecretText::new(token)),
                 token_file: None,
                 ca_file: None,
                 default_project: None,

@@ -48,7 +48,11 @@ impl LoginSection {
 impl LoginConfig {
     /// Reads the files. `is_tls` is `true` if the API itself speaks HTTPS.
     pub(crate) fn settings(&self, is_tls: bool) -> Result<LoginSettings> {
-        let provider = self.provider.as_ref().map(OidcConfig::settings).transpose()?;
+        let provider = self
+            .provider
+            .as_ref()
+            .map(OidcConfig::settings)
+            .transpose()?;
         // A proxy may terminate TLS in front of this node. Cookies must be marked `Secure` then too.
         let behind_tls = |provider: &ProviderSettings| provider.url.scheme() == "https";
         Ok(LoginSettings {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use base_telemetry::traces::{Collector, Sampler, Span, SpanKind, Spans, TraceContext, ns_of_ms};
 use control_front::traces::Tracing;
 use control_state::{BmcOrder, EventLog, Machine, OrderState, Phase, Record};
-use control_store::{Store, WatchEvent};
+use control_store::{ChangeEvent, Store};
 use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ async fn follow(store: Store, spans: Spans, stop: CancellationToken) {
         };
         let changes = match event {
             None => return,
-            Some(WatchEvent::Changed { changes, .. }) if store.is_leader() => changes,
+            Some(ChangeEvent::Changed { changes, .. }) if store.is_leader() => changes,
             Some(_) => continue,
         };
         for change in changes.iter() {

@@ -105,4 +105,4 @@ pub use transfers::SnapshotBytes;
 pub use transport::{ClusterMember, Lane, Transport};
 pub use wal::WalError;
 pub use wal::syncs::{SYNC_BOUNDS_US, SyncTimes};
-pub use watch::{Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES, WatchEvent};
+pub use watch::{ChangeEvent, Changes, Compacted, Revision, Subscription, WATCH_HISTORY_CHANGES};

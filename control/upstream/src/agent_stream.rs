@@ -15,7 +15,7 @@ use control_gate::ServiceContext;
 use control_gate::refusal::{of_store, refused};
 use control_gate::{Rights, bears_rights};
 use control_state::{Change, ErrorCode, Tables};
-use control_store::{Subscription, WatchEvent};
+use control_store::{ChangeEvent, Subscription};
 use futures::{Stream, stream};
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -167,12 +167,12 @@ impl<M> OpenAgentStream<M> {
                     true
                 }
                 event = self.subscription.next() => match event {
-                    Some(WatchEvent::Changed { changes, .. }) => changes
+                    Some(ChangeEvent::Changed { changes, .. }) => changes
                         .iter()
                         .any(|change| bears_rights(change.kind) || (self.matters)(change)),
                     // Changes were missed. The stream is level-triggered, so one more look is
                     // enough.
-                    Some(WatchEvent::Resync) => true,
+                    Some(ChangeEvent::Resync) => true,
                     None => {
                         let message = "this node stops; come again";
                         return Err(refused(ErrorCode::Unavailable, message));

@@ -9,7 +9,7 @@ use control_gate::Caller;
 use control_gate::refusal::{of_store, refused};
 use control_gate::{Rights, ServiceContext, bears_rights};
 use control_state::{Change, ErrorCode, Record, Tables};
-use control_store::{Compacted, Revision, Subscription, WatchEvent};
+use control_store::{ChangeEvent, Compacted, Revision, Subscription};
 use futures::stream;
 use proto_public::metalmesh::admin::v1::{WatchChange, WatchEvent};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep};
@@ -244,8 +244,8 @@ impl Watcher {
                 event = self.subscription.next() => event,
             };
             let (revision, changes) = match event {
-                Some(WatchEvent::Changed { revision, changes }) => (revision, changes),
-                Some(WatchEvent::Resync) => {
+                Some(ChangeEvent::Changed { revision, changes }) => (revision, changes),
+                Some(ChangeEvent::Resync) => {
                     let message = "changes were missed, or the whole state was replaced";
                     return Err(refused(ErrorCode::WatchCompacted, message));
                 }

@@ -1,35 +1,37 @@
-//! DHCP message in, DHCP message out.
+//! The answer to a DHCP message, as the DHCP server of a network or as a ProxyDHCP server.
 
 use std::net::Ipv4Addr;
 
 use proto_wire_dhcp::{Kind, Message, code};
 
 use crate::client::{Client, ClientClass};
-use crate::lease::{LeaseBook, LeaseError, Pool};
+use crate::lease::{LeaseError, Pool};
+use crate::lease_book::LeaseBook;
 use crate::machines::{Machines, Target};
-use crate::network::{Network, Range};
+use crate::network::Network;
+use crate::range::PoolRange;
 
-/// Sub-option of option 43: how to look for a boot server (PXE 2.1 §2.2.1).
+/// Sub-option of option 43: discovery of boot servers (PXE 2.1 §2.2.1).
 const PXE_DISCOVERY_CONTROL: u8 = 6;
-/// "Use the boot file of this offer and discover nothing."
+/// Value: use the boot file of this offer, without discovery.
 const PXE_USE_BOOT_FILE: u8 = 8;
 /// Sub-option of iPXE's option 175: do not wait for a ProxyDHCP server.
 const IPXE_NO_PROXY_DHCP: u8 = 176;
 
-/// What to send, and what changed.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub message: Message,
-    /// The lease book changed in a way that has to be on disk before the message is sent.
+    /// `true` if the lease book changed and must be on disk before the message is sent.
     pub persist: bool,
 }
 
-/// Why a message gets no answer.
+/// The reason why a message gets no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
     #[error("the message is not from a client")]
     NotAClient,
-    #[error("the message came over a relay that serves another network")]
+    #[error("the message came over a relay of another network")]
     OtherNetwork,
     #[error("the client took another server's offer")]
     OtherServer,
@@ -37,12 +39,12 @@ pub enum NoAnswer {
     Lease(#[source] LeaseError),
     #[error("no address range is configured for this kind of client")]
     NoRange,
-    #[error("the message wants no answer; a lease ended: {ended}")]
+    #[error("the message needs no answer; a lease ended: {ended}")]
     Noted {
-        /// Whether the lease book changed.
+        /// `true` if the lease book changed.
         ended: bool,
     },
-    #[error("not a boot client, and the addresses are another server's business")]
+    #[error("not a boot client; another server gives the addresses")]
     NotBooting,
     #[error("no boot file for this kind of client")]
     NoBootFile,
@@ -52,8 +54,7 @@ impl Network {
     /// Answers as the DHCP server of the network.
     ///
     /// # Errors
-    /// The reason why nothing is to be sent. With [`NoAnswer::Noted`] the lease book may have
-    /// changed all the same.
+    /// The reason why nothing is sent. With [`NoAnswer::Noted`] the lease book may have changed.
     pub fn answer(
         &self,
         book: &mut LeaseBook,
@@ -70,13 +71,14 @@ impl Network {
                 let address = book
                     .offer(client.mac, pool, wish, now_ms)
                     .map_err(NoAnswer::Lease)?;
-                let message = self.give(request, &client, machines, (Kind::Offer, address));
+                let message = self.give(request, &client, machines, Kind::Offer, address);
+                // An offer is not persisted: after a restart the client simply discovers again.
                 Ok(Answer {
                     message,
                     persist: false,
                 })
             }
-            Kind::Request => self.answer_request(book, machines, (request, &client), now_ms),
+            Kind::Request => self.answer_request(book, machines, request, &client, now_ms),
             Kind::Inform => {
                 let mut message = Message::reply_to(request, Kind::Ack);
                 message.ciaddr = request.ciaddr;
@@ -104,35 +106,41 @@ impl Network {
         &self,
         book: &mut LeaseBook,
         machines: &Machines,
-        (request, client): (&Message, &Client),
+        request: &Message,
+        client: &Client,
         now_ms: u64,
     ) -> Result<Answer, NoAnswer> {
+        // A request that names another server is a refusal of our offer (RFC 2131 §3.1).
         let server = request.options.address(code::SERVER_ID);
         if server.is_some_and(|server| server != self.address) {
             book.forget_offer(client.mac);
             return Err(NoAnswer::OtherServer);
         }
         let pool = self.pool(client)?;
+        // A renewing client has its address in `ciaddr` and sends no option (RFC 2131 §4.3.2).
         let wanted = request
             .options
             .address(code::REQUESTED_ADDRESS)
             .unwrap_or(request.ciaddr);
-        let times = (now_ms, u64::from(self.lease_time_s) * 1000);
-        match book.commit(client.mac, pool, wanted, times) {
+        let lease_ms = u64::from(self.lease_time_s) * 1000;
+        match book.commit(client.mac, pool, wanted, now_ms, lease_ms) {
             Ok(()) => {
-                let mut message = self.give(request, client, machines, (Kind::Ack, wanted));
+                let mut message = self.give(request, client, machines, Kind::Ack, wanted);
                 message.ciaddr = request.ciaddr;
                 Ok(Answer {
                     message,
                     persist: true,
                 })
             }
+            // A refusal makes the client discover at once. Silence would let it use an address of
+            // another network until its lease expires.
             Err(_) => {
                 let mut message = Message::reply_to(request, Kind::Nak);
                 message.options.set(code::SERVER_ID, self.address.octets());
-                message
-                    .options
-                    .set(code::MESSAGE, "this address is not yours here; start again");
+                message.options.set(
+                    code::MESSAGE,
+                    "this address is not available; discover again",
+                );
                 Ok(Answer {
                     message,
                     persist: false,
@@ -141,11 +149,11 @@ impl Network {
         }
     }
 
-    /// Answers beside another DHCP server: boot clients only, and no addresses. On port 67 an
-    /// offer to a discover, on port 4011 an acknowledgement to a request.
+    /// Answers beside another DHCP server: boot clients only, without addresses. A discover on port
+    /// 67 gets an offer, a request on port 4011 an acknowledgement.
     ///
     /// # Errors
-    /// The reason why nothing is to be sent.
+    /// The reason why nothing is sent.
     pub fn answer_as_proxy(
         &self,
         machines: &Machines,
@@ -173,40 +181,49 @@ impl Network {
             client.class,
             ClientClass::HttpEfi64 | ClientClass::HttpArm64
         ) {
+            // PXE firmware ignores a proxy offer without this class. Without the discovery control
+            // it would look for a boot server by multicast and time out.
             message.options.set(code::VENDOR_CLASS, "PXEClient");
             let control = [PXE_DISCOVERY_CONTROL, 1, PXE_USE_BOOT_FILE, code::END];
             message.options.set(code::VENDOR, control);
         }
+        // PXE 2.1 wants the UUID echoed; some ROMs drop an offer without it.
         if let Some(uuid) = request.options.get(code::CLIENT_UUID) {
             message.options.set(code::CLIENT_UUID, uuid);
         }
         Ok(message)
     }
 
+    /// Checks that the message is from a client of this network, directly or over a relay.
     fn check_origin(&self, request: &Message) -> Result<(), NoAnswer> {
         if request.op != proto_wire_dhcp::BOOTP_REQUEST {
             return Err(NoAnswer::NotAClient);
         }
+        // The relay's address is on the client's network. An address of this subnet would be of no
+        // use to a client on another one.
         if !request.giaddr.is_unspecified() && !self.subnet.contains(&request.giaddr) {
             return Err(NoAnswer::OtherNetwork);
         }
         Ok(())
     }
 
-    fn pool(&self, client: &Client) -> Result<(Pool, &Range), NoAnswer> {
+    fn pool(&self, client: &Client) -> Result<PoolRange<'_>, NoAnswer> {
         let (pool, range) = match client.class {
             ClientClass::Bmc => (Pool::Bmcs, &self.bmcs),
             _ => (Pool::Machines, &self.machines),
         };
-        Ok((pool, range.as_ref().ok_or(NoAnswer::NoRange)?))
+        let range = range.as_ref().ok_or(NoAnswer::NoRange)?;
+        Ok(PoolRange { pool, range })
     }
 
+    /// A message that offers or acknowledges an address.
     fn give(
         &self,
         request: &Message,
         client: &Client,
         machines: &Machines,
-        (kind, address): (Kind, Ipv4Addr),
+        kind: Kind,
+        address: Ipv4Addr,
     ) -> Message {
         let mut message = Message::reply_to(request, kind);
         message.yiaddr = address;
@@ -222,6 +239,7 @@ impl Network {
             .set(code::REBINDING_TIME, rebinding.to_be_bytes());
         self.add_network(&mut message);
         self.add_boot(&mut message, client, machines);
+        // iPXE otherwise waits some seconds for a ProxyDHCP offer before it goes on.
         if client.class == ClientClass::Ipxe {
             message
                 .options
@@ -243,7 +261,7 @@ impl Network {
         }
     }
 
-    /// Adds what the client boots; says whether there is anything.
+    /// Adds the client's boot file. `false` means that there is none for it.
     fn add_boot(&self, message: &mut Message, client: &Client, machines: &Machines) -> bool {
         let files = &self.files;
         let by_http = |name: &String| format!("{}/assets/{name}", self.http_base());
@@ -255,7 +273,7 @@ impl Network {
             ClientClass::PxeArm64 => files.arm64.clone(),
             ClientClass::HttpArm64 => files.http_arm64.as_ref().map(by_http),
             ClientClass::HttpEfi64 => match &files.http_uki {
-                // A unified image runs no script of ours, so the choice has to be made here.
+                // A unified image runs no iPXE script, so the boot target is decided here.
                 Some(uki) if !machines.needs_script() => {
                     boots_hammer(client, machines).then(|| by_http(uki))
                 }
@@ -268,6 +286,7 @@ impl Network {
             client.class,
             ClientClass::HttpEfi64 | ClientClass::HttpArm64
         ) {
+            // UEFI takes the boot file for a URL only if the class is echoed (UEFI 2.10 §24.7.3).
             message.options.set(code::VENDOR_CLASS, "HTTPClient");
         } else {
             message.siaddr = self.address;
@@ -280,15 +299,15 @@ impl Network {
         true
     }
 
-    /// iPXE is told its own Ethernet address back, so that a machine with several cards goes on
-    /// with the one that this answer went to.
+    /// URL of iPXE's script. It names the Ethernet address that this answer goes to, so that a
+    /// machine with several cards is identified by the one it boots over.
     fn script_url(&self, client: &Client) -> String {
         let mac = client.mac.to_string().replace(':', "-");
         format!("{}/v1/boot.ipxe?mac={mac}", self.http_base())
     }
 }
 
-/// Unknown machines boot hammer: that is how they become known.
+/// `true` if the machine boots the installer. Unknown machines do: the installer registers them.
 fn boots_hammer(client: &Client, machines: &Machines) -> bool {
     machines
         .find(client.machine, client.mac)

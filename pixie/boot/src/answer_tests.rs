@@ -5,6 +5,7 @@ use super::*;
 use crate::client::BmcMatch;
 use crate::client::tests::{MAC, Raw, message};
 use crate::network::BootFiles;
+use crate::range::Range;
 
 const US: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 2);
 const SCRIPT: &str = "http://10.77.1.2:8080/v1/boot.ipxe?mac=52-54-00-77-01-01";

@@ -1,26 +1,27 @@
-//! Who asked to boot, and whether that boot has had its ticket.
+//! The last boot of each machine, and whether its ticket was handed out.
 
 use std::collections::BTreeMap;
 
 use proto_types::{MacAddr, MachineId};
 
-/// A boot gives a right to a ticket for so long: time to load an installer over a slow network.
+/// Time after a boot within which its ticket may be requested, ms: enough to load an installer over
+/// a slow network.
 pub const BOOT_VALID_MS: u64 = 15 * 60 * 1000;
-/// Boots remembered at most; the oldest is forgotten first.
+/// Boots kept in memory. A further one evicts the oldest.
 pub const BOOTS_MAX: usize = 10_000;
 
-/// Why a machine gets no ticket.
+/// The reason why a machine gets no ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketRefusal {
-    #[error("no lease of {mac} is held by this address")]
+    #[error("this address does not hold a lease of {mac}")]
     NoLease { mac: MacAddr },
-    #[error("this machine did not ask to boot, or too long ago: boot it again")]
+    #[error("this machine has not booted, or its boot was too long ago: boot it again")]
     NoBoot,
     #[error("this machine booted with another Ethernet address, {mac}")]
     OtherMac { mac: MacAddr },
     #[error("this machine was not sent to the installer")]
     NotInstaller,
-    #[error("this boot has had its ticket: boot again for another")]
+    #[error("the ticket of this boot was handed out already: boot again for another")]
     Used,
 }
 
@@ -37,7 +38,7 @@ struct Boot {
 pub struct BootLog(BTreeMap<MachineId, Boot>);
 
 impl BootLog {
-    /// Notes that a machine was sent a script; `hammer` when it was the installer's.
+    /// Records that a machine was sent a script. `hammer` is `true` if it boots the installer.
     pub fn note(&mut self, machine: MachineId, mac: MacAddr, hammer: bool, now_ms: u64) {
         if self.0.len() >= BOOTS_MAX && !self.0.contains_key(&machine) {
             let oldest = self
@@ -60,10 +61,11 @@ impl BootLog {
         );
     }
 
-    /// Whether a machine may have a ticket: `holder` is who holds the asking address.
+    /// Checks that a machine may have a ticket. `holder` is the Ethernet address that holds the
+    /// requesting IP address.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason of the refusal.
     pub fn check(
         &self,
         machine: MachineId,
@@ -71,6 +73,8 @@ impl BootLog {
         holder: Option<MacAddr>,
         now_ms: u64,
     ) -> Result<(), TicketRefusal> {
+        // The request itself proves nothing: any host on the network can name a UUID and a MAC. The
+        // lease ties it to the card that booted.
         if holder != Some(mac) {
             return Err(TicketRefusal::NoLease { mac });
         }
@@ -91,7 +95,8 @@ impl BootLog {
         }
     }
 
-    /// Takes the boot's right to a ticket, before control is asked: two requests at once get one.
+    /// Takes the boot's right to a ticket. It is called before control issues the ticket, so that
+    /// only one of two concurrent requests succeeds.
     ///
     /// # Errors
     /// As [`BootLog::check`].
@@ -109,7 +114,7 @@ impl BootLog {
         Ok(())
     }
 
-    /// Gives the right back: control did not make a ticket.
+    /// Gives the right back after control failed to issue the ticket.
     pub fn give_back(&mut self, machine: MachineId) {
         if let Some(boot) = self.0.get_mut(&machine) {
             boot.ticket = false;

@@ -1,19 +1,19 @@
-//! Who asks: firmware, iPXE, a BMC, or anything else.
+//! Classifies a DHCP client: firmware, iPXE, a BMC, or anything else.
 
 use proto_types::{MacAddr, MachineId};
 use proto_wire_dhcp::{Message, code};
 use uuid::Uuid;
 
-/// What kind of boot client a DHCP message comes from.
+/// The kind of a DHCP client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientClass {
-    /// iPXE itself: it takes a script by HTTP. It says no more about firmware than is needed.
+    /// iPXE. It loads a script by HTTP whatever the firmware is.
     Ipxe,
     /// BIOS PXE ROM (architecture 0).
     PxeBios,
     /// 32-bit x86 UEFI (6).
     PxeEfi32,
-    /// 64-bit x86 UEFI (7; 9 by the letter of RFC 4578).
+    /// 64-bit x86 UEFI (7 in practice; 9 in the text of RFC 4578).
     PxeEfi64,
     /// 64-bit ARM UEFI (11).
     PxeArm64,
@@ -21,22 +21,22 @@ pub enum ClientClass {
     HttpEfi64,
     /// UEFI HTTP boot on 64-bit ARM (19).
     HttpArm64,
-    /// A boot client of an architecture that we have nothing for.
+    /// A boot client of an architecture without a boot file.
     UnknownBoot,
     /// A baseboard management controller.
     Bmc,
-    /// No boot client: an installer or an installed system that wants an address.
+    /// Not a boot client: an installer or an installed system that requests an address.
     Other,
 }
 
-/// How BMCs are told from machines where both share a network.
+/// The rules that tell BMCs from machines on a shared network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BmcMatch {
-    /// Beginnings of option 60.
+    /// Prefixes of option 60.
     pub vendor_classes: Vec<String>,
-    /// Beginnings of the Ethernet address, lower case with colons, as `0c:c4:7a`.
+    /// Prefixes of the Ethernet address, lower case with colons, as `0c:c4:7a`.
     pub mac_prefixes: Vec<String>,
-    /// Every client is a BMC: a network of its own.
+    /// `true` if every client is a BMC: the network has BMCs only.
     pub all: bool,
 }
 
@@ -55,11 +55,11 @@ impl BmcMatch {
     }
 }
 
-/// A DHCP client as far as booting it is concerned.
+/// The properties of a DHCP client that decide its boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     pub mac: MacAddr,
-    /// SMBIOS UUID out of option 97; none when the firmware sent none or a blank one.
+    /// SMBIOS UUID from option 97. `None` means that the firmware sent none or a blank one.
     pub machine: Option<MachineId>,
     /// Option 93.
     pub arch: Option<u16>,
@@ -67,7 +67,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reads who sent a message.
+    /// Reads the properties from a message.
     #[must_use]
     pub fn of(message: &Message, bmc: &BmcMatch) -> Self {
         let vendor_class = message.options.text(code::VENDOR_CLASS).unwrap_or_default();
@@ -85,6 +85,8 @@ impl Client {
 }
 
 fn class(message: &Message, bmc: &BmcMatch, vendor_class: &str, arch: Option<u16>) -> ClientClass {
+    // iPXE repeats the vendor class and architecture of its firmware. It must be recognised first,
+    // or it would be sent iPXE again, for ever.
     if is_ipxe(message) {
         return ClientClass::Ipxe;
     }
@@ -97,7 +99,7 @@ fn class(message: &Message, bmc: &BmcMatch, vendor_class: &str, arch: Option<u16
     }
     if vendor_class.starts_with("PXEClient") {
         return match arch {
-            // A PXE 1.x ROM that does not say is a BIOS.
+            // A PXE 1.x ROM sends no architecture and is always a BIOS.
             None | Some(0) => ClientClass::PxeBios,
             Some(6) => ClientClass::PxeEfi32,
             Some(7 | 9) => ClientClass::PxeEfi64,
@@ -105,6 +107,7 @@ fn class(message: &Message, bmc: &BmcMatch, vendor_class: &str, arch: Option<u16
             Some(_) => ClientClass::UnknownBoot,
         };
     }
+    // After the boot clients: a machine on a network of BMCs may share their address prefix.
     if bmc.matches(message.chaddr, vendor_class) {
         return ClientClass::Bmc;
     }
@@ -120,13 +123,13 @@ fn is_ipxe(message: &Message) -> bool {
     }
 }
 
-/// The architecture in `PXEClient:Arch:00007:UNDI:003000`, for firmware that leaves out option 93.
+/// The architecture in `PXEClient:Arch:00007:UNDI:003000`, for firmware without option 93.
 fn arch_of(vendor_class: &str) -> Option<u16> {
     vendor_class.split_once(":Arch:")?.1.get(..5)?.parse().ok()
 }
 
-/// Reads option 97: a type byte (0) and a GUID. As in SMBIOS and EFI, its first three fields are
-/// little-endian. All zeros and all ones mean that the board has none.
+/// Decodes option 97: a type byte (0) and a GUID whose first three fields are little-endian, as in
+/// SMBIOS and EFI. `None` means malformed, or all zeros or ones: the board has no UUID.
 fn guid(bytes: &[u8]) -> Option<MachineId> {
     let [0, guid @ ..] = bytes else { return None };
     let uuid = Uuid::from_bytes_le(guid.try_into().ok()?);

@@ -1,21 +1,21 @@
-//! Which installer a machine boots: the files of pixie's own configuration, or the pair of kernel
-//! and image that the partition names by URL. Never one in place of the other.
+//! Chooses the installer: the files of pixie's own configuration, or the pair of kernel and image
+//! that the partition names by URL. One never replaces the other.
 
-/// Where control wants the installer to come from.
+/// The source of the installer, as control wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum InstallerSource {
-    /// Control has not said anything yet.
+    /// No desired state has come from control yet.
     Unknown,
     /// The files that pixie's configuration names.
     #[default]
     Own,
     /// Two files that pixie fetches.
     Urls(InstallerUrls),
-    /// Only one of the two URLs is named, which boots nothing.
+    /// The partition names only one of the two URLs. Nothing can be booted.
     Incomplete,
 }
 
-/// Where the partition's kernel and image are.
+/// The URLs of the partition's kernel and image.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InstallerUrls {
     pub kernel: String,
@@ -23,7 +23,7 @@ pub struct InstallerUrls {
     pub image: String,
 }
 
-/// URLs may hold a password, so they are never printed as they are.
+/// URLs may contain a password, so `Debug` does not show them.
 impl std::fmt::Debug for InstallerUrls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("InstallerUrls(<redacted>)")
@@ -37,12 +37,12 @@ pub enum Installer<'a> {
     Own,
     /// The fetched pair with this key.
     Pair(&'a str),
-    /// Nothing yet, for this reason; it asks again.
+    /// Nothing yet, for this reason. The machine asks again.
     Waits(String),
 }
 
 impl InstallerSource {
-    /// Reads what control says. Empty means not named.
+    /// The source that the desired state names. Empty means not named.
     #[must_use]
     pub fn of(kernel_url: &str, image_url: &str) -> Self {
         match (kernel_url, image_url) {
@@ -55,19 +55,22 @@ impl InstallerSource {
         }
     }
 
-    /// Decides for one machine. `fetched` is the key of the pair that was fetched from exactly
-    /// these URLs and is whole on disk; `error` is why the last try to fetch it failed.
+    /// Decides for one machine. `fetched` is the key of the pair that was fetched from exactly these
+    /// URLs and is complete on disk; `error` is the reason why the last attempt to fetch it failed.
     #[must_use]
     pub fn installer<'a>(&self, fetched: Option<&'a str>, error: Option<&str>) -> Installer<'a> {
         match self {
             Self::Own => Installer::Own,
+            // Not pixie's own files as a fallback: a partition with its own kernel would boot the
+            // wrong installer.
             Self::Unknown => {
-                Installer::Waits("control has not said yet what this partition boots".into())
+                Installer::Waits("control has not yet sent what this partition boots".into())
             }
             Self::Incomplete => {
                 Installer::Waits("the partition names only one of kernel_url and image_url".into())
             }
             Self::Urls(_) => match (fetched, error) {
+                // A pair on disk is served even if the last check of its server failed.
                 (Some(key), _) => Installer::Pair(key),
                 (None, None) => Installer::Waits("the installer is being fetched".into()),
                 (None, Some(error)) => {
@@ -77,9 +80,9 @@ impl InstallerSource {
         }
     }
 
-    /// The kernel command line: `own` of pixie's configuration, `partition` of control. The
-    /// partition's is made for the partition's kernel and stands alone beside it, unless it is
-    /// empty; beside pixie's own kernel it adds to pixie's own.
+    /// The kernel command line: `own` is from pixie's configuration, `partition` from control. The
+    /// partition's kernel gets the partition's command line only, unless that is empty. Pixie's own
+    /// kernel gets both.
     #[must_use]
     pub fn commandline<'a>(&self, own: &'a str, partition: &'a str) -> [&'a str; 2] {
         match self {

@@ -1,10 +1,10 @@
-//! The table of machines that control sends: who boots what.
+//! The table of machines and their boot targets, as control sends it.
 
 use std::collections::BTreeMap;
 
 use proto_types::{MacAddr, MachineId};
 
-/// What a machine boots.
+/// The boot target of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// The installer: the machine is unallocated, being reclaimed, or to be installed.
@@ -22,7 +22,7 @@ pub struct Machine {
     pub target: Target,
 }
 
-/// All machines of the partition, found by UUID or by any of their Ethernet addresses.
+/// All machines of the partition, by UUID and by each of their Ethernet addresses.
 #[derive(Debug, Clone, Default)]
 pub struct Machines {
     by_id: BTreeMap<MachineId, Target>,
@@ -42,25 +42,26 @@ impl Machines {
         self.by_mac.extend(macs.into_iter().map(|mac| (mac, id)));
     }
 
-    /// Sets whether the installer is not the one of pixie's configuration. Then a unified kernel
-    /// image of that configuration would be the wrong installer, and every machine is sent to its
-    /// script.
+    /// Sets `needs_script`, which is `true` if the installer is not the one of pixie's
+    /// configuration. A unified kernel image of that configuration would be the wrong installer, so
+    /// every machine is then sent to its script.
     pub fn set_needs_script(&mut self, needs_script: bool) {
         self.needs_script = needs_script;
     }
 
-    /// `true` if only a script tells the installer.
+    /// `true` if only a script leads to the right installer.
     #[must_use]
     pub fn needs_script(&self) -> bool {
         self.needs_script
     }
 
-    /// How many machines are known.
+    /// Number of machines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
+    /// `true` if the table has no machine.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
@@ -72,8 +73,8 @@ impl Machines {
         self.by_mac.get(&mac).copied()
     }
 
-    /// Finds a machine. The UUID decides where there is one; the Ethernet address is for firmware
-    /// that does not tell the UUID.
+    /// Finds a machine by its UUID. `None` as `id` means that the firmware reports no UUID; the
+    /// Ethernet address is used instead.
     #[must_use]
     pub fn find(&self, id: Option<MachineId>, mac: MacAddr) -> Option<Machine> {
         let id = match id {

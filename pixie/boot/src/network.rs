@@ -1,63 +1,11 @@
-//! The facts of one network that pixie serves.
+//! The settings of one network that pixie serves.
 
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 
 use crate::client::BmcMatch;
-
-/// Addresses in one range at most: a /16's worth.
-const RANGE_LEN_MAX: u32 = 1 << 16;
-
-/// First and last address of a pool, both part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
-    first: Ipv4Addr,
-    last: Ipv4Addr,
-}
-
-/// A range that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RangeError {
-    #[error("{first} - {last} is no range: the last address comes first")]
-    Reversed { first: Ipv4Addr, last: Ipv4Addr },
-    #[error("{first} - {last} has more than {RANGE_LEN_MAX} addresses")]
-    Long { first: Ipv4Addr, last: Ipv4Addr },
-    #[error("{address} is not a host address of {subnet}")]
-    Outside { address: Ipv4Addr, subnet: Ipv4Net },
-}
-
-impl Range {
-    /// A range inside a subnet.
-    ///
-    /// # Errors
-    /// When it is reversed, too long, or touches anything but host addresses of the subnet.
-    pub fn new(first: Ipv4Addr, last: Ipv4Addr, subnet: Ipv4Net) -> Result<Self, RangeError> {
-        if first > last {
-            return Err(RangeError::Reversed { first, last });
-        }
-        if u32::from(last) - u32::from(first) >= RANGE_LEN_MAX {
-            return Err(RangeError::Long { first, last });
-        }
-        for address in [first, last] {
-            let host = address != subnet.network() && address != subnet.broadcast();
-            if !subnet.contains(&address) || !host {
-                return Err(RangeError::Outside { address, subnet });
-            }
-        }
-        Ok(Self { first, last })
-    }
-
-    #[must_use]
-    pub fn contains(&self, address: Ipv4Addr) -> bool {
-        (self.first..=self.last).contains(&address)
-    }
-
-    /// All addresses, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
-        (u32::from(self.first)..=u32::from(self.last)).map(Ipv4Addr::from)
-    }
-}
+use crate::range::Range;
 
 /// Names of the boot programs, as files of the asset directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +27,8 @@ pub struct BootFiles {
 }
 
 impl Default for BootFiles {
-    /// What Debian's package `ipxe` has. For UEFI the one that goes on with the firmware's own
-    /// driver: it starts faster, and `ipxe.efi` hangs when it leaves an HTTP boot.
+    /// The files of Debian's package `ipxe`. For UEFI it is `snponly.efi`, which uses the firmware's
+    /// own network driver: it starts faster, and `ipxe.efi` hangs when it leaves an HTTP boot.
     fn default() -> Self {
         Self {
             bios: Some("undionly.kpxe".into()),
@@ -94,15 +42,15 @@ impl Default for BootFiles {
     }
 }
 
-/// One network: what is told to its clients.
+/// One network: the values that its clients are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// Our own address there: DHCP server identifier, TFTP and HTTP server.
     pub address: Ipv4Addr,
     pub subnet: Ipv4Net,
-    /// Addresses for machines; without it they are given none.
+    /// Addresses for machines. `None` means that machines get no address.
     pub machines: Option<Range>,
-    /// Addresses for BMCs; without it BMCs are given none.
+    /// Addresses for BMCs. `None` means that BMCs get no address.
     pub bmcs: Option<Range>,
     pub bmc_match: BmcMatch,
     pub router: Option<Ipv4Addr>,
@@ -115,7 +63,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Where machines reach pixie by HTTP, without a slash at the end.
+    /// Base URL of pixie for machines, without a slash at the end.
     #[must_use]
     pub fn http_base(&self) -> String {
         format!("http://{}:{}", self.address, self.http_port)

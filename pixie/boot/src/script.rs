@@ -1,11 +1,14 @@
-//! The iPXE scripts. iPXE asks twice: DHCP gives it a URL without the UUID, the answer to that
-//! sends it back with the UUID as its own SMBIOS reader tells it, which settles the byte order.
+//! The iPXE scripts.
+//!
+//! iPXE requests its script twice. DHCP gives it a URL without the UUID; the answer sends it back
+//! with the UUID from its own SMBIOS reader. The UUID in DHCP option 97 is not used here, because
+//! firmware disagrees on its byte order.
 
 use proto_types::{MacAddr, MachineId};
 
-/// Seconds until a machine asks again whose installer did not load or is not there yet.
+/// Wait of a machine whose installer did not load or is not available yet, s.
 const RETRY_S: u32 = 10;
-/// Seconds between two looks of a held machine.
+/// Poll interval of a machine that is held out of service, s.
 const HELD_RETRY_S: u32 = 30;
 
 /// Sends iPXE back with its UUID, its platform and its architecture.
@@ -19,21 +22,21 @@ pub fn identify(http_base: &str, mac: MacAddr) -> String {
     )
 }
 
-/// What hammer is started with.
+/// The parameters of a script that boots the installer.
 #[derive(Debug, Clone, Copy)]
 pub struct Hammer<'a> {
     pub http_base: &'a str,
     pub machine: MachineId,
-    /// The card that it boots over.
+    /// The card that the machine boots over.
     pub mac: MacAddr,
-    /// Key of the pair of kernel and image; `None` means the files of pixie's configuration.
+    /// Key of the pair of kernel and image. `None` means the files of pixie's configuration.
     pub pair: Option<&'a str>,
-    /// Kernel command line, in this order. Words with iPXE syntax are left out.
+    /// Kernel command line, in this order. Words with iPXE syntax are dropped.
     pub commandline: [&'a str; 2],
 }
 
-/// Boots the installer: kernel and initramfs by HTTP. When one does not come the machine asks for
-/// its script anew: the pair may have been replaced since, and its files are gone then.
+/// Boots the installer: kernel and initramfs by HTTP. If one fails to load the machine requests its
+/// script again: the pair may have been replaced meanwhile, and its files are gone then.
 #[must_use]
 pub fn hammer(hammer: &Hammer<'_>) -> String {
     let Hammer {
@@ -47,6 +50,8 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
         None => ("/kernel".to_owned(), "/initrd".to_owned()),
     };
     let again = again(http_base, *mac);
+    // The command line comes from an operator, and iPXE expands `${…}` and splits at `||` and `&&`.
+    // A word of that kind could change the script, so it is dropped.
     let commandline = hammer
         .commandline
         .iter()
@@ -69,7 +74,7 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
     )
 }
 
-/// Sends iPXE for its script once more, which is no new boot.
+/// Requests the script again. `again=1` marks that this is not a new boot.
 fn again(http_base: &str, mac: MacAddr) -> String {
     let mac = mac.to_string().replace(':', "-");
     format!(
@@ -78,9 +83,9 @@ fn again(http_base: &str, mac: MacAddr) -> String {
     )
 }
 
-/// Leaves network boot for the disk. EFI firmware goes on to its next boot entry when this one
-/// fails, and to its menu when it succeeds; a BIOS may start over instead, so there iPXE starts the
-/// first disk itself.
+/// Leaves network boot for the disk. EFI firmware continues with its next boot entry if this one
+/// fails, and opens its menu if it succeeds. A BIOS may start over instead, so there iPXE starts
+/// the first disk itself.
 #[must_use]
 pub fn disk(machine: MachineId) -> String {
     format!(
@@ -91,8 +96,7 @@ pub fn disk(machine: MachineId) -> String {
     )
 }
 
-/// Boots nothing, and asks again from time to time: the machine goes on by itself when it is
-/// released.
+/// Boots nothing and polls, so that the machine continues by itself once it is released.
 #[must_use]
 pub fn nothing(http_base: &str, mac: MacAddr, why: &str) -> String {
     let (why, again) = (plain_text(why), again(http_base, mac));
@@ -104,8 +108,8 @@ pub fn nothing(http_base: &str, mac: MacAddr, why: &str) -> String {
     )
 }
 
-/// Boots nothing yet, and asks again soon: the installer is on its way. It stays here for as long
-/// as pixie does not answer, as a machine does whose installer does not load.
+/// Boots nothing yet and polls soon, because the installer is being fetched. Unlike [`nothing`] it
+/// keeps polling while pixie does not answer, as a machine does whose installer does not load.
 #[must_use]
 pub fn not_yet(http_base: &str, mac: MacAddr, why: &str) -> String {
     let (why, again) = (plain_text(why), again(http_base, mac));
@@ -118,7 +122,7 @@ pub fn not_yet(http_base: &str, mac: MacAddr, why: &str) -> String {
     )
 }
 
-/// A text without line breaks and without iPXE syntax.
+/// Removes line breaks and iPXE syntax from a text.
 fn plain_text(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_ascii_graphic() || *c == ' ')
@@ -126,7 +130,7 @@ fn plain_text(text: &str) -> String {
         .collect()
 }
 
-/// Whether a word of a command line is no iPXE syntax (`${}`, `||`, `&&`, comments, newlines).
+/// `true` if a word has no iPXE syntax (`${}`, `||`, `&&`, comments, newlines).
 fn is_plain(word: &str) -> bool {
     word.bytes()
         .all(|b| b.is_ascii_graphic() && !matches!(b, b'$' | b'|' | b'&' | b'#'))

@@ -1,8 +1,8 @@
-//! The one place where the time is read.
+//! The clock of pixie. No other module reads the time of day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, in milliseconds since the epoch.
+/// The current time, milliseconds since the epoch. A clock before the epoch counts as 0.
 #[must_use]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now()

@@ -1,4 +1,4 @@
-//! The DHCP task of one network: packets in, the decision, packets out.
+//! The DHCP task of one network: receives messages, persists leases, sends answers.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use crate::netdev;
 use crate::state::Shared;
 
 const CLIENT_PORT: u16 = 68;
-/// PXE's second port: a boot client asks there when the offer alone does not do.
+/// Port of a ProxyDHCP server for requests after the offer (PXE 2.1 §2.2.3).
 const PROXY_PORT: u16 = 4011;
-/// Larger than any Ethernet frame a client sends.
+/// Longest message that is received, bytes: more than an Ethernet frame holds. A longer one is cut
+/// and fails to decode.
 const PACKET_LEN_MAX: usize = 4096;
-/// Requests that are answered at the same time; further ones wait in the socket.
+/// Requests answered concurrently. Further ones wait in the socket's receive buffer.
 const ANSWERS_MAX: usize = 256;
 
 /// The sockets of one network's DHCP.
@@ -35,11 +36,11 @@ impl Dhcp {
     /// Opens the sockets.
     pub(crate) fn bind(shared: Arc<Shared>, network: usize) -> std::io::Result<Self> {
         let config = &shared.config.networks[network];
-        let at = (config.network.address, shared.config.ports.dhcp);
-        let socket = netdev::udp_on(&config.interface, at)?;
+        let at = |port| SocketAddrV4::new(config.network.address, port);
+        let socket = netdev::udp_on(&config.interface, at(shared.config.ports.dhcp))?;
         let proxy_socket = match config.mode {
             Mode::Server => None,
-            Mode::Proxy => Some(netdev::udp_on(&config.interface, (at.0, PROXY_PORT))?),
+            Mode::Proxy => Some(netdev::udp_on(&config.interface, at(PROXY_PORT))?),
         };
         Ok(Self {
             shared,
@@ -54,7 +55,8 @@ impl Dhcp {
         let this = Arc::new(self);
         let mut buffer = vec![0_u8; PACKET_LEN_MAX];
         let mut proxy_buffer = vec![0_u8; PACKET_LEN_MAX];
-        // Answers wait for the disk together, so that a rack that is switched on waits once.
+        // Answers run concurrently so that their leases share one write to disk. In sequence, a rack
+        // that is switched on would wait for one sync per machine.
         let mut answers = JoinSet::new();
         loop {
             let has_room = answers.len() < ANSWERS_MAX;
@@ -100,7 +102,7 @@ impl Dhcp {
         }
     }
 
-    /// Decides as the DHCP server; when it returns a reply, the lease is on disk.
+    /// Decides as the DHCP server. When it returns a reply, the lease is on disk.
     async fn serve(&self, request: &Message) -> Option<Message> {
         let network = &self.shared.config.networks[self.network].network;
         let desired = self.shared.desired();
@@ -114,8 +116,9 @@ impl Dhcp {
         };
         if changed {
             if let Err(error) = self.shared.persist_leases().await {
-                // Not acknowledged: the client asks again, or takes another server.
-                tracing::error!(mac = %request.chaddr, %error, "lease not written");
+                // An acknowledged lease that a restart forgets would be given twice. Without an
+                // acknowledgement the client asks again or takes another server.
+                tracing::error!(mac = %request.chaddr, %error, "lease not persisted");
                 return None;
             }
             if Client::of(request, &network.bmc_match).class == ClientClass::Bmc {
@@ -137,7 +140,7 @@ impl Dhcp {
     }
 }
 
-/// Receives on a socket that may not be there; then it waits for ever.
+/// Receives on a socket. Waits for ever if there is none.
 async fn receive(
     socket: Option<&UdpSocket>,
     buffer: &mut [u8],
@@ -169,10 +172,11 @@ fn log_refusal<T>(request: &Message, answer: Result<T, NoAnswer>) -> Option<T> {
     }
 }
 
-/// RFC 2131 §4.1: to the relay, else to the client's address when it uses one, else to all. A
-/// client without an address cannot be reached by unicast from an ordinary socket, so it gets a
-/// broadcast whatever its flag says.
+/// The destination of a reply (RFC 2131 §4.1): the relay, else the client's address if it uses one,
+/// else broadcast. A client without an address cannot be reached by unicast from an ordinary
+/// socket, because it does not answer ARP yet; it gets a broadcast whatever its flag says.
 fn destination(request: &Message, reply: &Message, relay_port: u16) -> SocketAddr {
+    // A relay listens on the server port. The client port of the relay's host may be a client's.
     let (address, port) = if !request.giaddr.is_unspecified() {
         (request.giaddr, relay_port)
     } else if !request.ciaddr.is_unspecified() && reply.kind != Kind::Nak {

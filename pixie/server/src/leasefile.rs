@@ -1,4 +1,4 @@
-//! Small files of the state directory, written whole: a crash leaves the old one or the new one.
+//! Small files of the state directory, replaced atomically: a crash leaves the old or the new one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,10 +8,10 @@ use pixie_boot::{Lease, Pool};
 use proto_types::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// No file of ours is longer.
+/// Longest file that is read, bytes. A longer one is refused as not written by pixie.
 const FILE_LEN_MAX: u64 = 64 << 20;
 
-/// A lease as it is written down.
+/// A lease on disk.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     mac: MacAddr,
@@ -26,10 +26,11 @@ struct Leases {
     leases: Vec<Record>,
 }
 
-/// Reads leases; a missing file holds none.
+/// Reads leases. A missing file has none.
 ///
 /// # Errors
-/// When the file is there and cannot be read: to go on would give addresses away twice.
+/// If the file exists and cannot be read. An empty book instead would give held addresses to other
+/// clients.
 pub(crate) fn read_leases(path: &Path) -> io::Result<Vec<Lease>> {
     let Some(file) = read_json::<Leases>(path)? else {
         return Ok(Vec::new());
@@ -47,7 +48,7 @@ pub(crate) fn read_leases(path: &Path) -> io::Result<Vec<Lease>> {
 /// Writes leases.
 ///
 /// # Errors
-/// When the disk does not take them.
+/// If the file cannot be written.
 pub(crate) fn write_leases(path: &Path, leases: &[Lease]) -> io::Result<()> {
     let leases = leases
         .iter()
@@ -61,7 +62,7 @@ pub(crate) fn write_leases(path: &Path, leases: &[Lease]) -> io::Result<()> {
     write_json(path, &Leases { version: 1, leases })
 }
 
-/// Reads a JSON file; none when it is missing.
+/// Reads a JSON file. `None` means that it does not exist.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let len = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
@@ -70,7 +71,7 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Resu
     };
     if len > FILE_LEN_MAX {
         return Err(io::Error::other(format!(
-            "{} is longer than any of ours",
+            "{} is longer than any file of pixie",
             path.display()
         )));
     }
@@ -79,15 +80,17 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Resu
         .map_err(io::Error::other)
 }
 
-/// Writes a JSON file through a temporary one, synced with its directory.
+/// Writes a JSON file through a temporary one.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     let bytes = serde_json::to_vec(value).map_err(io::Error::other)?;
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary)?;
     file.write_all(&bytes)?;
+    // Synced before the rename: otherwise a power failure may leave the new name with no content.
     file.sync_all()?;
     std::fs::rename(&temporary, path)?;
     match path.parent() {
+        // The directory is synced too, or the rename itself may be lost.
         Some(directory) => File::open(directory)?.sync_all(),
         None => Ok(()),
     }

@@ -61,7 +61,7 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         pixie = identity.id,
         "serving"
     );
-    // A task of pixie's that fails stops both.
+    // Pixie cancels `stop` when one of its tasks fails, which ends `follow` too.
     let follow = mesh::follow(agent.clone(), pixie.desired_sink(), args.control, stop);
     let (served, ()) = tokio::join!(pixie.run(), follow);
     traced.end().await;

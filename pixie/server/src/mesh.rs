@@ -17,8 +17,9 @@ use crate::DesiredSink;
 use crate::clock::now_ms;
 use crate::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
 
-/// Deadline of a call that somebody waits for, and of one in the background.
+/// Deadline of a call that a booting machine waits for.
 const FRONT_TIME: Duration = Duration::from_secs(8);
+/// Deadline of a call in the background.
 const BACKGROUND_TIME: Duration = Duration::from_secs(30);
 
 /// The boot service of control.
@@ -42,7 +43,7 @@ impl MeshControl {
 }
 
 impl MeshControl {
-    /// Tells a boot as a part of the trace of the call that the machine boots for.
+    /// Adds a span for a boot to the trace of the API call that the machine boots for.
     fn told(&self, traceparent: &str, seen: &Seen, target: Option<Target>) {
         let Ok(call) = traceparent.parse::<TraceContext>() else {
             return;
@@ -146,8 +147,8 @@ fn target(target: BootTarget) -> Option<Target> {
     }
 }
 
-/// Reads a desired state. Machines that are malformed are left out and logged: one of them must
-/// not keep the others from booting. `fallback` is where control is when it does not say.
+/// Decodes a desired state. Malformed machines are left out and logged: one of them must not keep
+/// the others from booting. `fallback` has the addresses of control if the message names none.
 #[must_use]
 pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
     let mut machines = Machines::default();
@@ -179,8 +180,8 @@ pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
     }
 }
 
-/// Hands each desired state on, first the one on disk, until `stop`.
-/// `control` is where machines reach control when it does not say.
+/// Follows the desired state until `stop`, starting with the one on disk. `control` has the
+/// addresses of control if a message names none.
 pub async fn follow(
     agent: Agent,
     sink: DesiredSink,

@@ -1,5 +1,5 @@
-//! IPv6 router advertisement and solicitation (RFC 4861 §4.1, §4.2): iPXE waits some fifteen
-//! seconds for an advertisement before it goes on with IPv4.
+//! IPv6 router advertisement and solicitation (RFC 4861 §4.1, §4.2). iPXE waits about fifteen
+//! seconds for an advertisement before it continues with IPv4.
 
 use std::net::Ipv6Addr;
 
@@ -12,15 +12,15 @@ const TYPE_ADVERTISEMENT: u8 = 134;
 const OPTION_SOURCE_LINK_LAYER: u8 = 1;
 const OPTION_PREFIX: u8 = 3;
 const OPTION_MTU: u8 = 5;
-/// On-link and autonomous: hosts make themselves an address in the prefix.
+/// Flags "on-link" and "autonomous": hosts configure an address in the prefix.
 const PREFIX_FLAGS: u8 = 0xc0;
 
-/// What we tell hosts about IPv6 on the provisioning segment.
+/// A router advertisement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RouterAdvertisement {
-    /// How long we are a default router, in seconds; 0 says that we are none.
+    /// Lifetime as a default router, s. 0 means not a default router.
     pub(crate) router_lifetime_s: u16,
-    /// Our address on the link.
+    /// Ethernet address of the sender.
     pub(crate) source: MacAddr,
     /// A /64 for stateless address configuration, with its lifetime in seconds.
     pub(crate) prefix: Option<(Ipv6Addr, u32)>,
@@ -28,7 +28,7 @@ pub(crate) struct RouterAdvertisement {
 }
 
 impl RouterAdvertisement {
-    /// The ICMPv6 payload; the checksum is zero, as the kernel fills it in for raw sockets.
+    /// Encodes the ICMPv6 payload. The checksum is 0; the kernel fills it in for raw sockets.
     #[must_use]
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![TYPE_ADVERTISEMENT, 0, 0, 0, 64, 0];
@@ -51,7 +51,7 @@ impl RouterAdvertisement {
     }
 }
 
-/// Whether an ICMPv6 payload is a well-formed router solicitation.
+/// `true` if an ICMPv6 payload is a well-formed router solicitation.
 #[must_use]
 pub(crate) fn is_solicitation(payload: &[u8]) -> bool {
     matches!(payload, [TYPE_SOLICITATION, 0, rest @ ..] if rest.len() >= 6)

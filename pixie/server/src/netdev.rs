@@ -1,4 +1,4 @@
-//! Facts of the kernel about interfaces and neighbours, and sockets bound to one interface.
+//! Interfaces and neighbours of the kernel, and sockets bound to one interface.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -22,17 +22,17 @@ pub(crate) fn index(interface: &str) -> io::Result<u32> {
     Ok(nix::net::if_::if_nametoindex(interface)?)
 }
 
-/// A UDP socket that hears and speaks on one interface only, broadcasts too. On loopback, which
-/// has no broadcasts, it is the address that tells networks apart, and all comes through relays.
-pub(crate) fn udp_on(
-    interface: &str,
-    (address, port): (Ipv4Addr, u16),
-) -> io::Result<tokio::net::UdpSocket> {
+/// Binds a UDP socket that receives and sends on one interface only, including broadcasts. On
+/// loopback, which has no broadcasts, networks differ by address and all messages come over relays.
+pub(crate) fn udp_on(interface: &str, address: SocketAddrV4) -> io::Result<tokio::net::UdpSocket> {
+    let (address, port) = (*address.ip(), address.port());
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     let bind = if address.is_loopback() {
         address
     } else {
+        // A socket bound to an address receives no broadcasts. Bound to any address it would take
+        // the requests of all networks, so the interface is what separates them.
         socket.set_reuse_address(true)?;
         socket.set_broadcast(true)?;
         socket.bind_device(Some(interface.as_bytes()))?;
@@ -42,14 +42,16 @@ pub(crate) fn udp_on(
     tokio::net::UdpSocket::from_std(socket.into())
 }
 
-/// Whom the kernel knows behind an address on an interface.
+/// The Ethernet address behind an IP address, by the kernel's neighbour table.
 pub(crate) fn neighbour(address: Ipv4Addr, interface: &str) -> Option<MacAddr> {
-    // Of the thread, as the file of the process is that of its first thread's namespace.
+    // `/proc/net` shows the network namespace of the process's main thread. Tests run each world's
+    // threads in a namespace of their own.
     let table = std::fs::read_to_string("/proc/thread-self/net/arp").ok()?;
     find_neighbour(&table, address, interface)
 }
 
-/// Columns: address, hardware type, flags (2: complete), Ethernet address, mask, device.
+/// Finds an entry. Columns: address, hardware type, flags (2: complete), Ethernet address, mask,
+/// device.
 fn find_neighbour(table: &str, address: Ipv4Addr, interface: &str) -> Option<MacAddr> {
     table.lines().skip(1).find_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();

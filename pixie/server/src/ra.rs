@@ -1,7 +1,7 @@
-//! Router advertisements on one interface: a multicast now and then, and one for each solicitation.
+//! Router advertisements on one interface: periodic, and in answer to solicitations.
 //!
-//! We are no IPv6 router: the lifetime is zero and no prefix is named. The advertisement only tells
-//! clients that there is nothing to wait for.
+//! Pixie is not an IPv6 router: the lifetime is 0 and there is no prefix. The advertisement only
+//! keeps iPXE from waiting for one.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -17,10 +17,11 @@ use crate::netdev;
 
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
-/// RFC 4861 §6.1.2: receivers drop an advertisement that has another hop limit.
+/// Hop limit of an advertisement. Receivers drop any other (RFC 4861 §6.1.2).
 const HOP_LIMIT: u32 = 255;
+/// Interval of periodic advertisements.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Solicitations may come in floods; this many answers a second at most.
+/// Shortest time between two answers to solicitations. Solicitations within it get no answer.
 const ANSWER_GAP: Duration = Duration::from_millis(100);
 const PACKET_LEN_MAX: usize = 2048;
 
@@ -52,14 +53,16 @@ impl Advertiser {
             mtu: None,
         };
         Ok(Self {
-            // To the kernel a raw socket with its checksum done for us is used just as UDP's.
+            // tokio has no raw sockets. `sendto` and `recvfrom` on a raw ICMPv6 socket work as on a
+            // UDP socket; the kernel fills in the checksum.
             socket: UdpSocket::from_std(socket.into())?,
             packet: ra.encode(),
             to: SocketAddr::V6(SocketAddrV6::new(ALL_NODES, 0, 0, index)),
         })
     }
 
-    /// Advertises until stopped. Failures to send are logged: IPv4 boot works without.
+    /// Advertises until stopped. A failed send is only logged: IPv4 boot works without
+    /// advertisements.
     pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! Tells control the leases of BMCs: when one changes, and now and then.
+//! Reports the leases of BMCs to control: at each change and periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::state::Shared;
 
+/// Interval of reports without a change. It repairs a report that control has lost.
 const PERIOD: Duration = Duration::from_secs(60);
-/// After a failure.
+/// Wait after a failed report.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Reports until stopped.

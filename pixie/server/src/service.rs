@@ -1,6 +1,7 @@
 //! All tasks of one pixie, started together and stopped together.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::spool::run_spool;
 use crate::state::Shared;
 use crate::tftp::Tftp;
 
-/// Why pixie did not start or ended.
+/// The reason why pixie did not start or has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum PixieError {
     #[error("cannot use the state directory")]
@@ -44,12 +45,13 @@ pub struct Pixie {
     stop: CancellationToken,
 }
 
-/// Where new desired states go in.
+/// Replaces the desired state of a running pixie. Cheap to clone (`Arc`).
 #[derive(Debug, Clone)]
 pub struct DesiredSink(Arc<Shared>);
 
 impl DesiredSink {
-    /// Replaces the desired state; `fresh` when control said it now, not the disk.
+    /// Replaces the desired state. `fresh` is `true` if it came from control now, `false` if it was
+    /// read from disk.
     pub fn set(&self, desired: Desired, fresh: bool) {
         if fresh {
             self.0.control_answered();
@@ -62,7 +64,8 @@ impl Pixie {
     /// Opens all sockets and starts the tasks in the background.
     ///
     /// # Errors
-    /// When the state directory, the certificate authorities or a socket cannot be used.
+    /// [`PixieError`] if the state directory, the certificate authorities or a socket cannot be
+    /// used.
     pub async fn spawn(
         config: Config,
         control: Arc<dyn Control>,
@@ -85,7 +88,8 @@ impl Pixie {
             let dhcp = Dhcp::bind(Arc::clone(&shared), network).map_err(open("DHCP"))?;
             tasks.spawn(dhcp.run(stop.clone()));
             let address = config.network.address;
-            let tftp = Tftp::bind((address, shared.config.ports.tftp), &shared.config.assets)
+            let port = shared.config.ports.tftp;
+            let tftp = Tftp::bind(SocketAddrV4::new(address, port), &shared.config.assets)
                 .await
                 .map_err(open("TFTP"))?;
             tasks.spawn(tftp.run(stop.clone()));
@@ -98,7 +102,7 @@ impl Pixie {
                     Ok(advertiser) => {
                         tasks.spawn(advertiser.run(stop.clone()));
                     }
-                    // IPv4 boot works without, only slower.
+                    // IPv4 boot works without advertisements, only slower.
                     Err(error) => tracing::warn!(
                         interface = config.interface, %error, "no router advertisements"
                     ),
@@ -113,21 +117,23 @@ impl Pixie {
         })
     }
 
-    /// Where new desired states go in.
+    /// The handle that replaces the desired state.
     #[must_use]
     pub fn desired_sink(&self) -> DesiredSink {
         DesiredSink(Arc::clone(&self.shared))
     }
 
-    /// Waits until it was stopped.
+    /// Waits until all tasks have ended.
     ///
     /// # Errors
-    /// When a task failed before.
+    /// [`PixieError::Task`] with the first task that failed.
     pub async fn run(mut self) -> Result<(), PixieError> {
         let mut result = Ok(());
         while let Some(done) = self.tasks.join_next().await {
             let done = done.map_err(io::Error::other).and_then(|done| done);
             if let Err(error) = done {
+                // One failed task stops all: a pixie with DHCP but without TFTP would send machines
+                // into a boot that cannot succeed. The supervisor starts the process again.
                 result = result.and(Err(PixieError::Task(error)));
                 self.stop.cancel();
             }
@@ -136,7 +142,7 @@ impl Pixie {
     }
 }
 
-/// Starts what serves no machine itself.
+/// Starts the tasks that serve no machine: spool, reports, installer downloads.
 fn spawn_background(
     shared: &Arc<Shared>,
     fetcher: Fetcher,

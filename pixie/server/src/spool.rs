@@ -1,4 +1,4 @@
-//! Boots that control has not heard of yet, kept with their times, on disk, bounded.
+//! Boots that control has not been told yet: a bounded queue on disk.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::control::{ControlError, Seen};
 use crate::state::Shared;
 
-/// Events kept at most. Of one machine the last boot says the most.
+/// Events in the queue. A later boot of the same machine and card replaces its earlier one.
 const EVENTS_MAX: usize = 4096;
 const FILE: &str = "seen.json";
 
@@ -29,7 +29,7 @@ pub(crate) fn open(dir: StateDir) -> Spool {
     DiskSpool::open(dir, FILE, EVENTS_MAX)
 }
 
-/// Sends what waits, in order, until stopped.
+/// Sends the queued events in order, until stopped.
 pub(crate) async fn run_spool(shared: Arc<Shared>, stop: CancellationToken) {
     let tell = |seen: Seen| {
         let shared = Arc::clone(&shared);
@@ -39,6 +39,8 @@ pub(crate) async fn run_spool(shared: Arc<Shared>, stop: CancellationToken) {
                     shared.control_answered();
                     Delivery::Done
                 }
+                // A refused event is dropped: a retry would be refused again and would block the
+                // events behind it.
                 Err(ControlError::Refused(reason)) => {
                     tracing::warn!(
                         machine = %seen.machine, mac = %seen.mac, reason, "event refused"

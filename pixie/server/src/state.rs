@@ -1,4 +1,4 @@
-//! What the tasks share. Locks are held for a decision, never across I/O.
+//! The state that all tasks share. Locks are held for a decision, never across I/O.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -18,22 +18,24 @@ use crate::installer::InstallerState;
 use crate::leasefile;
 use crate::spool::{self, Spool};
 
-/// Everything the tasks of one pixie share.
+/// The state that all tasks of one pixie share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) control: Arc<dyn Control>,
     pub(crate) spool: Spool,
     pub(crate) installer: InstallerState,
-    /// Rings when a BMC's lease changed.
+    /// Notified when a lease of a BMC changed.
     pub(crate) bmc_leases_changed: Notify,
     books: Mutex<Vec<LeaseBook>>,
     lease_file: PathBuf,
-    /// How often a lease has changed, and up to which change all are on disk. One writer at a
-    /// time, so that an older book never replaces a newer one.
+    /// Number of lease changes so far.
     lease_changes: AtomicU64,
+    /// Number of the last change that is on disk. Its lock admits one writer at a time, so that an
+    /// older book never replaces a newer one.
     leases_written: tokio::sync::Mutex<u64>,
     desired: RwLock<Arc<Desired>>,
     boots: Mutex<BootLog>,
+    /// Time of control's last answer, milliseconds since the epoch. 0 means never.
     control_ms: AtomicU64,
 }
 
@@ -65,7 +67,8 @@ impl Shared {
                 LeaseBook::from_leases(here.cloned())
             })
             .collect();
-        // Until control speaks nobody knows which installer is the right one.
+        // Until the first desired state arrives the right installer is unknown. Serving pixie's own
+        // would be a guess.
         let unknown = Desired {
             installer: InstallerSource::Unknown,
             ..Desired::default()
@@ -99,12 +102,12 @@ impl Shared {
         *self.desired.write() = Arc::new(desired);
     }
 
-    /// Notes that control answered.
+    /// Records that control answered now.
     pub(crate) fn control_answered(&self) {
         self.control_ms.store(now_ms(), Ordering::Relaxed);
     }
 
-    /// When control last answered, milliseconds since the epoch; 0 for never.
+    /// Time of control's last answer, milliseconds since the epoch. 0 means never.
     pub(crate) fn control_answered_ms(&self) -> u64 {
         self.control_ms.load(Ordering::Relaxed)
     }
@@ -117,7 +120,7 @@ impl Shared {
         self.books.lock()
     }
 
-    /// Decides with the lease book of a network in hand.
+    /// Runs `decide` with the lease book of a network. `None` means that there is no such network.
     pub(crate) fn with_book<T>(
         &self,
         network: usize,
@@ -126,15 +129,17 @@ impl Shared {
         self.books().get_mut(network).map(decide)
     }
 
-    /// Returns when a lease that was just changed is on disk. Leases that change while the file is
-    /// being written share the next one.
+    /// Persists the leases. Returns when a lease that was changed before the call is on disk.
+    /// Changes during a write share the next write (group commit).
     pub(crate) async fn persist_leases(&self) -> std::io::Result<()> {
         let mine = self.lease_changes.fetch_add(1, Ordering::SeqCst) + 1;
         let mut written = self.leases_written.lock().await;
+        // Another task's write covered this change while this one waited for the lock.
         if *written >= mine {
             return Ok(());
         }
-        // Before the look at the books: whatever changed up to here is seen there.
+        // Read before the books are: every change counted up to here is in the copy. In the other
+        // order a change between the two would count as written without being on disk.
         let newest = self.lease_changes.load(Ordering::SeqCst);
         let leases: Vec<Lease> = self
             .books()
@@ -154,7 +159,7 @@ impl Shared {
         self.books().iter().map(|book| book.leases().count()).sum()
     }
 
-    /// The running leases of BMCs.
+    /// The unexpired leases of BMCs.
     pub(crate) fn bmc_leases(&self) -> Vec<BmcLease> {
         let now_ms = now_ms();
         self.books()
@@ -169,8 +174,8 @@ impl Shared {
             .collect()
     }
 
-    /// Which Ethernet address is behind an IP address: by our own lease, or, where another server
-    /// gives the leases, by the kernel's neighbour table, which the request itself has filled.
+    /// The Ethernet address behind an IP address: by the lease, or, if another server gives the
+    /// leases, by the kernel's neighbour table, which the request itself has filled.
     pub(crate) fn holder(&self, network: usize, address: Ipv4Addr) -> Option<MacAddr> {
         let config = self.config.networks.get(network)?;
         match config.mode {

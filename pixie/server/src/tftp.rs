@@ -1,8 +1,8 @@
-//! The TFTP task of one network: reads of the boot programs, nothing else.
+//! The TFTP task of one network: serves read requests for boot programs.
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,22 +16,29 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Transfers at once; further requests wait for the client's repetition.
+/// Concurrent transfers. Further requests are dropped; the client repeats them.
 const TRANSFERS_MAX: usize = 128;
-/// ... of one address: a client that repeats its request has two for a moment.
+/// Concurrent transfers of one address. A client that repeats its request has two for a moment.
 const TRANSFERS_EACH_MAX: usize = 8;
+/// Block size without the `blksize` option, bytes (RFC 1350).
 const BLOCK_LEN_DEFAULT: usize = 512;
-/// Fits an Ethernet frame without fragments: 1500 less IP, UDP and TFTP headers.
+/// Largest block size, bytes: 1500 less the headers of IP, UDP and TFTP. A larger block would be
+/// sent in IP fragments, which many PXE ROMs cannot reassemble.
 const BLOCK_LEN_MAX: usize = 1468;
+/// Smallest block size, bytes (RFC 2348). A smaller request is ignored.
 const BLOCK_LEN_MIN: usize = 8;
+/// Largest window, blocks (RFC 7440).
 const WINDOW_MAX: u64 = 32;
+/// Retransmission timeout without the `timeout` option.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
+/// Longest `timeout` option, s. A longer one is ignored.
 const TIMEOUT_S_MAX: u64 = 30;
-/// Repetitions without progress before a client is given up.
+/// Retransmissions without progress. After them the transfer fails.
 const REPEATS_MAX: u32 = 6;
+/// Longest request that is received, bytes.
 const PACKET_LEN_MAX: usize = 2048;
 
-/// Serves files of one directory on one address.
+/// A TFTP server for the files of one directory on one address.
 #[derive(Debug)]
 pub(crate) struct Tftp {
     socket: UdpSocket,
@@ -41,11 +48,11 @@ pub(crate) struct Tftp {
 
 impl Tftp {
     /// Opens the socket.
-    pub(crate) async fn bind((address, port): (Ipv4Addr, u16), root: &Path) -> io::Result<Self> {
-        let socket = UdpSocket::bind((address, port)).await?;
+    pub(crate) async fn bind(address: SocketAddrV4, root: &Path) -> io::Result<Self> {
+        let socket = UdpSocket::bind(address).await?;
         Ok(Self {
             socket,
-            address,
+            address: *address.ip(),
             root: root.into(),
         })
     }
@@ -70,6 +77,8 @@ impl Tftp {
                         self.refuse(from).await;
                         continue;
                     };
+                    // A request beyond a bound is dropped without an answer: an error packet would
+                    // end the boot, while silence makes the client repeat its request.
                     let Some(place) = places.take(from.ip()) else { continue };
                     let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else { continue };
                     let (root, address) = (self.root.clone(), self.address);
@@ -101,19 +110,19 @@ fn error(code: u16, message: &str) -> Packet {
     }
 }
 
-/// What client and server agreed on.
+/// The negotiated options of a transfer.
 #[derive(Debug, PartialEq, Eq)]
 struct Terms {
     block_len: usize,
     window: u64,
     timeout: Duration,
-    /// The options we took, to be acknowledged; empty when the client asked for none.
+    /// The accepted options, to be acknowledged. Empty means that the client requested none.
     taken: Vec<(String, String)>,
 }
 
 impl Terms {
-    /// Takes each option as far as it is in bounds; what is not understood is left out, as
-    /// RFC 2347 wants.
+    /// Accepts each option within its bounds. Unknown and invalid ones are left out of the
+    /// acknowledgement, which refuses them (RFC 2347).
     fn of(request: &Request, file_len: u64) -> Self {
         let mut terms = Self {
             block_len: BLOCK_LEN_DEFAULT,
@@ -155,6 +164,8 @@ async fn transfer(
     to: SocketAddr,
     request: &Request,
 ) -> io::Result<u64> {
+    // Each transfer has its own port, which identifies it together with the client's (RFC 1350 §4).
+    // Connecting it drops packets from other senders in the kernel.
     let socket = UdpSocket::bind((address, 0)).await?;
     socket.connect(to).await?;
     let file = match open(root, &request.file) {
@@ -178,8 +189,10 @@ async fn transfer(
     Ok(len)
 }
 
-/// Opens a file of the asset directory by its bare name: no path leads out of it.
+/// Opens a file of the asset directory. Only bare names are accepted, so that no path leads out of
+/// the directory.
 fn open(root: &Path, name: &str) -> io::Result<File> {
+    // Some ROMs put a slash before the name.
     let name = name.trim_start_matches('/');
     if !crate::http::is_asset_name(name) {
         return Err(io::Error::new(
@@ -195,6 +208,7 @@ fn open(root: &Path, name: &str) -> io::Result<File> {
     }
 }
 
+/// One transfer: sends a file in windows of blocks.
 struct Sender {
     socket: UdpSocket,
     file: File,
@@ -203,8 +217,8 @@ struct Sender {
 }
 
 impl Sender {
-    /// The last block is the first that is not full, so a file of whole blocks ends with an
-    /// empty one.
+    /// Number of blocks. The first block that is not full ends the transfer, so a file of full
+    /// blocks ends with an empty one.
     fn blocks(&self) -> u64 {
         self.len / self.terms.block_len as u64 + 1
     }
@@ -256,10 +270,8 @@ impl Sender {
         ))
     }
 
-    /// Waits for an acknowledgement inside the window. `None` when the window has to be sent
-    /// again: nothing came, or the client says that it misses the first block of it (only with a
-    /// window: without, a repeated acknowledgement is an echo and must be ignored, RFC 1123
-    /// §4.2.3.1).
+    /// Waits for an acknowledgement inside the window. `None` means that the window must be sent
+    /// again: nothing arrived in time, or the client misses its first block.
     async fn await_ack(&self, acked: u64, end: u64) -> io::Result<Option<u64>> {
         let deadline = tokio::time::Instant::now() + self.terms.timeout;
         loop {
@@ -274,22 +286,26 @@ impl Sender {
             if let Some(full) = (acked + 1..=end).find(|full| *full as u16 == block) {
                 return Ok(Some(full));
             }
+            // With a window, a repeated acknowledgement reports a gap. Without one it may be the
+            // echo of a delayed packet; answering it would double every later packet ("sorcerer's
+            // apprentice", RFC 1123 §4.2.3.1).
             if self.terms.window > 1 && block == acked as u16 {
                 return Ok(None);
             }
         }
     }
 
-    /// The next packet of the client; none in time. An error packet ends the transfer.
+    /// Receives the next packet of the client. `None` means that none arrived in time. An error
+    /// packet ends the transfer.
     async fn receive(&self, wait: Duration) -> io::Result<Option<Packet>> {
         let mut buffer = [0_u8; 1024];
         let Ok(received) = timeout(wait, self.socket.recv(&mut buffer)).await else {
             return Ok(None);
         };
         match Packet::decode(&buffer[..received?]) {
-            // iPXE and UEFI ask for the size alone and then end the transfer so.
+            // iPXE and UEFI first request only the size and end that transfer by an error packet.
             Ok(Packet::Error { code, message }) => Err(io::Error::other(format!(
-                "the client ended it: {code} {message}"
+                "the client ended the transfer: {code} {message}"
             ))),
             Ok(packet) => Ok(Some(packet)),
             Err(_) => Ok(Some(error(error_code::UNDEFINED, ""))),

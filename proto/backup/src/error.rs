@@ -1,4 +1,4 @@
-//! What can be wrong with a backup, and what to do about it.
+//! The reasons why a backup is refused, and the remedies.
 
 use std::io;
 
@@ -37,13 +37,13 @@ pub enum BackupError {
          where it came"
     )]
     Damaged {
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
     /// It is encrypted, and there is no key.
     #[error("it is encrypted; name the key file that was made with it: --identity KEYFILE")]
     NeedsKey,
-    /// None of the keys opens it.
+    /// The backup is not encrypted to any of the keys.
     #[error(
         "the key does not open it; name the key file that was made with this backup, or the \
          identity of a recipient that it was made for"
@@ -70,7 +70,7 @@ pub enum BackupError {
     /// The file or the connection failed.
     #[error("the backup cannot be {action}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
         /// Why not.
         #[source]

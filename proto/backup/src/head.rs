@@ -1,4 +1,4 @@
-//! What a backup says of itself before its body.
+//! The header of a backup, before its body.
 
 use std::io::{Read, Write};
 

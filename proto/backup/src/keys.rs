@@ -34,7 +34,7 @@ impl Recipients {
         Ok(Self(all))
     }
 
-    /// Whether there are none.
+    /// `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

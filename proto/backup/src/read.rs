@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
             Encryption::None => Box::new(input),
             Encryption::Age => {
                 let keys = keys.ok_or(BackupError::NeedsKey)?;
-                let keys = keys.0.iter().map(|it| it as &dyn age::Identity);
+                let keys = keys.0.iter().map(|key| key as &dyn age::Identity);
                 let decryptor = age::Decryptor::new(input).map_err(undecryptable)?;
                 Box::new(decryptor.decrypt(keys).map_err(undecryptable)?)
             }

@@ -13,7 +13,7 @@ use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX, tag};
 /// A quick level: backups are bounded by the disk, not by their size.
 const LEVEL: i32 = 3;
 
-/// What was written.
+/// The result of writing a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Objects.
@@ -70,7 +70,10 @@ impl<W: Write> Writer<W> {
         let body = if is_plain {
             Body::Plain(out)
         } else {
-            let recipients = recipients.0.iter().map(|it| it as &dyn age::Recipient);
+            let recipients = recipients
+                .0
+                .iter()
+                .map(|recipient| recipient as &dyn age::Recipient);
             let encryptor = age::Encryptor::with_recipients(recipients)
                 .map_err(|e| BackupError::writing(io::Error::other(e.to_string())))?;
             Body::Age(encryptor.wrap_output(out).map_err(BackupError::writing)?)

@@ -12,7 +12,7 @@ const MINUTE_US: u64 = 60_000_000;
 pub struct Rate {
     /// In a minute, for as long as it takes; at least 1.
     pub per_minute: u32,
-    /// What a caller that paused may do at once, as milliseconds of its rate.
+    /// Burst allowance of a caller that paused, as milliseconds of its rate.
     pub burst_ms: u64,
 }
 

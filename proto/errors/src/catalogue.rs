@@ -20,7 +20,7 @@ macro_rules! catalogue {
             pub const fn number(self) -> u16 {
                 match self { $(Self::$name => $number,)* }
             }
-            /// What sort of refusal it is.
+            /// The kind of refusal.
             pub const fn kind(self) -> ErrorKind {
                 match self { $(Self::$name => ErrorKind::$kind,)* }
             }
@@ -28,7 +28,7 @@ macro_rules! catalogue {
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
-            /// What to do in general; an error may carry a more exact hint.
+            /// The general hint. An error may carry a more exact one.
             pub const fn hint(self) -> &'static str {
                 match self { $(Self::$name => $hint,)* }
             }

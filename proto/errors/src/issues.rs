@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use strum::IntoStaticStr;
+
 /// How bad an issue is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum IssueSeverity {
     /// Worth knowing.
     Minor,
@@ -15,12 +18,8 @@ pub enum IssueSeverity {
 
 impl IssueSeverity {
     /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minor => "minor",
-            Self::Major => "major",
-            Self::Critical => "critical",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -48,7 +47,7 @@ macro_rules! issues {
             pub const fn severity(self) -> IssueSeverity {
                 match self { $(Self::$name => IssueSeverity::$severity,)* }
             }
-            /// What is wrong, in one line.
+            /// The problem, in one line.
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$name => $what,)* }
             }
@@ -56,7 +55,7 @@ macro_rules! issues {
             pub const fn why(self) -> &'static str {
                 match self { $(Self::$name => $why,)* }
             }
-            /// What to do.
+            /// The remedy.
             pub const fn mend(self) -> &'static str {
                 match self { $(Self::$name => $mend,)* }
             }
@@ -122,7 +121,7 @@ impl IssueCode {
     /// The entry of that name.
     pub fn of(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
-        all.find(|it| it.as_str() == name)
+        all.find(|issue| issue.as_str() == name)
     }
 
     /// Where it is explained.
@@ -184,5 +183,16 @@ This page is made from the catalogue in `proto/errors`: `ISSUES_WRITE=1 cargo te
             assert!(code.url().ends_with(code.as_str()));
         }
         assert_eq!(IssueCode::of("weather"), None);
+    }
+
+    #[test]
+    fn names_of_severities_do_not_change() {
+        let all = [
+            IssueSeverity::Minor,
+            IssueSeverity::Major,
+            IssueSeverity::Critical,
+        ];
+        let names = all.map(IssueSeverity::as_str);
+        assert_eq!(names, ["minor", "major", "critical"]);
     }
 }

@@ -16,7 +16,7 @@ pub use catalogue::ErrorCode;
 pub use issues::{IssueCode, IssueSeverity};
 use serde::{Deserialize, Serialize};
 
-/// What sort of refusal it is: the part that a program acts upon.
+/// The kind of refusal, the part that programs act upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -56,7 +56,7 @@ pub struct Error {
     /// The object as `kind/key`; empty when there is none.
     #[serde(default)]
     pub object: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(default)]
     pub hint: String,
 }
@@ -103,7 +103,7 @@ impl Error {
     pub fn invalid(field: &str, rule: impl fmt::Display) -> Self {
         Self::new(ErrorCode::InvalidField, format!("{field} {rule}"))
     }
-    /// What sort of refusal it is.
+    /// The kind of refusal.
     pub fn kind(&self) -> ErrorKind {
         self.code.kind()
     }

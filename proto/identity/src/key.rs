@@ -93,7 +93,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Who the certificate says this is; refuses a certificate of another key.
+    /// The identity in the certificate. Refuses a certificate of another key.
     pub fn identity(&self) -> Result<PeerIdentity, IdentityError> {
         let leaf = self
             .chain

@@ -54,7 +54,7 @@ pub enum IdentityError {
     /// A signature is not over what it came with.
     #[error("the signature is of another agent, another state, or was tampered with")]
     Seal,
-    /// What should come from a TPM is not usable.
+    /// Data from a TPM is malformed or not acceptable.
     #[error("TPM: {0}")]
     Tpm(&'static str),
     /// The ticket file does not parse.

@@ -1,4 +1,4 @@
-//! Who the other side of a session is, as its certificate says.
+//! The identity of the other side of a session, from its certificate.
 
 use rustls_pki_types::CertificateDer;
 use x509_parser::extensions::GeneralName;

@@ -8,6 +8,7 @@ use rcgen::{
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::CertificateDer;
+use strum::IntoStaticStr;
 use time::OffsetDateTime;
 
 use crate::{CertificateRequest, IdentityError, Key, SpiffeId, Subject};
@@ -19,8 +20,9 @@ pub const CA_VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Certificates begin this much before their issue: clocks differ by ten minutes at times.
 pub const BACKDATE: Duration = Duration::from_secs(900);
 
-/// What an intermediate issues for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of certificates that an intermediate issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
     /// Agents and machines: TLS client only.
     Agents,
@@ -54,11 +56,7 @@ impl Purpose {
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Agents => "agents",
-            Self::Nodes => "nodes",
-            Self::Peers => "peers",
-        }
+        self.into()
     }
 }
 
@@ -199,4 +197,15 @@ fn serial() -> Result<SerialNumber, IdentityError> {
 
 fn issue(e: rcgen::Error) -> IdentityError {
     IdentityError::Issue(e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_intermediates_do_not_change() {
+        let purposes = [Purpose::Agents, Purpose::Nodes, Purpose::Peers];
+        assert_eq!(purposes.map(Purpose::name), ["agents", "nodes", "peers"]);
+    }
 }

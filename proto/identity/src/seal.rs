@@ -18,12 +18,12 @@ const CONTEXT: &[u8] = b"metalmesh desired state v1\0";
 /// Longest chain that is looked at: a leaf, its intermediate, the same crossed, one to spare.
 pub const CHAIN_LEN_MAX: usize = 4;
 
-/// What is signed.
+/// The data that a seal signs.
 #[derive(Clone, Debug)]
 pub struct Statement<'a> {
     /// Whom it is for.
     pub audience: &'a SpiffeId,
-    /// What it is about: the kind of desired state.
+    /// The kind of desired state.
     pub kind: &'a str,
     /// Raft term, then generation.
     pub fence: (u64, u64),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strum::{EnumString, IntoStaticStr};
 use uuid::Uuid;
 
 use crate::IdentityError;
@@ -19,7 +20,7 @@ pub struct SpiffeId {
     subject: Subject,
 }
 
-/// What an identity stands for.
+/// The subject of an identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// `/partition/<partition>/<role>/<id>`; a core agent's id is its switch's id.
@@ -39,7 +40,12 @@ pub enum Subject {
 }
 
 /// The agents that serve a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr)]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_ty = IdentityError,
+    parse_err_fn = unknown_role
+)]
 pub enum AgentRole {
     /// One per switch.
     Core,
@@ -49,8 +55,9 @@ pub enum AgentRole {
     Pixie,
 }
 
-/// Who may call a method, as the proto option `callers` names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The kinds of callers, as the proto option `callers` names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CallerKind {
     /// No certificate.
     Anonymous,
@@ -72,42 +79,20 @@ pub enum CallerKind {
 
 impl CallerKind {
     /// Short name for people and monitoring.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous",
-            Self::Core => "core",
-            Self::Bmc => "bmc",
-            Self::Pixie => "pixie",
-            Self::Machine => "machine",
-            Self::ProjectMachine => "project_machine",
-            Self::Node => "node",
-            Self::Peer => "peer",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 impl AgentRole {
     /// The path segment.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Bmc => "bmc",
-            Self::Pixie => "pixie",
-        }
+        self.into()
     }
 }
 
-impl FromStr for AgentRole {
-    type Err = IdentityError;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        match s {
-            "core" => Ok(Self::Core),
-            "bmc" => Ok(Self::Bmc),
-            "pixie" => Ok(Self::Pixie),
-            _ => Err(IdentityError::Spiffe("unknown agent role")),
-        }
-    }
+fn unknown_role(_: &str) -> IdentityError {
+    IdentityError::Spiffe("unknown agent role")
 }
 
 impl fmt::Display for AgentRole {
@@ -155,7 +140,7 @@ impl SpiffeId {
         &self.trust_domain
     }
 
-    /// What it stands for.
+    /// The subject.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
@@ -378,5 +363,30 @@ mod tests {
         }
         let long = format!("spiffe://m/node/{}", "x".repeat(129));
         assert!(long.parse::<SpiffeId>().is_err());
+    }
+
+    #[test]
+    fn names_of_roles_and_callers_do_not_change() {
+        for (role, name) in [
+            (AgentRole::Core, "core"),
+            (AgentRole::Bmc, "bmc"),
+            (AgentRole::Pixie, "pixie"),
+        ] {
+            assert_eq!(role.as_str(), name);
+            assert_eq!(name.parse(), Ok(role));
+        }
+        assert!("Core".parse::<AgentRole>().is_err());
+        for (kind, name) in [
+            (CallerKind::Anonymous, "anonymous"),
+            (CallerKind::Core, "core"),
+            (CallerKind::Bmc, "bmc"),
+            (CallerKind::Pixie, "pixie"),
+            (CallerKind::Machine, "machine"),
+            (CallerKind::ProjectMachine, "project_machine"),
+            (CallerKind::Node, "node"),
+            (CallerKind::Peer, "peer"),
+        ] {
+            assert_eq!(kind.as_str(), name);
+        }
     }
 }

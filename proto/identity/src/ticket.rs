@@ -17,7 +17,7 @@ pub const SECRET_LEN: usize = 32;
 /// Most roots, and most addresses, in a ticket.
 pub const LIST_LEN_MAX: usize = 16;
 
-/// What an operator hands to an agent so that it can join once.
+/// A join ticket: an operator hands it to an agent, which can join with it once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinTicket {
     /// Public name of the ticket.
@@ -28,7 +28,7 @@ pub struct JoinTicket {
     pub roots: Vec<String>,
     /// Where control is, host:port.
     pub control: Vec<String>,
-    /// Whether it is bound to a TPM, which the agent has to let answer.
+    /// `true` if the ticket is bound to a TPM, which must answer the agent's challenge.
     pub tpm: bool,
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn caller(
     Ok(config)
 }
 
-/// Whether callers without a certificate are let in.
+/// The policy for callers without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anonymous {
     Allowed,

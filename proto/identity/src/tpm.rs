@@ -62,7 +62,7 @@ impl TpmKey {
         sha256_hex(&point)
     }
 
-    /// Whether it was made in the TPM, never leaves it, and signs only what the TPM itself made.
+    /// `true` if the key was made in the TPM, never leaves it, and signs only data that the TPM made.
     pub fn is_resident_signer(&self) -> bool {
         self.attributes & RESIDENT_SIGNER == RESIDENT_SIGNER && self.attributes & DECRYPT == 0
     }
@@ -87,15 +87,15 @@ pub fn fingerprint_of_certificate(der: &[u8]) -> Result<String, IdentityError> {
     Ok(sha256_hex(spki))
 }
 
-/// What shows that whoever joins has the secret that only the TPM could read, for this ticket and
-/// this key.
+/// The proof that the joining agent has the secret that only its TPM could decrypt. It covers this
+/// ticket and this key.
 pub fn proof(secret: &[u8], ticket_id: &str, key_fingerprint: &str) -> Vec<u8> {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     let tag = hmac::sign(&key, &proven(ticket_id, key_fingerprint));
     tag.as_ref().to_vec()
 }
 
-/// Whether that is the proof; in constant time.
+/// `true` if `shown` is the proof; compared in constant time.
 pub fn is_proof(secret: &[u8], ticket_id: &str, key_fingerprint: &str, shown: &[u8]) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     hmac::verify(&key, &proven(ticket_id, key_fingerprint), shown).is_ok()

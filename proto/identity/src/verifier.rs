@@ -1,4 +1,4 @@
-//! What a caller checks of the certificate that it is shown. DNS names play no part.
+//! Verification of a server's certificate by its SPIFFE id. DNS names are not used.
 
 use std::fmt;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Roots {
     }
 }
 
-/// Who must answer.
+/// The expected server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected {
     /// A control node, whichever.

@@ -1,175 +1,83 @@
-//! How fast sessions are let in, so that thousands of agents that come back at once neither come
-//! in step nor keep the node from finishing what it began.
+//! Rate limit of new sessions, so that thousands of agents that reconnect at once neither come in
+//! step nor keep the node from finishing the handshakes it has begun.
 //!
-//! Before the handshake's signatures the number of those in progress is bounded, of one address
-//! and in all: a node that finishes faster lets more in. Who is refused there is told no time,
-//! for QUIC has no word for it, and comes back after one of its own.
-//! After the handshake places are given out at a steady rate, some in advance. Who finds none is
-//! told when its turn would be, each a little later than the one before.
+//! Before the handshake's signatures, [`crate::handshakes`] bounds the handshakes in progress. QUIC
+//! cannot tell a refused caller when to come back, so the caller uses a backoff of its own.
+//! After the handshake, this token bucket admits sessions at a steady rate with a burst allowance.
+//! A caller above the rate is told its turn, each a little later than the one before.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use proto_bounds::network;
 use tokio::time::Instant;
 
-use crate::limits::{
-    BUSY_MAX, BUSY_MIN, HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX, HANDSHAKES_UNPROVED_MAX,
-    HANDSHAKES_UNPROVED_PER_ADDRESS_MAX,
-};
+use crate::limits::{BUSY_MAX, BUSY_MIN};
 
-/// How many sessions with a certificate are let in.
+/// Rate limit of sessions with a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionRate {
-    /// In a second, for as long as it takes.
+    /// Sustained rate, sessions per second. 0 counts as 1.
     pub per_second: u32,
-    /// At once, after a time in which few came.
+    /// Burst allowance, sessions. 0 counts as 1.
     pub at_once: u32,
 }
 
-/// Gives out places.
+/// A token bucket (GCRA) for sessions.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Time that one place takes.
-    each: Duration,
-    /// How much of it may be given in advance.
-    ahead: Duration,
-    state: Mutex<State>,
+    /// Time between two sessions at the sustained rate.
+    interval: Duration,
+    /// Burst allowance, as time.
+    burst: Duration,
+    state: Mutex<AdmissionState>,
 }
 
 #[derive(Debug)]
-struct State {
-    /// Up to when places were given.
-    given: Instant,
-    /// Up to when those who found none were told to wait.
-    told: Instant,
+struct AdmissionState {
+    /// Theoretical arrival time of the last admitted session.
+    admitted: Instant,
+    /// Latest turn that a refused caller was told.
+    promised: Instant,
 }
 
 impl Admission {
     pub(crate) fn new(rate: AdmissionRate) -> Self {
-        let each = Duration::from_secs(1) / rate.per_second.max(1);
+        let interval = Duration::from_secs(1) / rate.per_second.max(1);
         let now = Instant::now();
-        let ahead = each.saturating_mul(rate.at_once.max(1));
+        let burst = interval.saturating_mul(rate.at_once.max(1));
         Self {
-            each,
-            ahead,
-            state: Mutex::new(State {
-                given: now.checked_sub(ahead).unwrap_or(now),
-                told: now,
+            interval,
+            burst,
+            state: Mutex::new(AdmissionState {
+                // A new server starts with its whole burst: after a restart all agents come.
+                admitted: now.checked_sub(burst).unwrap_or(now),
+                promised: now,
             }),
         }
     }
 
-    /// Takes a place, or says when to come back.
+    /// Admits a session. `Err` is the wait that the caller is to be told.
     pub(crate) fn enter(&self, now: Instant) -> Result<(), Duration> {
         let mut state = self.state.lock();
-        let given = state.given.max(now.checked_sub(self.ahead).unwrap_or(now));
-        if given + self.each <= now {
-            state.given = given + self.each;
+        // Unused time beyond the burst is forfeited.
+        let admitted = state
+            .admitted
+            .max(now.checked_sub(self.burst).unwrap_or(now));
+        if admitted + self.interval <= now {
+            state.admitted = admitted + self.interval;
             return Ok(());
         }
-        // Never later than the longest wait: by then whoever was told may have gone elsewhere.
-        let turn = state.told.max(now + BUSY_MIN) + self.each;
-        state.told = turn.min(now + BUSY_MAX);
-        Err(state.told - now)
-    }
-}
-
-/// Handshakes in progress.
-#[derive(Debug, Default)]
-pub(crate) struct Handshaking(Mutex<InProgress>);
-
-#[derive(Debug, Default)]
-struct InProgress {
-    count: usize,
-    by_address: BTreeMap<IpAddr, usize>,
-}
-
-/// One handshake in progress, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Place {
-    all: Arc<Handshaking>,
-    of: IpAddr,
-    /// Whether the caller must prove its address first: so many came that some may be forged, and
-    /// a forger must not take the places of those whose address it names.
-    pub(crate) must_prove: bool,
-}
-
-impl Handshaking {
-    /// How many.
-    pub(crate) fn count(&self) -> usize {
-        self.0.lock().count
-    }
-
-    /// A place, unless all are taken or those that one address may take.
-    pub(crate) fn begin(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
-        let of = network(address);
-        let mut now = self.0.lock();
-        let its = now.by_address.get(&of).copied().unwrap_or_default();
-        if now.count >= HANDSHAKES_MAX || its >= HANDSHAKES_PER_ADDRESS_MAX {
-            return None;
-        }
-        let must_prove =
-            now.count >= HANDSHAKES_UNPROVED_MAX || its >= HANDSHAKES_UNPROVED_PER_ADDRESS_MAX;
-        now.count += 1;
-        now.by_address.insert(of, its + 1);
-        drop(now);
-        let all = Arc::clone(self);
-        Some(Place {
-            all,
-            of,
-            must_prove,
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut now = self.all.0.lock();
-        now.count = now.count.saturating_sub(1);
-        if let Some(its) = now.by_address.get_mut(&self.of) {
-            *its = its.saturating_sub(1);
-            if *its == 0 {
-                now.by_address.remove(&self.of);
-            }
-        }
+        // Each refused caller gets its own turn. One wait for all would bring them back in step.
+        let turn = state.promised.max(now + BUSY_MIN) + self.interval;
+        // Later turns are cut: until then a caller may have found another node.
+        state.promised = turn.min(now + BUSY_MAX);
+        Err(state.promised - now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_address_leaves_places_to_others() {
-        let all = Arc::new(Handshaking::default());
-        let take = |address: &str| all.begin(address.parse().unwrap());
-        let mut taken = Vec::new();
-        // A host has all addresses of its network to choose from.
-        for number in 0..HANDSHAKES_PER_ADDRESS_MAX {
-            let place = take(&format!("2001:db8::{number:x}")).unwrap();
-            let is_many = number >= HANDSHAKES_UNPROVED_PER_ADDRESS_MAX;
-            assert_eq!(place.must_prove, is_many, "{number}");
-            taken.push(place);
-        }
-        assert!(take("2001:db8::ffff:1").is_none());
-        let mut others = 0;
-        while taken.len() < HANDSHAKES_MAX {
-            taken.push(take(&format!("192.0.2.{}", others % 200)).unwrap());
-            others += 1;
-        }
-        assert!(take("198.51.100.1").is_none(), "all are taken");
-        assert_eq!(all.count(), HANDSHAKES_MAX);
-        taken.remove(0);
-        assert!(take("2001:db8::1").is_some());
-        assert!(take("::ffff:198.51.100.1").unwrap().must_prove);
-        taken.clear();
-        assert_eq!(all.count(), 0);
-        assert!(all.0.lock().by_address.is_empty());
-    }
 
     #[test]
     fn a_crowd_is_spread_over_the_time_that_it_takes() {

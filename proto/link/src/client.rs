@@ -1,7 +1,6 @@
-//! The caller's side: one handle, many calls, a session that comes back by itself.
+//! The client: one handle for many calls over a session that is reopened when it is lost.
 
 use std::future::Future;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,76 +12,45 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::dial::{DialError, Socket};
+use crate::client_config::{MeshClientConfig, SessionState};
+use crate::dial::Socket;
 use crate::frame::{self, FrameError, Header, Kind};
 use crate::frames::Frames;
 use crate::limits::{CALL_TIME, REQUEST_LEN_MAX, RESPONSE_LEN_MAX};
+use crate::live::LiveSession;
 use crate::method::MethodSpec;
 use crate::notice::Notice;
 use crate::open::{CallStream, OpenSession};
 use crate::status::{Code, LinkStatus};
-use crate::supervisor::{self, Shared};
-use crate::transport::{self, Keepalive};
+use crate::streaming::{Streaming, decode};
+use crate::supervisor::{self, ClientShared};
+use crate::transport;
 
-/// What a client needs.
-#[derive(Debug)]
-pub struct MeshClientConfig {
-    /// Control nodes, host:port; tried in turn.
-    pub addresses: Vec<String>,
-    /// From [`proto_identity::tls::client_config`] with [`crate::ALPN`].
-    pub tls: rustls::ClientConfig,
-    /// How soon a dead node is to be noticed.
-    pub keepalive: Keepalive,
-}
-
-impl MeshClientConfig {
-    /// A prompt client.
-    pub fn new(addresses: Vec<String>, tls: rustls::ClientConfig) -> Self {
-        Self {
-            addresses,
-            tls,
-            keepalive: Keepalive::default(),
-        }
-    }
-}
-
-/// Whether there is a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionState {
-    /// There is one.
-    Up,
-    /// There is none, and the last reason; before the first attempt none.
-    Down(Option<DialError>),
-    /// The client was closed.
-    Closed,
-}
-
-/// Calls methods of control. Cheap to clone; the last clone's drop ends the session.
+/// Calls methods of control. Cheap to clone (`Arc`). Dropping the last clone ends the session.
 #[derive(Clone, Debug)]
 pub struct MeshClient {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
     deadline: Duration,
 }
 
 #[derive(Debug)]
-struct Inner {
-    shared: Arc<Shared>,
+struct ClientInner {
+    shared: Arc<ClientShared>,
     stop: CancellationToken,
-    /// Nobody is dialled, ever.
+    /// `true` if the client never dials.
     offline: bool,
     tasks: Mutex<JoinSet<()>>,
     _stop_on_drop: DropGuard,
 }
 
 impl MeshClient {
-    /// Begins to dial in the background; must be called inside a tokio runtime.
+    /// Starts to dial in the background; must be called inside a tokio runtime.
     pub fn new(config: MeshClientConfig) -> Result<Self, LinkStatus> {
         Self::open_on(config, None)
     }
 
-    /// A client that dials nobody: each call ends at once with [`Code::Unavailable`].
+    /// A client that never dials: each call ends at once with [`Code::Unavailable`].
     pub fn offline(config: MeshClientConfig) -> Result<Self, LinkStatus> {
         let shared = shared(config)?;
         shared.state.send_replace(SessionState::Closed);
@@ -94,7 +62,7 @@ impl MeshClient {
         ))
     }
 
-    /// The same from a socket that other sessions share.
+    /// Like [`Self::new`], from a socket that other sessions share.
     pub fn on(config: MeshClientConfig, socket: &Socket) -> Result<Self, LinkStatus> {
         Self::open_on(config, Some(socket.clone()))
     }
@@ -102,7 +70,7 @@ impl MeshClient {
     fn open_on(config: MeshClientConfig, socket: Option<Socket>) -> Result<Self, LinkStatus> {
         if config.addresses.is_empty() {
             return Err(LinkStatus::invalid_argument(
-                "no address of control is known",
+                "the list of control addresses is empty",
             ));
         }
         let shared = shared(config)?;
@@ -112,8 +80,13 @@ impl MeshClient {
         Ok(Self::of(shared, tasks, stop, false))
     }
 
-    fn of(shared: Arc<Shared>, tasks: JoinSet<()>, stop: CancellationToken, offline: bool) -> Self {
-        let inner = Inner {
+    fn of(
+        shared: Arc<ClientShared>,
+        tasks: JoinSet<()>,
+        stop: CancellationToken,
+        offline: bool,
+    ) -> Self {
+        let inner = ClientInner {
             shared,
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
@@ -126,7 +99,7 @@ impl MeshClient {
         }
     }
 
-    /// The same session with another deadline for its calls.
+    /// A handle on the same session with another deadline for its calls.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self {
@@ -135,9 +108,9 @@ impl MeshClient {
         }
     }
 
-    /// Takes a new certificate: opens a session with it, moves new calls there, lets running
-    /// unary calls finish on the old one. Streams end with [`Code::Unavailable`] and are opened
-    /// anew by their owners.
+    /// Switches to a new certificate: opens a session with it, sends new calls there, and lets
+    /// running unary calls finish on the old one. Streams end with [`Code::Unavailable`]; their
+    /// owners reopen them.
     pub fn replace_tls(&self, tls: rustls::ClientConfig) -> Result<(), LinkStatus> {
         let keepalive = self.inner.shared.keepalive;
         let tls = transport::client(tls, keepalive).map_err(LinkStatus::internal)?;
@@ -145,32 +118,33 @@ impl MeshClient {
         Ok(())
     }
 
-    /// Uses other addresses from the next dial on.
+    /// Uses other addresses from the next dial on. An empty list is ignored.
     pub fn replace_addresses(&self, addresses: Vec<String>) {
         if !addresses.is_empty() {
             self.inner.shared.addresses.send_replace(addresses);
         }
     }
 
-    /// Follows whether control wants another key of us.
+    /// Follows control's requests to renew the certificate with a new key.
     pub fn notices(&self) -> watch::Receiver<Notice> {
         self.inner.shared.notices.subscribe()
     }
 
-    /// Follows whether there is a session.
+    /// Follows the state of the session.
     pub fn state(&self) -> watch::Receiver<SessionState> {
         self.inner.shared.state.subscribe()
     }
 
-    /// Ends the session and tells the other side.
+    /// Closes the session and waits until the background task has ended.
     pub async fn close(&self) {
         self.inner.stop.cancel();
         let mut tasks = std::mem::take(&mut *self.inner.tasks.lock());
         while tasks.join_next().await.is_some() {}
     }
 
-    /// One request, one answer. Waits for a session up to the deadline. A call that was sent
-    /// when its session broke is not repeated: only the caller knows whether it may be.
+    /// Sends one request and receives one answer. Waits for a session up to the deadline. A call
+    /// that was sent when its session broke is not retried: only its caller knows whether the call
+    /// is idempotent.
     pub async fn unary<Req: Message, Resp: Message + Default>(
         &self,
         method: &'static MethodSpec,
@@ -178,11 +152,18 @@ impl MeshClient {
     ) -> Result<Resp, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (mut stream, (session, _call)) = self.open(end).await?;
+        // `call` is held to the end: it keeps a replaced session open until this call is over.
+        let (
+            mut stream,
+            LiveSession {
+                session,
+                call: _call,
+            },
+        ) = self.open(end).await?;
         let keeps = session.kept.keeps();
         let CallStream { send, frames } = &mut stream;
         let work = async {
-            write(&session, send, method.path, until(end), request).await?;
+            write(&session, send, method.path, millis_until(end), request).await?;
             if !keeps {
                 finish(send);
             }
@@ -193,11 +174,14 @@ impl MeshClient {
             Ok(answer)
         };
         let answer = within(end, work).await?;
+        // Only after success: on any other way out the stream may hold a partial frame. Dropping it
+        // resets it, which cancels the call on the server.
         session.kept.put(stream);
         Ok(answer)
     }
 
-    /// One request, a stream of answers. The deadline is for its begin only.
+    /// Sends one request and receives a stream of answers. The deadline covers only the sending of
+    /// the request.
     pub async fn server_streaming<Req: Message, Resp: Message + Default>(
         &self,
         method: &'static MethodSpec,
@@ -205,21 +189,24 @@ impl MeshClient {
     ) -> Result<Streaming<Resp>, LinkStatus> {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
-        let (stream, (session, _call)) = self.open(end).await?;
+        // The token is dropped on return: a stream does not hold off the drain of a replaced
+        // session, or one watch would keep the old certificate in use.
+        let (
+            stream,
+            LiveSession {
+                session,
+                call: _call,
+            },
+        ) = self.open(end).await?;
         let CallStream { mut send, frames } = stream;
         let work = write(&session, &mut send, method.path, 0, request);
         within(end, work).await?;
         finish(&mut send);
-        Ok(Streaming {
-            frames,
-            over: false,
-            message: PhantomData,
-        })
+        Ok(Streaming::new(frames))
     }
 
-    /// A stream on the current session, waiting for one until `end`, and the session, where the
-    /// stream is kept afterwards.
-    async fn open(&self, end: Instant) -> Result<(CallStream, Live), LinkStatus> {
+    /// Takes or opens a stream on the current session; waits for a session until `end`.
+    async fn open(&self, end: Instant) -> Result<(CallStream, LiveSession), LinkStatus> {
         if self.inner.offline {
             return Err(LinkStatus::unavailable(
                 "this agent was started to work without control (--offline)",
@@ -227,28 +214,28 @@ impl MeshClient {
         }
         let sessions = &self.inner.shared.session;
         loop {
-            let now = live(&sessions.borrow());
-            let (session, call) = match now {
+            let current = LiveSession::of(&sessions.borrow());
+            let live = match current {
                 Some(live) => live,
-                None => match timeout_at(end, next_live(sessions)).await {
+                None => match timeout_at(end, LiveSession::next(sessions)).await {
                     Ok(Some(live)) => live,
                     Ok(None) => return Err(LinkStatus::cancelled("the client is closed")),
                     Err(_) => return Err(self.no_session()),
                 },
             };
-            let _opening = match session.kept.take() {
-                Ok(stream) => return Ok((stream, (session, call))),
+            let _opening = match live.session.kept.take() {
+                Ok(stream) => return Ok((stream, live)),
                 Err(opening) => opening,
             };
-            match timeout_at(end, session.connection.open_bi()).await {
+            match timeout_at(end, live.session.connection.open_bi()).await {
                 Ok(Ok((send, recv))) => {
                     let stream = CallStream {
                         send,
                         frames: Frames::new(recv),
                     };
-                    return Ok((stream, (session, call)));
+                    return Ok((stream, live));
                 }
-                // Nothing was sent: the next session will do.
+                // The session broke before anything was sent, so the call may use the next one.
                 Ok(Err(_)) => {}
                 Err(_) => return Err(LinkStatus::deadline_exceeded("too many calls in flight")),
             }
@@ -276,19 +263,20 @@ async fn write(
         method: path,
         deadline_ms,
     })?;
-    session.turns.wrote();
+    session.writes.wrote();
     match send.write_all_chunks(&mut [header, request]).await {
         Ok(()) => {}
-        // The server may have answered without reading all: the answer says why.
+        // The server may refuse a call without reading all of it. Its end frame has the reason;
+        // an error here would hide it.
         Err(quinn::WriteError::Stopped(_)) => {}
         Err(e) => return Err(LinkStatus::unavailable(format!("session broke: {e}"))),
     }
     Ok(())
 }
 
-fn shared(config: MeshClientConfig) -> Result<Arc<Shared>, LinkStatus> {
+fn shared(config: MeshClientConfig) -> Result<Arc<ClientShared>, LinkStatus> {
     let tls = transport::client(config.tls, config.keepalive).map_err(LinkStatus::internal)?;
-    Ok(Arc::new(Shared {
+    Ok(Arc::new(ClientShared {
         session: watch::Sender::new(None),
         state: watch::Sender::new(SessionState::Down(None)),
         tls: watch::Sender::new(Arc::new(tls)),
@@ -298,35 +286,14 @@ fn shared(config: MeshClientConfig) -> Result<Arc<Shared>, LinkStatus> {
     }))
 }
 
-/// A session, with a token that holds off its drain.
-type Live = (Arc<OpenSession>, TaskTrackerToken);
-
-/// The session if it is still open. The token is taken while the watch is borrowed: a session is
-/// drained only after it was replaced there.
-fn live(session: &Option<Arc<OpenSession>>) -> Option<Live> {
-    let session = session.as_ref()?;
-    let is_open = session.connection.close_reason().is_none();
-    is_open.then(|| (session.clone(), session.calls.token()))
-}
-
-/// Waits for a session that is open.
-async fn next_live(sessions: &watch::Sender<Option<Arc<OpenSession>>>) -> Option<Live> {
-    let mut sessions = sessions.subscribe();
-    loop {
-        if let Some(live) = live(&sessions.borrow_and_update()) {
-            return Some(live);
-        }
-        sessions.changed().await.ok()?;
-    }
-}
-
-/// No further call comes on this stream.
+/// Ends the sending half: no further call follows on this stream.
 fn finish(send: &mut SendStream) {
     // Fails only on a stream that is closed already.
     drop(send.finish());
 }
 
-/// The one message of an answer, once the answer has ended well.
+/// Reads the answer of a unary call. The message counts only with a successful end frame: a server
+/// may fail after it has written one.
 async fn one_answer<Resp: Message + Default>(frames: &mut Frames) -> Result<Resp, LinkStatus> {
     let (kind, payload) = frames.next(RESPONSE_LEN_MAX).await?;
     match kind {
@@ -356,53 +323,8 @@ async fn within<T>(
         .map_err(|_| LinkStatus::new(Code::DeadlineExceeded, "no answer in time"))?
 }
 
-fn until(end: Instant) -> u32 {
+/// Milliseconds left until `end`, at least 1: 0 would mean the longest deadline on the wire.
+fn millis_until(end: Instant) -> u32 {
     let left = end.saturating_duration_since(Instant::now()).as_millis();
     u32::try_from(left).unwrap_or(u32::MAX).max(1)
-}
-
-fn decode<M: Message + Default>(payload: &[u8]) -> Result<M, LinkStatus> {
-    M::decode(payload).map_err(|_| LinkStatus::internal("the answer does not decode"))
-}
-
-/// Answers of one call. Dropping it cancels the call on the other side.
-#[derive(Debug)]
-pub struct Streaming<M> {
-    frames: Frames,
-    over: bool,
-    message: PhantomData<fn() -> M>,
-}
-
-impl<M: Message + Default> Streaming<M> {
-    /// The next answer; `None` once the other side ended the stream well. Loses nothing when
-    /// the future is dropped before it is done.
-    pub async fn message(&mut self) -> Result<Option<M>, LinkStatus> {
-        let answer = self.read_on().await?;
-        Ok(answer.map(|(message, _)| message))
-    }
-
-    /// The same with the bytes that it was read from, for who keeps it as it came.
-    pub async fn message_and_bytes(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
-        let answer = self.read_on().await?;
-        // What is kept must not keep what arrived with it.
-        Ok(answer.map(|(message, bytes)| (message, Bytes::copy_from_slice(&bytes))))
-    }
-
-    async fn read_on(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
-        if self.over {
-            return Ok(None);
-        }
-        let answer = self.read().await;
-        self.over = !matches!(answer, Ok(Some(_)));
-        answer
-    }
-
-    async fn read(&mut self) -> Result<Option<(M, Bytes)>, LinkStatus> {
-        let (kind, payload) = self.frames.next(RESPONSE_LEN_MAX).await?;
-        match kind {
-            Kind::Message => Ok(Some((decode(&payload)?, payload))),
-            Kind::End => frame::decode_end(&payload)?.map(|()| None),
-            Kind::Header => Err(FrameError::Unexpected.into()),
-        }
-    }
 }

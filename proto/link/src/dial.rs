@@ -7,73 +7,73 @@ use std::time::Duration;
 use quinn::{Connection, ConnectionError, Endpoint};
 use tokio::time::timeout;
 
+use crate::close::{CloseReason, busy_wait};
 use crate::frame;
 use crate::limits::DIAL_TIME_MAX;
 use crate::open::OpenSession;
-use crate::runtime::{Tasks, Turns};
-use crate::session::{Close, sent_away};
+use crate::runtime::{Tasks, WriteCount};
 use crate::socket;
 
-/// Why there is no session.
+/// The reason why no session was opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DialError {
-    /// Nobody answered.
+    /// The node did not answer.
     #[error("{address} does not answer: {reason}")]
     Unreachable {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// The node's certificate is not one of the pinned roots' or has ended.
+    /// The node's certificate was not issued by a pinned root, or it has expired.
     #[error(
-        "{address} is not a control node that is trusted here: {reason}; when the certificate \
-         authority was replaced while this one was away, let it join anew: metalmesh join create, \
-         then start it with --ticket-file"
+        "{address} is not a control node that is trusted here: {reason}; if the certificate \
+         authority was replaced while this agent was away, let it join again: metalmesh join \
+         create, then start it with --ticket-file"
     )]
     Untrusted {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// The node begins no handshake now: too many are in progress.
-    #[error("{address} is crowded and begins no handshake now")]
+    /// The node refuses new handshakes: too many are in progress.
+    #[error("{address} refuses new handshakes: too many are in progress")]
     Crowded {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
     },
-    /// The node has no place for us now.
-    #[error("{address} is busy and wants us back in {} ms", retry_in.as_millis())]
+    /// The node accepts no session now.
+    #[error("{address} is busy; retry in {} ms", retry_in.as_millis())]
     Busy {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
-        /// After how long to try again.
+        /// Wait before the next attempt, as the node told.
         retry_in: Duration,
     },
-    /// The node refused our certificate: it has ended or comes from elsewhere.
+    /// The node refused our certificate: it has expired or was issued by another authority.
     #[error("{address} refuses our certificate: {reason}")]
     Refused {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
     /// The identity is revoked.
-    #[error("our identity is revoked, says {address}")]
+    #[error("{address} reports that our identity is revoked")]
     Revoked {
-        /// Where was tried.
+        /// The dialled address.
         address: String,
     },
 }
 
-/// A QUIC node that does not begin a handshake (RFC 9000 §20.1).
+/// QUIC's transport error of a server that refuses the handshake (RFC 9000 §20.1).
 const CONNECTION_REFUSED: u64 = 0x2;
 /// TLS alerts (RFC 8446 §6.2) travel in QUIC as 0x100 + alert.
 const CRYPTO_ERROR: u64 = 0x100;
 
-/// A socket that many sessions of one process share, as in a simulation of a fleet. It is IPv4's
-/// and stays when an interface or address changes.
+/// An IPv4 socket that many sessions of one process share, as in a simulation of a fleet. Unlike a
+/// client's own socket it is not bound anew after failed attempts.
 #[derive(Clone, Debug)]
 pub struct Socket {
     endpoint: Endpoint,
@@ -83,7 +83,7 @@ impl Socket {
     /// Binds it to any port; must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error if the socket cannot be bound.
     pub fn bind() -> std::io::Result<Self> {
         let socket = socket::bind_shared((Ipv4Addr::UNSPECIFIED, 0).into())?;
         let endpoint = endpoint(socket)?;
@@ -96,7 +96,7 @@ fn endpoint(socket: UdpSocket) -> std::io::Result<Endpoint> {
     Endpoint::new(config, None, socket, Arc::new(Tasks))
 }
 
-/// Sockets for outgoing sessions, one per address family, made when needed.
+/// Sockets for outgoing sessions, one per address family, bound on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Dialer {
     shared: Option<Socket>,
@@ -105,7 +105,7 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// Dials from a socket that others use as well, or from its own.
+    /// Dials from the shared socket. `None` means from sockets of its own.
     pub(crate) fn on(shared: Option<Socket>) -> Self {
         Self {
             shared,
@@ -156,13 +156,16 @@ impl Dialer {
             .map_err(|e| unreachable(e.to_string()))?;
         let open = async {
             let connect = || endpoint.connect_with(config.clone(), target, "metalmesh");
-            let (connecting, turns) = Turns::of(connect);
+            let (connecting, writes) = WriteCount::of(connect);
             let connecting = connecting.map_err(|e| unreachable(e.to_string()))?;
             let connection = connecting.await.map_err(|e| classify(address, &e))?;
+            // In TLS 1.3 the client's handshake completes before the server has judged the client's
+            // certificate. Only the hello proves that the server accepted it; without this wait a
+            // refused agent would report a session and lose it at its first call.
             let keeps = hear_hello(&connection)
                 .await
                 .map_err(|e| classify(address, &e))?;
-            Ok(OpenSession::new(connection, turns, keeps))
+            Ok(OpenSession::new(connection, writes, keeps))
         };
         timeout(DIAL_TIME_MAX, open)
             .await
@@ -185,22 +188,23 @@ impl Dialer {
         Ok(slot.insert(endpoint).clone())
     }
 
-    /// Forgets the sockets, so that a new interface or address is picked up by the next dial.
+    /// Drops the sockets, so that the next dial uses new interfaces and addresses.
     pub(crate) fn reset(&mut self) {
         self.v4 = None;
         self.v6 = None;
     }
 }
 
-/// Whether the server lets calls follow each other on one stream.
+/// Waits for the server's hello. `true` if the server permits several calls on one stream.
 async fn hear_hello(connection: &Connection) -> Result<bool, ConnectionError> {
     let mut hello = connection.accept_uni().await?;
     match hello.read_to_end(frame::HELLO_LEN_MAX).await.as_deref() {
+        // A server from before stream reuse sends the version alone.
         Ok([frame::VERSION]) => return Ok(false),
         Ok([frame::VERSION, more, ..]) => return Ok(*more & frame::KEEPS_STREAMS != 0),
         _ => {}
     }
-    Close::Done.close(connection);
+    CloseReason::Done.close(connection);
     Err(connection
         .close_reason()
         .unwrap_or(ConnectionError::LocallyClosed))
@@ -210,26 +214,26 @@ pub(crate) fn classify(address: &str, error: &ConnectionError) -> DialError {
     let (address, reason) = (address.to_owned(), error.to_string());
     match error {
         ConnectionError::ApplicationClosed(close) => match close.error_code.into_inner() {
-            c if c == Close::Revoked as u64 => DialError::Revoked { address },
-            c if c == Close::Expired as u64 || c == Close::Identity as u64 => {
+            c if c == CloseReason::Revoked as u64 => DialError::Revoked { address },
+            c if c == CloseReason::Expired as u64 || c == CloseReason::Identity as u64 => {
                 DialError::Refused { address, reason }
             }
-            c => match sent_away(c) {
+            c => match busy_wait(c) {
                 Some(retry_in) => DialError::Busy { address, retry_in },
                 None => DialError::Unreachable { address, reason },
             },
         },
-        // The other side closed because of our certificate.
+        // A TLS alert from the server: it refused our certificate.
         ConnectionError::ConnectionClosed(close) if is_crypto(u64::from(close.error_code)) => {
             DialError::Refused { address, reason }
         }
-        // It did not even begin a handshake.
+        // The server had too many handshakes in progress.
         ConnectionError::ConnectionClosed(close)
             if u64::from(close.error_code) == CONNECTION_REFUSED =>
         {
             DialError::Crowded { address }
         }
-        // We closed because of theirs.
+        // A TLS alert raised here: the server's certificate was not accepted.
         ConnectionError::TransportError(e) if is_crypto(u64::from(e.code)) => {
             DialError::Untrusted { address, reason }
         }

@@ -5,17 +5,17 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use crate::limits::{END_LEN_MAX, HEADER_LEN_MAX};
 use crate::status::{Code, LinkStatus};
 
-/// Version of the framing; the first byte of a header.
+/// Version of the framing, the first byte of a header and of a hello.
 pub const VERSION: u8 = 1;
-/// Longest hello, bytes: room for what later servers add.
+/// Longest hello that a client reads, bytes. Servers send two; the rest is for later extensions.
 pub const HELLO_LEN_MAX: usize = 16;
-/// A bit of the second byte of a hello, after the version: calls may follow each other on a
-/// stream. Servers from before it said nothing there.
+/// Bit of a hello's second byte: the server permits several calls on one stream. Older servers send
+/// no second byte.
 pub const KEEPS_STREAMS: u8 = 1;
 /// Bytes before the payload.
 pub const PREFIX_LEN: usize = 5;
 
-/// What a frame holds.
+/// The kind of a frame, its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -32,11 +32,12 @@ pub enum Kind {
 pub struct Header<'a> {
     /// `/package.Service/Method`
     pub method: &'a str,
-    /// Milliseconds that the caller waits; 0 for a stream without end.
+    /// Milliseconds until the caller's deadline. 0 means no deadline for a stream, and
+    /// [`CALL_TIME_MAX`](crate::limits::CALL_TIME_MAX) for a unary call.
     pub deadline_ms: u32,
 }
 
-/// Why bytes are no frame.
+/// The reason why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Shorter than its fixed part.
@@ -45,21 +46,21 @@ pub enum FrameError {
     /// Longer than allowed.
     #[error("frame is {len} bytes, {max} are allowed")]
     TooLong {
-        /// Length that the frame names.
+        /// Length in the frame's prefix, bytes.
         len: usize,
-        /// Allowed length.
+        /// Allowed length, bytes.
         max: usize,
     },
     /// Unknown kind.
-    #[error("unknown kind of frame")]
+    #[error("unknown frame kind")]
     Kind,
-    /// A frame of another kind is due.
-    #[error("another kind of frame is due")]
+    /// A frame of another kind was expected.
+    #[error("unexpected frame kind")]
     Unexpected,
-    /// The other side speaks another version.
-    #[error("unknown version of the framing")]
+    /// The other side uses another version of the framing.
+    #[error("unknown framing version")]
     Version,
-    /// Text is not UTF-8, or a path does not look like one.
+    /// Text is not UTF-8, or a method path has characters that no path has.
     #[error("malformed text in a frame")]
     Text,
     /// The stream broke.
@@ -79,7 +80,7 @@ impl From<FrameError> for LinkStatus {
     }
 }
 
-/// Kind and payload length of a frame.
+/// Decodes a prefix to kind and payload length, without judging the length.
 pub fn decode_prefix(prefix: [u8; PREFIX_LEN]) -> Result<(Kind, usize), FrameError> {
     let [kind, a, b, c, d] = prefix;
     let kind = match kind {
@@ -92,7 +93,7 @@ pub fn decode_prefix(prefix: [u8; PREFIX_LEN]) -> Result<(Kind, usize), FrameErr
     Ok((kind, len))
 }
 
-/// Payload of a header frame.
+/// Decodes the payload of a header frame.
 pub fn decode_header(payload: &[u8]) -> Result<Header<'_>, FrameError> {
     if payload.len() > HEADER_LEN_MAX {
         return Err(FrameError::TooLong {
@@ -107,6 +108,7 @@ pub fn decode_header(payload: &[u8]) -> Result<Header<'_>, FrameError> {
         return Err(FrameError::Version);
     }
     let method = std::str::from_utf8(path).map_err(|_| FrameError::Text)?;
+    // The path goes into logs and refusals; control characters of a hostile caller must not.
     let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_');
     if !method.starts_with('/') || !method.bytes().all(ok) {
         return Err(FrameError::Text);
@@ -117,7 +119,7 @@ pub fn decode_header(payload: &[u8]) -> Result<Header<'_>, FrameError> {
     })
 }
 
-/// Payload of an end frame; `Ok(())` for a call that worked.
+/// Decodes the payload of an end frame. The inner `Ok(())` means that the call succeeded.
 pub fn decode_end(payload: &[u8]) -> Result<Result<(), LinkStatus>, FrameError> {
     if payload.len() > END_LEN_MAX {
         return Err(FrameError::TooLong {
@@ -138,7 +140,7 @@ pub fn decode_end(payload: &[u8]) -> Result<Result<(), LinkStatus>, FrameError> 
     ))
 }
 
-/// A whole header frame.
+/// Encodes a header frame.
 pub fn encode_header(header: &Header<'_>) -> Result<Bytes, FrameError> {
     let len = 5 + header.method.len();
     if len > HEADER_LEN_MAX {
@@ -155,7 +157,7 @@ pub fn encode_header(header: &Header<'_>) -> Result<Bytes, FrameError> {
     Ok(out.freeze())
 }
 
-/// A whole message frame.
+/// Encodes a message frame of at most `max` bytes.
 pub fn encode_message(message: &impl prost::Message, max: usize) -> Result<Bytes, FrameError> {
     let len = message.encoded_len();
     if len > max {
@@ -163,15 +165,16 @@ pub fn encode_message(message: &impl prost::Message, max: usize) -> Result<Bytes
     }
     let mut out = BytesMut::with_capacity(PREFIX_LEN + len);
     put_prefix(&mut out, Kind::Message, len);
-    // The buffer grows as needed, so that encoding cannot run out of room.
+    // `BytesMut` grows as needed, so that encoding cannot fail for lack of room.
     message.encode(&mut out).map_err(|_| FrameError::Short)?;
     Ok(out.freeze())
 }
 
-/// The end of a call that worked: code 0, no number of the catalogue, no message.
+/// The end frame of a successful call: code 0, no catalogue number, no message. Static, because
+/// nearly every call ends with it.
 const GOOD_END: [u8; PREFIX_LEN + 3] = [Kind::End as u8, 0, 0, 0, 3, 0, 0, 0];
 
-/// A whole end frame. A longer message is cut.
+/// Encodes an end frame. A message beyond [`END_LEN_MAX`] is cut at a character boundary.
 pub fn encode_end(end: &Result<(), LinkStatus>) -> Bytes {
     let Err(status) = end else {
         return Bytes::from_static(&GOOD_END);
@@ -191,7 +194,11 @@ fn put_prefix(out: &mut BytesMut, kind: Kind, len: usize) {
     out.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
 }
 
-fn bounded(prefix: [u8; PREFIX_LEN], max: usize) -> Result<(Kind, usize), FrameError> {
+/// Decodes a prefix and checks the length against the bound of its kind.
+fn decode_bounded_prefix(
+    prefix: [u8; PREFIX_LEN],
+    max: usize,
+) -> Result<(Kind, usize), FrameError> {
     let (kind, len) = decode_prefix(prefix)?;
     let max = match kind {
         Kind::Header => HEADER_LEN_MAX,
@@ -205,17 +212,18 @@ fn bounded(prefix: [u8; PREFIX_LEN], max: usize) -> Result<(Kind, usize), FrameE
     }
 }
 
-/// Kind and payload length of the first frame once it is whole; `max` bounds a message, other kinds
-/// have their own bound.
+/// Kind and payload length of the first frame in `arrived`. `None` means it is incomplete. `max`
+/// bounds a message, bytes; other kinds have their own bound.
 pub(crate) fn first_frame(arrived: &[u8], max: usize) -> Result<Option<(Kind, usize)>, FrameError> {
     let Some(prefix) = arrived.first_chunk::<PREFIX_LEN>() else {
         return Ok(None);
     };
-    let (kind, len) = bounded(*prefix, max)?;
+    let (kind, len) = decode_bounded_prefix(*prefix, max)?;
     Ok((arrived.len() >= PREFIX_LEN + len).then_some((kind, len)))
 }
 
-/// Takes the first frame off `arrived` once it is whole; `max` as in `first_frame`.
+/// Splits the first frame off `arrived`. `None` means it is incomplete. `max` bounds a message,
+/// bytes; other kinds have their own bound.
 pub fn split_frame(arrived: &mut Bytes, max: usize) -> Result<Option<(Kind, Bytes)>, FrameError> {
     let first = first_frame(arrived, max)?;
     Ok(first.map(|(kind, len)| {

@@ -1,4 +1,4 @@
-//! Frames of one stream, as they come.
+//! Reassembles the frames of one stream.
 
 use std::mem;
 
@@ -8,35 +8,37 @@ use quinn::{ReadError, RecvStream};
 use crate::frame::{FrameError, Kind, first_frame, split_frame};
 use crate::status::LinkStatus;
 
-/// Bytes that are taken off a stream at once. A call and its answer are smaller, nearly always,
-/// and are taken at once.
+/// Largest chunk read from a stream at once, bytes. Nearly every request and answer is smaller and
+/// arrives in one chunk.
 const CHUNK_LEN: usize = 16 * 1024;
 
-/// Why there is no further frame.
+/// The reason why no further frame follows.
 #[derive(Debug)]
-pub(crate) enum Stop {
-    /// What came is no frame, or the stream ended inside of one.
+pub(crate) enum FrameStop {
+    /// The bytes are not a frame, or the stream ended inside of one.
     Frame(FrameError),
-    /// The session broke, or the other side gave the call up.
-    Broke(ReadError),
+    /// The session broke, or the other side cancelled the call.
+    Session(ReadError),
 }
 
-impl From<Stop> for LinkStatus {
-    fn from(stop: Stop) -> Self {
+impl From<FrameStop> for LinkStatus {
+    fn from(stop: FrameStop) -> Self {
         match stop {
-            Stop::Frame(error) => error.into(),
-            Stop::Broke(error) => Self::unavailable(format!("session broke: {error}")),
+            FrameStop::Frame(error) => error.into(),
+            FrameStop::Session(error) => Self::unavailable(format!("session broke: {error}")),
         }
     }
 }
 
-/// Reads the frames of a stream. Memory grows with what has arrived, not with what a length
-/// promises. What arrives in one piece is not copied.
+/// Reads the frames of a stream. A frame that arrives in one chunk is not copied.
+///
+/// Memory grows with the bytes that have arrived, never with the length that a prefix announces: a
+/// peer must send a megabyte before it occupies one.
 #[derive(Debug)]
 pub(crate) struct Frames {
     stream: RecvStream,
     arrived: Bytes,
-    /// Pieces of a frame that is not whole; nothing while there is anything in `arrived`.
+    /// Start of an incomplete frame. Empty while `arrived` is not.
     pieces: BytesMut,
 }
 
@@ -49,17 +51,19 @@ impl Frames {
         }
     }
 
-    /// The next frame; `max` bounds a message, other kinds have their own bound. Loses nothing
-    /// when the future is dropped before it is done. A frame keeps what arrived with it in memory.
-    pub(crate) async fn next(&mut self, max: usize) -> Result<(Kind, Bytes), Stop> {
+    /// Reads the next frame. `max` bounds a message, bytes; other kinds have their own bound.
+    /// Cancel-safe. The returned payload keeps the whole chunk it arrived in alive.
+    pub(crate) async fn next(&mut self, max: usize) -> Result<(Kind, Bytes), FrameStop> {
         loop {
-            if let Some(frame) = split_frame(&mut self.arrived, max).map_err(Stop::Frame)? {
+            if let Some(frame) = split_frame(&mut self.arrived, max).map_err(FrameStop::Frame)? {
                 return Ok(frame);
             }
             match self.stream.read_chunk(CHUNK_LEN, true).await {
-                Ok(Some(chunk)) => self.add(chunk.bytes, max).map_err(Stop::Frame)?,
-                Ok(None) => return Err(Stop::Frame(FrameError::Broken)),
-                Err(error) => return Err(Stop::Broke(error)),
+                // The chunk goes into `self` before the next await, so dropping this future loses
+                // no bytes.
+                Ok(Some(chunk)) => self.add(chunk.bytes, max).map_err(FrameStop::Frame)?,
+                Ok(None) => return Err(FrameStop::Frame(FrameError::Broken)),
+                Err(error) => return Err(FrameStop::Session(error)),
             }
         }
     }
@@ -71,6 +75,8 @@ impl Frames {
         }
         self.pieces.extend_from_slice(&mem::take(&mut self.arrived));
         self.pieces.extend_from_slice(&chunk);
+        // The prefix is judged as soon as it is complete: an oversized frame is refused before its
+        // payload is buffered.
         if first_frame(&self.pieces, max)?.is_some() {
             self.arrived = self.pieces.split().freeze();
         }
@@ -81,7 +87,7 @@ impl Frames {
         self.arrived.is_empty() && self.pieces.is_empty()
     }
 
-    /// Waits for the begin of another frame; whether there is one before the stream's end.
+    /// Waits for the first bytes of another frame. `false` means that the stream has ended.
     pub(crate) async fn more(&mut self) -> bool {
         if !self.is_empty() {
             return true;
@@ -95,8 +101,8 @@ impl Frames {
         }
     }
 
-    /// Takes note of the stream's end if it is there already, and says so. A stream that is
-    /// dropped before its end was seen costs a word to the other side that nobody needs.
+    /// Reads the end of the stream if it has arrived already; `true` if so. quinn sends a
+    /// STOP_SENDING frame for a stream that is dropped before its end was read.
     pub(crate) async fn see_end(&mut self) -> bool {
         if !self.is_empty() {
             return false;

@@ -2,111 +2,115 @@
 
 use std::time::Duration;
 
-/// Largest request message, bytes.
+/// Largest request message, bytes. A longer one is refused with [`crate::Code::ResourceExhausted`].
 pub const REQUEST_LEN_MAX: usize = 1024 * 1024;
 /// Largest request message of a caller without a certificate, bytes.
 pub const ANONYMOUS_REQUEST_LEN_MAX: usize = 32 * 1024;
-/// Largest message from control, bytes: desired state is sent whole.
+/// Largest response message, bytes. The desired state is sent as one message.
 pub const RESPONSE_LEN_MAX: usize = 16 * 1024 * 1024;
-/// Largest header frame, bytes.
+/// Largest payload of a header frame, bytes.
 pub const HEADER_LEN_MAX: usize = 256;
-/// Largest end frame, bytes.
+/// Largest payload of an end frame, bytes. A longer status message is cut.
 pub const END_LEN_MAX: usize = 4096;
 
-/// Calls in flight on one session.
+/// Calls in flight on one session. QUIC's stream limit makes the next call wait at its caller.
 pub const STREAMS_PER_SESSION_MAX: u32 = 64;
-/// Calls in flight on a session at its begin: room for each costs memory as long as it lasts, and
-/// most never have more than two. Half of them at once make it [`STREAMS_PER_SESSION_MAX`].
+/// Stream limit of a new session. Each permitted stream costs memory for the life of the session,
+/// and most agents never have more than two calls in flight. When half of them are in use, the
+/// limit becomes [`STREAMS_PER_SESSION_MAX`].
 pub const STREAMS_AT_FIRST: u32 = 8;
 /// Calls in flight on one session without a certificate.
 pub const ANONYMOUS_STREAMS_MAX: u32 = 4;
-/// Sessions of one identity; a further one ends the oldest. Renewal needs two.
+/// Sessions of one identity. A further session closes the oldest one. Renewal needs two.
 pub const SESSIONS_PER_PEER_MAX: usize = 4;
-/// Sessions without a certificate, of all callers together.
+/// Sessions without a certificate, of all callers together. The next caller is told to come back
+/// after [`ANONYMOUS_BUSY`].
 pub const ANONYMOUS_SESSIONS_MAX: usize = 2048;
-/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses. Behind one address a hall of
-/// machines may join at once, each in a second or two.
+/// Sessions without a certificate of one IPv4 address or one IPv6 /64. All machines of a site may
+/// join from behind one address, each within a second or two.
 pub const ANONYMOUS_SESSIONS_PER_ADDRESS_MAX: usize = 256;
-/// Life of a session without a certificate.
+/// Lifetime of a session without a certificate.
 pub const ANONYMOUS_SESSION_LIFE: Duration = Duration::from_secs(60);
-/// A session without a certificate on which no call begins for this long is closed: whoever wants
-/// to join calls at once.
+/// A session without a certificate is closed if no call begins within this time. A joining agent
+/// calls at once.
 pub const ANONYMOUS_FIRST_CALL: Duration = Duration::from_secs(10);
-/// Sessions of one server.
+/// Sessions of one server. The next caller is told to come back after [`BUSY_MAX`].
 pub const SESSIONS_MAX: usize = 20_000;
-/// Handshakes in progress before callers must prove their address.
+/// Handshakes in progress above which new callers must prove their address (QUIC Retry).
 pub const HANDSHAKES_UNPROVED_MAX: usize = 256;
-/// ... of one address.
+/// The same bound for one IPv4 address or one IPv6 /64.
 pub const HANDSHAKES_UNPROVED_PER_ADDRESS_MAX: usize = 64;
-/// Handshakes in progress. Two slow cores finish as many before the first caller gives up: more at
-/// once would all be given up, and come again.
+/// Handshakes in progress. Further callers are refused. Two slow cores finish this many before the
+/// first caller gives up; with more, every caller would time out and dial again.
 pub const HANDSHAKES_MAX: usize = 2048;
-/// ... of one IPv4 address, or of one network of 2^64 IPv6 addresses.
+/// Handshakes in progress of one IPv4 address or one IPv6 /64. Further callers are refused.
 pub const HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
-/// A handshake that takes longer is given up: by then its caller has left.
+/// Time limit of one handshake on the server. It exceeds [`DIAL_TIME_MAX`], so the caller of a
+/// handshake that reaches it has given up already.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Callers whose first packet has come and was not looked at yet.
+/// Incoming connections queued in quinn before the server looks at them. quinn drops further ones.
 pub const INCOMING_MAX: usize = 4096;
-/// Time for header and request of a call to arrive.
+/// Time limit for header and request of a call to arrive.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Flow-control window of one stream, bytes.
 pub const STREAM_WINDOW: u32 = 256 * 1024;
 /// Flow-control window of one session, bytes.
 pub const SESSION_WINDOW: u32 = 1024 * 1024;
-/// Pings of the client: about half of [`IDLE_TIMEOUT`], which leaves time to send a lost one again
-/// a few times (RFC 9000 §10.1.2, RFC 9002 §6.2), and often enough for NATs, which forget UDP after
-/// 30 s. They are most of what an idle session costs its server.
+/// Interval of the client's pings. About half of [`IDLE_TIMEOUT`] leaves time to retransmit a lost
+/// ping a few times (RFC 9000 §10.1.2, RFC 9002 §6.2), and NATs forget a UDP flow after 30 s. Pings
+/// are most of the cost of an idle session on the server.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(7);
-/// A session that answers no ping for this long is over, and the client goes on to the next
-/// address: the node died, or nothing gets through.
+/// Idle timeout of a session. After it the client dials the next address.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// [`KEEP_ALIVE`] of clients that only wait, of which there are more than of all others. A node
-/// that was killed and came back can tell them so only when they speak (RFC 9000 §10.3): for as
-/// long as this, nobody gets a machine that waits.
+/// [`KEEP_ALIVE`] of waiting machines, the most numerous clients. A restarted node can reset an old
+/// session only in answer to a packet (RFC 9000 §10.3), so no waiting machine can be allocated for
+/// up to this time after a restart.
 pub const PATIENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// [`IDLE_TIMEOUT`] of these.
+/// [`IDLE_TIMEOUT`] of waiting machines.
 pub const PATIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(40);
-/// First guess of the round trip; quinn's own is 333 ms.
+/// Initial estimate of the round-trip time; quinn's default is 333 ms.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 
-/// Room for packets that have arrived at a socket of many sessions, bytes.
+/// Requested receive buffer of a socket that many sessions share, bytes. The kernel drops packets
+/// that do not fit.
 pub const RECEIVE_BUFFER_LEN: usize = 8 * 1024 * 1024;
-/// Less room is worth a warning: a thousand agents that speak at once fill it.
+/// A smaller receive buffer is logged as a warning, bytes. A thousand agents that send at once
+/// fill it.
 pub const RECEIVE_BUFFER_LEN_MIN: usize = 1024 * 1024;
-/// Idle streams of a session that are kept for the next calls.
+/// Idle streams kept per session for the next calls. Further ones are closed.
 pub const STREAMS_KEPT_MAX: usize = 8;
 
-/// Deadline of a call that names none.
+/// Default deadline of a call.
 pub const CALL_TIME: Duration = Duration::from_secs(30);
-/// Longest deadline that a server keeps.
+/// Longest deadline that a server honours. A longer one is cut to it.
 pub const CALL_TIME_MAX: Duration = Duration::from_secs(600);
-/// One attempt to open a session.
+/// Time limit of one attempt to open a session.
 pub const DIAL_TIME_MAX: Duration = Duration::from_secs(4);
-/// First pause between attempts.
+/// First backoff between attempts to open a session.
 pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
-/// Longest pause between attempts.
+/// Longest backoff between attempts to open a session.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// A session that lived this long was a good one: the next pause starts small again.
+/// A session that lived at least this long resets the backoff.
 pub const SESSION_GOOD: Duration = Duration::from_secs(10);
-/// Time that a replaced session has to finish its calls.
+/// Grace period of a replaced session for its calls in flight.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
-/// Time that a server gives its sessions when it stops.
+/// Grace period of a stopping server for its sessions.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Sessions with a certificate that a server lets in in a second, for as long as it takes. A full
-/// handshake costs about half a millisecond of each side.
+/// Default rate limit of new sessions with a certificate, per second. A full handshake costs about
+/// half a millisecond of CPU on each side.
 pub const ADMISSIONS_PER_SECOND: u32 = 2_000;
-/// ... and at once, after a time in which few came.
+/// Default burst allowance of [`ADMISSIONS_PER_SECOND`], sessions.
 pub const ADMISSIONS_AT_ONCE: u32 = 4_000;
-/// Shortest time after which a caller that found no place is to come back.
+/// Shortest wait that a caller above the rate limit is told.
 pub const BUSY_MIN: Duration = Duration::from_millis(250);
-/// Longest.
+/// Longest wait that a caller above the rate limit is told, and that a client accepts.
 pub const BUSY_MAX: Duration = Duration::from_secs(30);
-/// When a caller without a certificate is to come back that found no place among the others.
+/// Wait that a caller without a certificate is told when all anonymous sessions are taken.
 pub const ANONYMOUS_BUSY: Duration = Duration::from_secs(5);
-/// First pause of a caller whose handshake was not begun: there were too many.
+/// First backoff of a client whose handshake was refused because too many were in progress.
 pub const CROWDED_MIN: Duration = Duration::from_secs(2);
-/// Longest. A node that refuses ten thousand callers as often is busy with it for a third of the
-/// time of one core.
+/// Longest such backoff. Refusing ten thousand callers at this interval costs a node a third of one
+/// core.
 pub const CROWDED_MAX: Duration = Duration::from_secs(4);

@@ -1,13 +1,13 @@
-//! What the generated table says of each method.
+//! One row of the generated method table.
 
 use proto_identity::CallerKind;
 
-/// Whether a call leaves an audit record.
+/// The audit option of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audit {
-    /// Each call does.
+    /// Each call leaves an audit record.
     Always,
-    /// None does.
+    /// No call leaves an audit record.
     Never,
 }
 
@@ -16,10 +16,10 @@ pub enum Audit {
 pub struct MethodSpec {
     /// `/package.Service/Method`
     pub path: &'static str,
-    /// Who may call it.
+    /// Kinds of callers that may call it.
     pub callers: &'static [CallerKind],
-    /// Whether it leaves an audit record.
+    /// The audit option.
     pub audit: Audit,
-    /// Whether the answer is a stream.
+    /// `true` if the answer is a stream.
     pub streaming: bool,
 }

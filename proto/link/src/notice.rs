@@ -1,8 +1,7 @@
-//! The one thing that control says without being asked: the bearer of this session is to get a
-//! new certificate with a new key now.
+//! The only message that control sends unasked: a request to renew the certificate with a new key.
 //!
-//! A notice is a stream of its own with five bytes: the version, then over how many milliseconds
-//! all who are told at once spread, big-endian.
+//! A notice is a unidirectional stream of five bytes: the version, then the time over which all
+//! notified agents spread their renewals, in milliseconds, big-endian.
 
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use crate::frame;
 /// Length of a notice, bytes.
 pub const NOTICE_LEN: usize = 5;
 
-/// What was heard last.
+/// The last notice received on a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// How many were heard so far.
+    /// Number of notices received so far.
     pub count: u64,
-    /// Over how long a time to spread what is to be done.
+    /// Time over which to spread the renewal.
     pub spread: Duration,
 }
 
@@ -32,14 +31,14 @@ impl Notice {
     }
 }
 
-/// As bytes.
+/// Encodes a notice. A spread above `u32::MAX` milliseconds becomes `u32::MAX`.
 pub fn encode(spread: Duration) -> [u8; NOTICE_LEN] {
     let ms = u32::try_from(spread.as_millis()).unwrap_or(u32::MAX);
     let [a, b, c, d] = ms.to_be_bytes();
     [frame::VERSION, a, b, c, d]
 }
 
-/// Back from bytes; nothing when they are no notice of this version.
+/// Decodes a notice. `None` means that the bytes are not a notice of this version.
 pub fn decode(bytes: &[u8]) -> Option<Duration> {
     let [frame::VERSION, ms @ ..] = bytes else {
         return None;
@@ -49,20 +48,22 @@ pub fn decode(bytes: &[u8]) -> Option<Duration> {
 }
 
 pub(crate) async fn send(connection: &Connection, spread: Duration) {
-    let said = async {
+    let sent = async {
         let mut stream = connection.open_uni().await?;
         stream.write_all(&encode(spread)).await?;
         stream.finish().map_err(quinn::WriteError::from)
     };
-    if let Err(e) = said.await {
-        debug!(error = %e, "notice not said; the next session says it again");
+    if let Err(e) = sent.await {
+        debug!(error = %e, "notice not sent; the next session sends it again");
     }
 }
 
-/// The next notice; never returns on a session that ends or says something else.
-pub(crate) async fn hear(connection: Connection) -> Duration {
+/// Receives the next notice. Never returns once the session has ended.
+pub(crate) async fn receive(connection: Connection) -> Duration {
     loop {
         let Ok(mut stream) = connection.accept_uni().await else {
+            // The supervisor sees the end of the session by itself. Returning here would make its
+            // `select!` spin.
             return std::future::pending().await;
         };
         if let Ok(bytes) = stream.read_to_end(NOTICE_LEN).await
@@ -70,7 +71,8 @@ pub(crate) async fn hear(connection: Connection) -> Duration {
         {
             return spread;
         }
-        debug!("something else than a notice was said");
+        // A later server may use further unidirectional streams; they must not end the session.
+        debug!("ignored a stream that is not a notice");
     }
 }
 

@@ -1,24 +1,25 @@
-//! What a server asks about those who come.
+//! The revocation source of a server.
 
 use std::time::Duration;
 
 use proto_identity::PeerIdentity;
 use tokio::sync::watch;
 
-/// Which identities are revoked. Asked at each session's begin and at each change.
+/// The revoked identities. The server asks when a session begins and at each change.
 pub trait Revocations: Send + Sync + 'static {
-    /// Whether sessions of this certificate must end.
+    /// `true` if sessions of this certificate must end.
     fn is_revoked(&self, peer: &PeerIdentity) -> bool;
-    /// Whether this certificate's bearer is to get a new one with a new key now, and over how
-    /// long a time all who are asked at once spread.
+    /// The time over which the renewals of all agents that are due spread, if the owner of this
+    /// certificate must renew it with a new key now. `None` means it is not due.
     fn is_due(&self, _peer: &PeerIdentity) -> Option<Duration> {
         None
     }
-    /// Changes with each revocation, and with each bearer that is due. When the sender is gone, sessions end.
+    /// Changes at each revocation and at each renewal that falls due. Sessions end when the sender
+    /// is dropped.
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
-/// Revokes nobody; for tests and tools.
+/// An empty revocation list, for tests and tools.
 #[derive(Debug)]
 pub struct NeverRevoked(watch::Sender<u64>);
 

@@ -1,31 +1,28 @@
-//! Finds the service of a method and decides whether the caller may use it.
+//! Routes a method to its service and authorises the caller.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use proto_identity::CallerKind;
 
-use crate::frame;
-use crate::limits::RESPONSE_LEN_MAX;
 use crate::method::MethodSpec;
-use crate::runtime::Turns;
-use crate::session::Peer;
+use crate::peer::Peer;
+use crate::responder::Responder;
 use crate::status::LinkStatus;
 
-/// What a service's `call` returns.
+/// The future of [`Service::call`].
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<(), LinkStatus>> + Send + 'a>>;
 
-/// Generated `XServer`s implement this.
+/// A service of the mesh. The generated `XServer` types implement it.
 pub trait Service: Send + Sync + 'static {
-    /// Its methods.
+    /// The methods that it serves.
     fn methods(&self) -> &'static [&'static MethodSpec];
 
-    /// Serves one call of one of its methods. Dropped when the caller gives up.
+    /// Serves one call of one of its methods. The future is dropped when the caller cancels.
     fn call<'a>(
         &'a self,
         method: &'static MethodSpec,
@@ -42,7 +39,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// No service yet.
+    /// An empty router.
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,16 +63,21 @@ impl Router {
         self.methods.values().map(|(spec, _)| *spec)
     }
 
-    /// The one place where a caller's kind is held against a method's `callers`.
+    /// Checks the caller's kind against the method's `callers`. No other place does.
+    ///
+    /// # Errors
+    /// `Unauthenticated` for an anonymous caller that may not call the method or names an unknown
+    /// one; `PermissionDenied` for another kind of caller; `Unimplemented` for an unknown method.
     pub fn admit(
         &self,
         path: &str,
         caller: CallerKind,
     ) -> Result<(&'static MethodSpec, &dyn Service), LinkStatus> {
-        // Callers without a certificate learn nothing on which methods exist.
+        // Callers without a certificate get the same answer for unknown and forbidden methods, so
+        // that they cannot enumerate methods.
         let refused = || match caller {
-            CallerKind::Anonymous => LinkStatus::unauthenticated("a certificate is needed"),
-            _ => LinkStatus::permission_denied("not for this kind of caller"),
+            CallerKind::Anonymous => LinkStatus::unauthenticated("a certificate is required"),
+            _ => LinkStatus::permission_denied("this kind of caller may not call the method"),
         };
         match self.methods.get(path) {
             Some((spec, service)) if spec.callers.contains(&caller) => Ok((spec, service.as_ref())),
@@ -92,105 +94,7 @@ impl fmt::Debug for Router {
     }
 }
 
-/// Where answers of one call go.
-#[derive(Debug)]
-pub struct Responder {
-    stream: quinn::SendStream,
-    turns: Turns,
-    /// A write was begun and did not end: no further frame can follow.
-    torn: bool,
-    /// The one answer waits for the end of the call, so that both go out together.
-    holds: bool,
-    held: Option<Bytes>,
-}
-
-impl Responder {
-    pub(crate) fn new(stream: quinn::SendStream, turns: Turns) -> Self {
-        Self {
-            stream,
-            turns,
-            torn: false,
-            holds: false,
-            held: None,
-        }
-    }
-
-    /// Whether the method of the call that begins answers with one message or with a stream. The
-    /// call before on the same stream may have been of the other kind.
-    pub(crate) fn expect(&mut self, is_streaming: bool) {
-        self.holds = !is_streaming;
-    }
-
-    /// Sends one message; waits while the caller does not read.
-    pub async fn send(&mut self, message: &impl prost::Message) -> Result<(), LinkStatus> {
-        let frame = frame::encode_message(message, RESPONSE_LEN_MAX)?;
-        if self.holds {
-            self.held = Some(frame);
-            return Ok(());
-        }
-        self.write(&mut [frame]).await
-    }
-
-    /// Ends an answer, and with `last` the stream; whether another call may follow.
-    pub(crate) async fn end(&mut self, end: &Result<(), LinkStatus>, last: bool) -> bool {
-        if self.torn {
-            self.abandon();
-            return false;
-        }
-        let answer = self.held.take().unwrap_or_default();
-        let written = self.write(&mut [answer, frame::encode_end(end)]).await;
-        if last && written.is_ok() {
-            // Fails only on a stream that is closed already.
-            drop(self.stream.finish());
-        }
-        !last && written.is_ok()
-    }
-
-    /// Returns once the caller wants no answer.
-    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + use<> {
-        let stopped = self.stream.stopped();
-        async move { drop(stopped.await) }
-    }
-
-    pub(crate) fn abandon(&mut self) {
-        drop(self.stream.reset(quinn::VarInt::from_u32(1)));
-    }
-
-    async fn write(&mut self, frames: &mut [Bytes]) -> Result<(), LinkStatus> {
-        self.torn = true;
-        self.turns.wrote();
-        self.stream
-            .write_all_chunks(frames)
-            .await
-            .map_err(|_| LinkStatus::cancelled("the caller is gone"))?;
-        self.torn = false;
-        Ok(())
-    }
-}
-
 /// Decodes a request; generated code calls it.
 pub fn decode_request<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, LinkStatus> {
     M::decode(bytes).map_err(|_| LinkStatus::invalid_argument("the request does not decode"))
-}
-
-/// A typed [`Responder`] for streams of `M`.
-#[derive(Debug)]
-pub struct Sink<'a, M> {
-    out: &'a mut Responder,
-    message: PhantomData<fn(M)>,
-}
-
-impl<'a, M: prost::Message> Sink<'a, M> {
-    /// Generated code makes it.
-    pub fn new(out: &'a mut Responder) -> Self {
-        Self {
-            out,
-            message: PhantomData,
-        }
-    }
-
-    /// Sends one message; waits while the caller does not read; fails once the caller is gone.
-    pub async fn send(&mut self, message: &M) -> Result<(), LinkStatus> {
-        self.out.send(message).await
-    }
 }

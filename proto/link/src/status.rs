@@ -1,40 +1,43 @@
-//! How a call ends.
+//! The status that ends a call.
 
 use std::fmt;
 
-/// The kinds of outcome, numbered as gRPC numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+use strum::IntoStaticStr;
+
+/// Status codes, with gRPC's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
 #[repr(u8)]
+#[strum(serialize_all = "snake_case")]
 pub enum Code {
-    /// It worked.
+    /// Success.
     Ok = 0,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled = 1,
-    /// The other side said something that this side does not know.
+    /// The other side sent a code that this side does not know.
     Unknown = 2,
-    /// The request is wrong whatever the state.
+    /// The request is invalid regardless of the state.
     InvalidArgument = 3,
-    /// The deadline passed first; it may still have happened.
+    /// The deadline passed; the call may still have taken effect.
     DeadlineExceeded = 4,
-    /// No such object, or none that the caller may see.
+    /// The object does not exist, or the caller may not see it.
     NotFound = 5,
-    /// It exists.
+    /// The object exists already.
     AlreadyExists = 6,
-    /// The caller is known and may not.
+    /// The caller is known and not allowed to do this.
     PermissionDenied = 7,
     /// A bound was reached.
     ResourceExhausted = 8,
-    /// The state is not one where this can happen.
+    /// The state of the object does not permit the call.
     FailedPrecondition = 9,
-    /// Lost a race; read again and retry.
+    /// A concurrent change won; read again and retry.
     Aborted = 10,
-    /// Past a valid range.
+    /// A value is out of its valid range.
     OutOfRange = 11,
-    /// No such method.
+    /// The method does not exist.
     Unimplemented = 12,
-    /// An invariant broke.
+    /// An invariant is broken.
     Internal = 13,
-    /// No session, or it broke; retry.
+    /// There is no session, or it broke; retry.
     Unavailable = 14,
     /// Data is gone or corrupt.
     DataLoss = 15,
@@ -67,30 +70,12 @@ impl Code {
     }
 
     /// Short name for monitoring, as gRPC spells it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-            Self::InvalidArgument => "invalid_argument",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::NotFound => "not_found",
-            Self::AlreadyExists => "already_exists",
-            Self::PermissionDenied => "permission_denied",
-            Self::ResourceExhausted => "resource_exhausted",
-            Self::FailedPrecondition => "failed_precondition",
-            Self::Aborted => "aborted",
-            Self::OutOfRange => "out_of_range",
-            Self::Unimplemented => "unimplemented",
-            Self::Internal => "internal",
-            Self::Unavailable => "unavailable",
-            Self::DataLoss => "data_loss",
-            Self::Unauthenticated => "unauthenticated",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
-/// The end of a call that did not work: kind, catalogue number, words for a person.
+/// The end of a failed call: code, catalogue number, message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkStatus {
     code: Code,
@@ -108,29 +93,29 @@ impl LinkStatus {
         }
     }
 
-    /// The same with a number of the error catalogue (`MM-<number>`).
+    /// Adds a number of the error catalogue (`MM-<number>`). 0 means none.
     #[must_use]
     pub fn with_catalogue(mut self, number: u16) -> Self {
         self.catalogue = (number != 0).then_some(number);
         self
     }
 
-    /// The kind.
+    /// The status code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The number in the error catalogue.
+    /// The number in the error catalogue. `None` means the error has none.
     pub fn catalogue(&self) -> Option<u16> {
         self.catalogue
     }
 
-    /// Words for a person.
+    /// The message for an operator.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the same call may work later without anything else changing.
+    /// `true` if a retry of the same call may succeed without any other change.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.code,

@@ -1,4 +1,4 @@
-//! Keeps one good session open: dials, redials with jittered pauses, replaces make-before-break.
+//! Keeps one session open: dials, redials with jittered backoff, replaces it make-before-break.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::client::SessionState;
+use crate::client_config::SessionState;
+use crate::close::CloseReason;
 use crate::dial::{DialError, Dialer, Socket, classify};
 use crate::limits::{
     BACKOFF_MAX, BACKOFF_MIN, CROWDED_MAX, CROWDED_MIN, DRAIN_TIME_MAX, SESSION_GOOD,
 };
 use crate::notice::{self, Notice};
 use crate::open::OpenSession;
-use crate::session::Close;
 use crate::transport::Keepalive;
 
-/// Pauses between attempts.
+/// Backoff between attempts.
 const BACKOFF: Backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
-/// Pauses after handshakes that a node did not begin.
+/// Backoff after handshakes that a crowded node refused.
 const CROWDED: Backoff = Backoff::new(CROWDED_MIN, CROWDED_MAX);
 
-/// What the calls and the supervisor share.
+/// State that the calls and the supervisor share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ClientShared {
     pub(crate) session: watch::Sender<Option<Arc<OpenSession>>>,
     pub(crate) state: watch::Sender<SessionState>,
     pub(crate) tls: watch::Sender<Arc<quinn::ClientConfig>>,
@@ -38,7 +38,11 @@ pub(crate) struct Shared {
     pub(crate) keepalive: Keepalive,
 }
 
-pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: CancellationToken) {
+pub(crate) async fn run(
+    shared: Arc<ClientShared>,
+    socket: Option<Socket>,
+    stop: CancellationToken,
+) {
     let mut supervisor = Supervisor {
         tls: shared.tls.subscribe(),
         dialer: Dialer::on(socket),
@@ -53,20 +57,20 @@ pub(crate) async fn run(shared: Arc<Shared>, socket: Option<Socket>, stop: Cance
         () = supervisor.supervise() => {}
     }
     if let Some(session) = supervisor.shared.session.send_replace(None) {
-        Close::Done.close(&session.connection);
+        CloseReason::Done.close(&session.connection);
     }
     supervisor.shared.state.send_replace(SessionState::Closed);
 }
 
 struct Supervisor {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     tls: watch::Receiver<Arc<quinn::ClientConfig>>,
     dialer: Dialer,
-    /// Index of the address to try first.
+    /// Index of the address to dial first.
     next: usize,
-    /// Attempts in a row without a good session.
+    /// Consecutive rounds without a session that lived for [`SESSION_GOOD`].
     failures: u32,
-    /// Times in a row that a node was too busy for a session.
+    /// Consecutive rounds in which a node was too busy for a session.
     refusals: u32,
     draining: JoinSet<()>,
 }
@@ -84,6 +88,8 @@ impl Supervisor {
             self.shared
                 .state
                 .send_replace(SessionState::Down(Some(lost)));
+            // A session that is lost right after its hello counts as a failure. Otherwise a node
+            // that accepts and closes sessions would be dialled without any backoff.
             if began.elapsed() >= SESSION_GOOD {
                 self.failures = 0;
             }
@@ -91,11 +97,11 @@ impl Supervisor {
         }
     }
 
-    /// Watches a session; replaces it when the certificate changes; returns once it is lost.
+    /// Holds a session and replaces it when the certificate changes. Returns once it is lost.
     async fn hold(&mut self, mut connection: Connection, address: &str) -> DialError {
         let mut address = address.to_owned();
-        // Kept over the rounds: a notice that is half heard must not get lost.
-        let mut heard = Box::pin(notice::hear(connection.clone()));
+        // Kept across the iterations: dropping the future would lose a partially received notice.
+        let mut next_notice = Box::pin(notice::receive(connection.clone()));
         loop {
             tokio::select! {
                 error = connection.closed() => return classify(&address, &error),
@@ -104,19 +110,20 @@ impl Supervisor {
                     std::future::pending::<()>().await;
                 },
                 Some(_) = self.draining.join_next() => continue,
-                spread = &mut heard => {
+                spread = &mut next_notice => {
                     self.shared.notices.send_modify(|last| *last = last.next(spread));
-                    heard = Box::pin(notice::hear(connection.clone()));
+                    next_notice = Box::pin(notice::receive(connection.clone()));
                     continue;
                 }
             }
-            // A new certificate: open first, then let the old session finish.
+            // The certificate changed. The new session is opened before the old one is drained, so
+            // that calls find a session at any time.
             let old = connection.clone();
             tokio::select! {
                 (fresh, at) = self.open() => {
                     connection = fresh.connection.clone();
                     address = at;
-                    heard = Box::pin(notice::hear(connection.clone()));
+                    next_notice = Box::pin(notice::receive(connection.clone()));
                     self.publish(fresh);
                     debug!("session replaced after renewal");
                 }
@@ -125,25 +132,25 @@ impl Supervisor {
         }
     }
 
-    /// Makes a session the current one and drains the one before.
+    /// Makes a session the current one and drains its predecessor for at most [`DRAIN_TIME_MAX`].
     fn publish(&mut self, session: OpenSession) {
         if let Some(old) = self.shared.session.send_replace(Some(Arc::new(session))) {
             self.draining.spawn(async move {
                 old.calls.close();
                 drop(timeout(DRAIN_TIME_MAX, old.calls.wait()).await);
-                Close::Replaced.close(&old.connection);
+                CloseReason::Replaced.close(&old.connection);
             });
         }
         self.shared.state.send_replace(SessionState::Up);
     }
 
-    /// Dials the addresses in turn until one answers.
+    /// Dials the addresses in turn until one accepts a session.
     async fn open(&mut self) -> (OpenSession, String) {
         loop {
             let config = self.tls.borrow_and_update().clone();
             let addresses = self.shared.addresses.borrow().clone();
             let mut last = None;
-            let mut sent_away: Option<(Duration, usize)> = None;
+            let mut longest_wait: Option<(Duration, usize)> = None;
             for step in 0..addresses.len() {
                 let index = (self.next + step) % addresses.len();
                 match self.dialer.dial(&addresses[index], &config).await {
@@ -154,38 +161,42 @@ impl Supervisor {
                     }
                     Err(e) => {
                         debug!(error = %e, "no session");
-                        sent_away = sent_away.max(self.turn(&e).map(|wait| (wait, index)));
+                        longest_wait =
+                            longest_wait.max(self.busy_wait(&e).map(|wait| (wait, index)));
                         last = Some(e);
                     }
                 }
             }
             if let Some(e) = &last
                 && self.failures == 0
-                && sent_away.is_none()
+                && longest_wait.is_none()
             {
-                warn!(error = %e, "no control node answers; trying again");
+                warn!(error = %e, "no control node answers; retrying");
             }
+            // While a session is replaced the old one still serves calls, so the state stays up.
             if self.shared.session.borrow().is_none() {
                 self.shared.state.send_replace(SessionState::Down(last));
             }
-            if let Some((wait, index)) = sent_away {
-                // It answered: it is asked first again, with the same socket.
+            if let Some((wait, index)) = longest_wait {
+                // A busy node is alive: it is dialled first in the next round, from the same socket.
+                // Moving on to the next address would give up the turn that it promised.
                 self.next = index;
                 self.refusals = self.refusals.saturating_add(1);
                 self.wait(wait).await;
             } else {
                 self.next = self.next.wrapping_add(1);
+                // A socket stays bound to the addresses of its time; after a change of the network
+                // only a new one may get through.
                 self.dialer.reset();
                 self.pause().await;
             }
         }
     }
 
-    /// How long to stay away from a node that is busy, at random, so that nobody comes back in
-    /// step with others.
-    fn turn(&self, error: &DialError) -> Option<Duration> {
+    /// Jittered wait before a busy node is dialled again. `None` means the node is not busy.
+    fn busy_wait(&self, error: &DialError) -> Option<Duration> {
         match error {
-            // Later than told, never earlier: who is early finds no place again.
+            // The jitter only adds: a caller before its turn would be refused again.
             DialError::Busy { retry_in, .. } => {
                 Some(retry_in.mul_f64(rand::rng().random_range(1.0..1.25)))
             }
@@ -197,8 +208,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits longer after each failure, at random, so that agents do not come back in step. A
-    /// new certificate ends the wait.
+    /// Waits for the backoff, which grows with each failure and is jittered, so that agents do not
+    /// reconnect in step. A new certificate ends the wait.
     async fn pause(&mut self) {
         let pause = BACKOFF.pause(self.failures);
         self.failures = self.failures.saturating_add(1);

@@ -1,4 +1,4 @@
-//! quinn's settings of both ends.
+//! quinn's settings on both ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::limits::{
     SESSION_WINDOW, STREAM_WINDOW, STREAMS_AT_FIRST,
 };
 
-/// How soon a client notices that its node died without a word.
+/// How soon a client detects that its node stopped without closing the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keepalive {
-    /// [`IDLE_TIMEOUT`] after a ping: agents that others rely on.
+    /// After [`IDLE_TIMEOUT`]: for agents that others rely on.
     #[default]
     Prompt,
-    /// [`PATIENT_IDLE_TIMEOUT`] after a ping: machines that wait for somebody who wants them.
-    /// There are thousands at a node, and pings are all that they cost it.
+    /// After [`PATIENT_IDLE_TIMEOUT`]: for machines that wait to be allocated. A node has thousands
+    /// of them, and their pings are all that they cost it.
     Patient,
 }
 
@@ -50,8 +50,8 @@ fn common(idle: Duration) -> TransportConfig {
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(SESSION_WINDOW))
         .send_window(u64::from(SESSION_WINDOW))
-        // With it each session keeps room for ten datagrams, 16 KiB, for ever. Calls and answers
-        // fit into one.
+        // Segmentation offload keeps a buffer of ten datagrams (16 KiB) per session for its whole
+        // life. Most calls and answers fit into one datagram and gain nothing from it.
         .enable_segmentation_offload(false)
         .datagram_receive_buffer_size(None);
     t
@@ -65,12 +65,14 @@ pub(crate) fn client(
         quinn::crypto::rustls::QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
     let mut transport = common(keepalive.idle());
     if keepalive == Keepalive::Patient {
-        // A ping is acknowledged at once: the server wakes once for it, not again 25 ms later.
+        // The server acknowledges a ping at once. With delayed acknowledgements it would wake a
+        // second time 25 ms later, for each ping of thousands of idle sessions.
         let mut acks = AckFrequencyConfig::default();
         acks.ack_eliciting_threshold(VarInt::from_u32(0));
         transport.ack_frequency_config(Some(acks));
     }
-    // The server opens its hello, and later notices one after the other.
+    // The server opens one stream for its hello, and later one for each notice in turn. It never
+    // opens bidirectional streams: calls go from agents to control only.
     transport
         .keep_alive_interval(Some(keepalive.ping()))
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
@@ -83,7 +85,8 @@ pub(crate) fn client(
 pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, String> {
     let crypto =
         quinn::crypto::rustls::QuicServerConfig::try_from(tls).map_err(|e| e.to_string())?;
-    // What the client says is shorter, and counts (RFC 9000 §10.1).
+    // Both ends use the smaller of the two idle timeouts (RFC 9000 §10.1), so the client's choice
+    // decides as long as this one is the longest.
     let mut transport = common(PATIENT_IDLE_TIMEOUT);
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_AT_FIRST))
@@ -94,11 +97,11 @@ pub(crate) fn server(tls: rustls::ServerConfig) -> Result<quinn::ServerConfig, S
     Ok(config)
 }
 
-/// Length of the ids that name a session in packets, bytes.
+/// Length of a QUIC connection id, bytes.
 const ID_LEN: usize = 8;
 
-/// Random ids. quinn's own carry a check that only the process that made them can pass, so that
-/// after a restart packets of old sessions would be dropped instead of answered with a reset.
+/// Random connection ids. quinn's default ids carry a checksum keyed by the process, so that after
+/// a restart it would drop packets of old sessions instead of answering with a stateless reset.
 #[derive(Debug)]
 struct SessionIds;
 
@@ -116,7 +119,7 @@ impl ConnectionIdGenerator for SessionIds {
     }
 }
 
-/// Settings of a server's socket.
+/// Settings of a server's endpoint. `reset_key` derives the stateless reset tokens.
 pub(crate) fn endpoint(reset_key: &[u8; 32]) -> EndpointConfig {
     let key = hmac::Key::new(hmac::HMAC_SHA256, reset_key);
     let mut config = EndpointConfig::new(Arc::new(key));

@@ -1,4 +1,4 @@
-//! The UDP socket as quinn asks it, for conversations that go to and fro without a pause.
+//! quinn's UDP socket, with busy polling for calls that follow each other without a pause.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use parking_lot::{Mutex, MutexGuard};
@@ -19,27 +19,28 @@ use tokio::net::UdpSocket;
 use tokio_util::sync::ReusableBoxFuture;
 use tracing::debug;
 
-/// A socket that knows how fast datagrams come.
+use crate::rhythm::ArrivalRhythm;
+
+/// A socket that measures how fast datagrams come.
 #[derive(Debug)]
 pub(crate) struct Udp {
-    io: Arc<Watched>,
+    io: Arc<WatchedSocket>,
     state: UdpSocketState,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedSocket {
     socket: UdpSocket,
-    rhythm: Mutex<Rhythm>,
+    rhythm: Mutex<ArrivalRhythm>,
 }
 
 thread_local! {
     /// The socket that this thread received from last.
-    static LAST: RefCell<Weak<Watched>> = RefCell::default();
+    static LAST: RefCell<Weak<WatchedSocket>> = RefCell::default();
 }
 
-/// Busy polling: what a thread of a runtime does before it sleeps. It waits awake for the next
-/// datagram, where those come so fast that this costs less than to be woken. What else the thread would be woken
-/// for waits with it, for [`BUSY_POLL_MAX`] at most.
+/// Polls the thread's last socket before the thread sleeps, if datagrams come so fast that this
+/// costs less than a wake-up. Other events of the thread wait meanwhile, at most [`BUSY_POLL_MAX`].
 pub(crate) fn busy_poll() {
     let last = LAST.with_borrow(Weak::upgrade);
     if let Some(socket) = last {
@@ -47,8 +48,8 @@ pub(crate) fn busy_poll() {
     }
 }
 
-impl Watched {
-    fn rhythm(&self) -> MutexGuard<'_, Rhythm> {
+impl WatchedSocket {
+    fn rhythm(&self) -> MutexGuard<'_, ArrivalRhythm> {
         self.rhythm.lock()
     }
 
@@ -58,7 +59,7 @@ impl Watched {
         };
         let mut wanted = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         while Instant::now() < until {
-            // An error is for those to see who read from the socket.
+            // A readable socket or an error ends the poll. The next receive reports the error.
             if !matches!(nix::poll::poll(&mut wanted, PollTimeout::ZERO), Ok(0)) {
                 return;
             }
@@ -66,7 +67,7 @@ impl Watched {
         }
     }
 
-    /// Datagrams have come.
+    /// Takes note of an arrival.
     fn came(self: &Arc<Self>) {
         self.rhythm().came(Instant::now());
         LAST.with_borrow_mut(|last| {
@@ -81,21 +82,22 @@ impl Udp {
     /// Must be called inside a tokio runtime.
     pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        let io = Arc::new(Watched {
+        let io = Arc::new(WatchedSocket {
             socket: UdpSocket::from_std(socket)?,
             rhythm: Mutex::default(),
         });
         Ok(Self { io, state })
     }
 
-    /// Receives once. What comes in fewer datagrams than there is room for has emptied the queue:
-    /// the socket counts as not ready at once, without asking the system a second time.
+    /// Receives one batch.
     fn receive(&self, bufs: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
         let room = bufs.len().min(meta.len());
         let socket = &self.io.socket;
         let mut received = 0;
         let filled = socket.try_io(Interest::READABLE, || {
             received = self.state.recv(socket.into(), bufs, meta)?;
+            // A batch that is not full has emptied the kernel's queue. `WouldBlock` marks the socket
+            // as not ready now and saves a second system call that would find nothing.
             if received < room {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
@@ -110,7 +112,7 @@ impl Udp {
 
 impl AsyncUdpSocket for Udp {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Writable::new(self.io.clone()))
+        Box::pin(WritableWait::new(self.io.clone()))
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -137,9 +139,10 @@ impl AsyncUdpSocket for Udp {
                     return Poll::Ready(Ok(received));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                // To quinn it would be the end of every session on this socket.
+                // quinn takes an error as the end of the endpoint and of every session on it. An
+                // ICMP error or a moment without memory must not cause that.
                 Err(error) => {
-                    debug!(%error, "nothing could be received");
+                    debug!(%error, "receive failed");
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -164,16 +167,17 @@ impl AsyncUdpSocket for Udp {
     }
 }
 
-/// Tells one session when the socket takes datagrams again: each needs a place of its own to wait.
-struct Writable {
-    io: Arc<Watched>,
+/// Wakes one session when the socket accepts datagrams again. tokio keeps one waker per direction
+/// for direct polls, so each session needs a future of its own.
+struct WritableWait {
+    io: Arc<WatchedSocket>,
     wait: ReusableBoxFuture<'static, io::Result<()>>,
-    /// Whether it waits with `wait`: seldom, for a socket that is full.
+    /// `true` while `wait` is in use: rarely, when the socket's send buffer is full.
     is_waiting: bool,
 }
 
-impl Writable {
-    fn new(io: Arc<Watched>) -> Self {
+impl WritableWait {
+    fn new(io: Arc<WatchedSocket>) -> Self {
         Self {
             wait: ReusableBoxFuture::new(Self::wait(io.clone())),
             io,
@@ -181,18 +185,18 @@ impl Writable {
         }
     }
 
-    async fn wait(io: Arc<Watched>) -> io::Result<()> {
+    async fn wait(io: Arc<WatchedSocket>) -> io::Result<()> {
         io.socket.writable().await
     }
 }
 
-impl fmt::Debug for Writable {
+impl fmt::Debug for WritableWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writable").finish_non_exhaustive()
+        f.debug_struct("WritableWait").finish_non_exhaustive()
     }
 }
 
-impl UdpPoller for Writable {
+impl UdpPoller for WritableWait {
     fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if !this.is_waiting {
@@ -209,115 +213,13 @@ impl UdpPoller for Writable {
     }
 }
 
-/// A pause between datagrams up to which it is cheaper to stay awake: to fall asleep and to be
-/// woken costs both ends more than a small call does.
-const BUSY_POLL_MAX: Duration = Duration::from_micros(100);
-/// A pause that was longer weighs so much more than one that was not ...
-const LATE: u8 = 4;
-/// ... so that a thread polls busily where four datagrams in five come in time.
-const DOUBT_MAX: u8 = 8;
-
-/// How fast datagrams come to a socket.
-#[derive(Debug)]
-struct Rhythm {
-    /// Since when nothing has come.
-    since: Option<Instant>,
-    /// How often the last ones were late; begins as if all had been.
-    doubt: u8,
-}
-
-impl Default for Rhythm {
-    fn default() -> Self {
-        Self {
-            since: None,
-            doubt: DOUBT_MAX,
-        }
-    }
-}
-
-impl Rhythm {
-    /// Nothing is there.
-    fn paused(&mut self, now: Instant) {
-        self.since.get_or_insert(now);
-    }
-
-    /// Until when to wait awake, if that pays.
-    fn busy_poll_until(&self) -> Option<Instant> {
-        let since = self.since.filter(|_| self.doubt < DOUBT_MAX)?;
-        Some(since + BUSY_POLL_MAX)
-    }
-
-    /// Datagrams have come.
-    fn came(&mut self, now: Instant) {
-        let Some(since) = self.since.take() else {
-            return;
-        };
-        self.doubt = if now.duration_since(since) < BUSY_POLL_MAX {
-            self.doubt.saturating_sub(1)
-        } else {
-            (self.doubt + LATE).min(DOUBT_MAX)
-        };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
     use std::net::Ipv4Addr;
+    use std::time::Duration;
 
     use super::*;
-
-    const SHORT: Duration = Duration::from_micros(20);
-    const LONG: Duration = Duration::from_millis(20);
-
-    /// Datagrams after these pauses; whether a thread polls busily for the next.
-    fn busy_polls(rhythm: &mut Rhythm, now: &mut Instant, pauses: &[Duration]) -> bool {
-        for pause in pauses {
-            rhythm.paused(*now);
-            // Looked at again in between, as quinn does.
-            rhythm.paused(*now + *pause / 2);
-            *now += *pause;
-            rhythm.came(*now);
-        }
-        rhythm.paused(*now);
-        let until = rhythm.busy_poll_until();
-        assert!(
-            until.is_none_or(|it| it == *now + BUSY_POLL_MAX),
-            "{until:?}"
-        );
-        until.is_some()
-    }
-
-    #[test]
-    fn a_thread_polls_busily_where_most_datagrams_come_at_once() {
-        let (mut rhythm, mut now) = (Rhythm::default(), Instant::now());
-        for (pauses, expected) in [
-            (vec![], false),
-            (vec![LONG; 5], false),
-            (vec![SHORT], true),
-            // One that was late is forgiven after some that were not.
-            (vec![SHORT; 20], true),
-            (vec![LONG], true),
-            (vec![LONG], false),
-            (vec![SHORT; 20], true),
-            ([LONG, SHORT, SHORT, SHORT, SHORT].repeat(9), true),
-            ([SHORT, LONG, SHORT, LONG, LONG].repeat(9), false),
-        ] {
-            assert_eq!(
-                busy_polls(&mut rhythm, &mut now, &pauses),
-                expected,
-                "{pauses:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn nobody_polls_busily_once_something_is_there() {
-        let (mut rhythm, mut now) = (Rhythm::default(), Instant::now());
-        assert!(busy_polls(&mut rhythm, &mut now, &[SHORT; 9]));
-        rhythm.came(now);
-        assert_eq!(rhythm.busy_poll_until(), None);
-    }
 
     /// Receives so many datagrams; each must be waited for at most as long as a test may take.
     async fn receive(udp: &Udp, count: usize) {
@@ -326,13 +228,15 @@ mod tests {
         let mut received = 0;
         while received < count {
             let batch = poll_fn(|cx| {
-                let mut bufs: Vec<IoSliceMut<'_>> =
-                    room.iter_mut().map(|it| IoSliceMut::new(it)).collect();
+                let mut bufs: Vec<IoSliceMut<'_>> = room
+                    .iter_mut()
+                    .map(|buffer| IoSliceMut::new(buffer))
+                    .collect();
                 udp.poll_recv(cx, &mut bufs, &mut meta)
             });
             let batch = tokio::time::timeout(Duration::from_secs(20), batch).await;
             let datagrams = batch.unwrap().unwrap();
-            let parts = |it: &RecvMeta| it.len.div_ceil(it.stride.max(1));
+            let parts = |meta: &RecvMeta| meta.len.div_ceil(meta.stride.max(1));
             received += meta.iter().take(datagrams).map(parts).sum::<usize>();
         }
         assert_eq!(received, count);

@@ -13,7 +13,7 @@ const SEAL_FIELD: u64 = 15;
 
 /// Desired state that carries a signature.
 pub trait Sealed: prost::Message + Default {
-    /// What it is about.
+    /// The kind of message, which the seal covers.
     const KIND: &'static str;
     /// Raft term, then generation.
     fn fence(&self) -> (u64, u64);
@@ -52,15 +52,15 @@ pub enum SealError {
     Foreign {
         /// Whom it is for.
         audience: String,
-        /// Who asks.
+        /// The identity of this agent.
         own: String,
     },
     /// About something else.
     #[error("it is a desired state of another kind: {got}, not {want}")]
     Kind {
-        /// What it is about.
+        /// The kind in the message.
         got: String,
-        /// What is wanted.
+        /// The expected kind.
         want: &'static str,
     },
     /// Nobody who is trusted signed it, or not this.
@@ -137,8 +137,8 @@ pub fn open<M: Sealed>(
     Ok(message)
 }
 
-/// What a signed message says, up to its signature. The signature must be its last field and
-/// there once: what comes after it would be part of the message and of nothing that is signed.
+/// The bytes of a signed message before its signature. The signature must be its last field and
+/// occur once: later bytes would be part of the message without being signed.
 pub fn before_seal(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {

@@ -17,7 +17,7 @@ pub enum JsonError {
     Json {
         /// Full name of the message.
         message: String,
-        /// What the parser found, with line and column.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
     /// The bytes are not this message.
@@ -25,7 +25,7 @@ pub enum JsonError {
     Proto {
         /// Full name of the message.
         message: String,
-        /// What the decoder found.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
 }

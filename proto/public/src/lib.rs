@@ -70,6 +70,7 @@ mod lists {
 
 /// Messages and services that tenants, projects and machines call.
 pub mod api {
+    /// Version 2.
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
         tonic::include_proto!("metalstack.api.v2");
@@ -78,6 +79,7 @@ pub mod api {
 
 /// Messages and services for administrators.
 pub mod admin {
+    /// Version 2.
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
         tonic::include_proto!("metalstack.admin.v2");
@@ -86,6 +88,7 @@ pub mod admin {
 
 /// Messages and services for agents of the published stack.
 pub mod infra {
+    /// Version 2.
     #[allow(missing_docs, clippy::all, unreachable_pub)]
     pub mod v2 {
         tonic::include_proto!("metalstack.infra.v2");
@@ -96,6 +99,7 @@ pub mod infra {
 pub mod metalmesh {
     /// Enrolment of agents.
     pub mod admin {
+        /// Version 1.
         #[allow(missing_docs, clippy::all, unreachable_pub)]
         pub mod v1 {
             tonic::include_proto!("metalmesh.admin.v1");
@@ -107,6 +111,7 @@ pub mod metalmesh {
 pub mod grpc {
     /// Probes.
     pub mod health {
+        /// Version 1.
         #[allow(missing_docs, clippy::all, unreachable_pub)]
         pub mod v1 {
             tonic::include_proto!("grpc.health.v1");

@@ -12,7 +12,7 @@ pub trait ListAnswer: Message + Default {
     const FIELD: u32;
 }
 
-/// What many machines of a list have in common, encoded once: their partition and their size.
+/// The values that many machines of a list share, encoded once: their partition and size.
 ///
 /// A message that is encoded in parts, one behind the other, is the same message.
 #[derive(Clone, Debug, Default)]

@@ -10,10 +10,10 @@ use crate::api::v2::{
 };
 
 const OPTIONS: &str = "metalstack.api.v2.";
-/// What we serve: the published contract, our own beside it, and gRPC's own services.
+/// Packages served here: the published contract, our own, and gRPC's own services.
 const PACKAGES: [&str; 3] = ["metalstack.", "metalmesh.", "grpc."];
 
-/// Who a method is for: exactly one kind, with the exact set of roles that may call it.
+/// The scope of a method: exactly one kind, with the exact set of roles that may call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// Everybody, without a token too.
@@ -72,13 +72,13 @@ pub struct Method {
     pub input: MessageDescriptor,
     /// The response, or each message of the response stream.
     pub output: MessageDescriptor,
-    /// Whether the caller sends a stream; reflection alone does.
+    /// `true` if the caller sends a stream. Only reflection does.
     pub client_streaming: bool,
-    /// Whether the answer is a stream.
+    /// `true` if the answer is a stream.
     pub server_streaming: bool,
-    /// Who may call it.
+    /// The callers that may call it.
     pub scope: Scope,
-    /// Whether calls go into the audit trail.
+    /// `true` if calls are recorded in the audit trail.
     pub audited: bool,
 }
 
@@ -122,8 +122,8 @@ pub trait Request: prost::Message + Default {
     const PATH: &'static str;
     /// The method's place in [`methods`].
     const INDEX: usize;
-    /// What the request is about, where the method's scope asks for it: tenant login, project
-    /// or machine uuid.
+    /// The subject of the request, if the method's scope requires one: tenant login, project or
+    /// machine uuid.
     fn subject(&self) -> Option<&str>;
     /// The method.
     fn method() -> &'static Method {

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a text is that has several spellings.
+/// The kind of a text that can be spelled in several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
     /// A UUID: in any case, with or without hyphens, in braces, as a URN.
@@ -55,7 +55,7 @@ impl Spelling {
     }
 }
 
-/// Whether a text is a UUID in its one spelling: most ids are, and need no second look.
+/// `true` if a text is a UUID in canonical form. Most ids are, and need no further check.
 fn is_uuid(text: &str) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     text.len() == UUID_DIGITS + 4

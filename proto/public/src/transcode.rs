@@ -68,8 +68,8 @@ fn write_message(plan: &Plan, bytes: &[u8], out: &mut Vec<u8>, depth: u32) -> Wr
             continue;
         };
         match &field.shape {
-            Shape::List => write_items(field, value, out, (start, &mut open), depth)?,
-            Shape::Map(key) => write_entry(field, *key, value, out, (start, &mut open), depth)?,
+            Shape::List => write_items(field, value, out, start, &mut open, depth)?,
+            Shape::Map(key) => write_entry(field, *key, value, out, start, &mut open, depth)?,
             Shape::Implicit | Shape::Explicit if is_again => return Err(Odd),
             Shape::Implicit if is_default(&field.form, value) => {}
             Shape::Implicit | Shape::Explicit => {
@@ -129,7 +129,8 @@ fn write_items(
     field: &Field,
     value: Value<'_>,
     out: &mut Vec<u8>,
-    (start, open): (usize, &mut Open),
+    start: usize,
+    open: &mut Open,
     depth: u32,
 ) -> Written {
     let mut item = |value, out: &mut Vec<u8>| {
@@ -159,7 +160,8 @@ fn write_entry(
     key: Key,
     value: Value<'_>,
     out: &mut Vec<u8>,
-    (start, open): (usize, &mut Open),
+    start: usize,
+    open: &mut Open,
     depth: u32,
 ) -> Written {
     let Value::Bytes(entry) = value else {

@@ -25,9 +25,9 @@ pub struct AuditHash([u8; LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditPhase {
-    /// What was asked.
+    /// The request.
     Request,
-    /// What came of it.
+    /// The outcome.
     Response,
     /// Both, in one record.
     Call,
@@ -62,7 +62,7 @@ impl AuditGaps {
         self.number == 0
     }
 
-    /// What the record says of them.
+    /// The text of the record.
     pub fn told(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(GAPS);
@@ -73,7 +73,7 @@ impl AuditGaps {
     }
 }
 
-/// What a record's hash covers: all of the record.
+/// The fields that a record's hash covers: all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditLine<'a> {
     /// Counts up over the whole trail.
@@ -165,7 +165,7 @@ impl AuditLine<'_> {
     }
 }
 
-/// Whether it is there, its length, and it: no two records are hashed from the same bytes.
+/// Hashes presence, length and text, so that no two records are hashed from the same bytes.
 fn text(hash: &mut Sha256, text: Option<&str>) {
     let Some(text) = text else {
         return hash.update([0]);

@@ -35,9 +35,9 @@ pub use time::{SECOND_MS, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?} {rule}")]
 pub struct ParseError {
-    /// What was to be read: "machine id", "MAC address", ...
+    /// The expected type: "machine id", "MAC address", ...
     pub what: &'static str,
-    /// What was given, cut to [`ParseError::VALUE_MAX`] characters.
+    /// The given text, cut to [`ParseError::VALUE_MAX`] characters.
     pub value: String,
     /// The rule that it breaks: "must be a UUID".
     pub rule: &'static str,

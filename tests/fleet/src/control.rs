@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use control_client::{Client, Settings};
+use control_client::{Client, ClientSettings};
 use proto_public::api::v2::VersionServiceGetRequest;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -172,7 +172,7 @@ impl Control {
     }
 
     pub(crate) fn client(&self, token: &str) -> Result<Client> {
-        let settings = Settings::new(format!("http://{}", self.api)).with_token(token);
+        let settings = ClientSettings::new(format!("http://{}", self.api)).with_token(token);
         Ok(Client::new(&settings)?)
     }
 

@@ -135,7 +135,7 @@ impl Client {
         key: Bytes,
     ) -> Result<BoxStream<'static, Result<Bytes, Status>>, Status> {
         self.ready().await?;
-        let codec = ProstCodec::<kv::WatchRequest, kv::WatchEvent>::default();
+        let codec = ProstCodec::<kv::WatchRequest, kv::ChangeEvent>::default();
         let request = Request::new(kv::WatchRequest { key });
         let path = PathAndQuery::from_static(kv::WATCH);
         let stream = self.grpc.server_streaming(request, path, codec).await?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use strum::IntoStaticStr;
 
 use crate::certs::Certs;
 use crate::client::{Address, Client, Dialect, NodeStatus};
@@ -21,7 +22,8 @@ pub(crate) const POLL: Duration = Duration::from_millis(20);
 const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum System {
     Ours,
     EtcdTls,
@@ -32,11 +34,7 @@ impl System {
     pub(crate) const ALL: [Self; 3] = [Self::Ours, Self::EtcdTls, Self::EtcdPlain];
 
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Ours => "ours",
-            Self::EtcdTls => "etcd_tls",
-            Self::EtcdPlain => "etcd_plain",
-        }
+        self.into()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use control_store::{CodecError, Outcome, Row, StateMachine};
+use control_store::{ApplyOutcome, StateMachine, StateRow, StoreCodecError};
 use serde::{Deserialize, Serialize};
 
 /// Sets one key.
@@ -39,11 +39,11 @@ impl StateMachine for Values {
     type Change = (Bytes, Bytes);
     type Permit = ();
 
-    fn apply(&mut self, command: &Put) -> Outcome<Self> {
+    fn apply(&mut self, command: &Put) -> ApplyOutcome<Self> {
         let (key, value) = (command.key.clone(), command.value.clone());
         self.entries.insert(key.clone(), value.clone());
         self.revision += 1;
-        Outcome {
+        ApplyOutcome {
             result: Ok(self.revision),
             changes: vec![(key, value)],
         }
@@ -57,14 +57,14 @@ impl StateMachine for Values {
         self.revision = revision;
     }
 
-    fn row(&self, (key, value): &Self::Change) -> Result<Row, CodecError> {
-        Ok(Row {
+    fn row(&self, (key, value): &Self::Change) -> Result<StateRow, StoreCodecError> {
+        Ok(StateRow {
             key: key.to_vec(),
             value: Some(value.to_vec()),
         })
     }
 
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError> {
         let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
         self.entries.insert(key, value);
         Ok(())

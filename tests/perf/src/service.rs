@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes};
 use control_store::{
-    MemberChange, MembershipError, ProposeError, Store, StoreError, Subscription, WatchEvent,
+    ChangeEvent, MemberChange, MembershipError, ProposeError, Store, StoreError, Subscription,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -56,7 +56,7 @@ impl Kv {
         request: Request<kv::WatchRequest>,
     ) -> Result<Response<BoxStream<'static, Result<Bytes, Status>>>, Status> {
         let key = request.into_inner().key;
-        let began = kv::WatchEvent::default().encode_to_vec().into();
+        let began = kv::ChangeEvent::default().encode_to_vec().into();
         let events = futures::stream::unfold(self.store.watch(), move |mut changes| {
             let key = key.clone();
             async move {
@@ -118,8 +118,8 @@ async fn next_of(
 ) -> Option<Result<Bytes, Status>> {
     loop {
         let (revision, changes) = match changes.next().await? {
-            WatchEvent::Changed { revision, changes } => (revision.0, changes),
-            WatchEvent::Resync => return Some(Err(Status::out_of_range("read and watch again"))),
+            ChangeEvent::Changed { revision, changes } => (revision.0, changes),
+            ChangeEvent::Resync => return Some(Err(Status::out_of_range("read and watch again"))),
         };
         if !changes.iter().any(|(changed, _)| changed == key) {
             continue;
@@ -127,7 +127,7 @@ async fn next_of(
         let encoded = changes.derived(|changes| {
             let encode = |(key, value): &(Bytes, Bytes)| {
                 let value = Some(value.clone());
-                let event = kv::WatchEvent { revision, value };
+                let event = kv::ChangeEvent { revision, value };
                 (key.clone(), event.encode_to_vec().into())
             };
             Encoded(changes.iter().map(encode).collect())

@@ -101,7 +101,7 @@ pub(crate) mod kv {
 
     /// The first one has no value: from here on every change is told.
     #[derive(Clone, PartialEq, prost::Message)]
-    pub(crate) struct WatchEvent {
+    pub(crate) struct ChangeEvent {
         #[prost(uint64, tag = "1")]
         pub(crate) revision: u64,
         #[prost(bytes = "bytes", optional, tag = "2")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use control_client::{Client, Settings};
+use control_client::{Client, ClientSettings};
 use proto_public::metalmesh::admin::v1::{
     ClusterServiceInviteRequest, ClusterServicePromoteRequest, ClusterServiceStatusRequest,
     ClusterServiceStatusResponse, DoctorServiceGetRequest, DoctorServiceGetResponse,
@@ -301,7 +301,9 @@ impl Site {
         let url = format!("http://{}:{API_PORT}", self.cluster.nodes[at].address());
         // Its connection is made by a thread of the runtime, and so from where clients are.
         let _context = self.runtime.enter();
-        Ok(Client::new(&Settings::new(url).with_token(&self.token))?)
+        Ok(Client::new(
+            &ClientSettings::new(url).with_token(&self.token),
+        )?)
     }
 
     fn call<T: Send + 'static>(

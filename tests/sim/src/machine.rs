@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use control_store::{CodecError, Outcome, Row, StateMachine, decode_row, encode_row};
+use control_store::{
+    ApplyOutcome, StateMachine, StateRow, StoreCodecError, decode_row, encode_row,
+};
 use serde::{Deserialize, Serialize};
 
 /// The row of the checksum; keys are smaller.
@@ -69,7 +71,7 @@ impl StateMachine for Registers {
     type Change = Changed;
     type Permit = ();
 
-    fn apply(&mut self, command: &Put) -> Outcome<Self> {
+    fn apply(&mut self, command: &Put) -> ApplyOutcome<Self> {
         let Put { key, value, at_ms } = *command;
         self.values.insert(key, value);
         self.revision += 1;
@@ -83,7 +85,7 @@ impl StateMachine for Registers {
             key: DIGEST_KEY,
             value: self.digest,
         };
-        Outcome {
+        ApplyOutcome {
             result: Ok(self.revision),
             changes: vec![Changed { key, value }, digest],
         }
@@ -97,17 +99,19 @@ impl StateMachine for Registers {
         self.revision = revision;
     }
 
-    fn row(&self, change: &Changed) -> Result<Row, CodecError> {
-        Ok(Row {
+    fn row(&self, change: &Changed) -> Result<StateRow, StoreCodecError> {
+        Ok(StateRow {
             key: vec![change.key],
             value: Some(encode_row(&(change.value, filling(change.value)))?),
         })
     }
 
-    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), CodecError> {
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreCodecError> {
         let (value, filled): (u64, String) = decode_row(value)?;
         if filled != filling(value) {
-            return Err(CodecError::Decode(format!("{value} is filled wrongly")));
+            return Err(StoreCodecError::Decode(format!(
+                "{value} is filled wrongly"
+            )));
         }
         match key {
             [DIGEST_KEY] => self.digest = value,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use control_store::{Revision, Store, Subscription, WatchEvent};
+use control_store::{ChangeEvent, Revision, Store, Subscription};
 
 use crate::invariants::watch;
 use crate::machine::{Changed, Registers, revision};
@@ -32,7 +32,7 @@ pub(crate) async fn run(world: Shared, id: u64, store: Store<Registers>) {
                 return;
             };
             let mut world = world.borrow_mut();
-            let WatchEvent::Changed { revision, changes } = event else {
+            let ChangeEvent::Changed { revision, changes } = event else {
                 // The state was replaced: what is watched must be read again.
                 world.seen.last.remove(&id);
                 break;

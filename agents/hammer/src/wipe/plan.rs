@@ -1,10 +1,13 @@
 //! The wipe methods of a disk, their order and their commands.
 
+use strum::IntoStaticStr;
+
 use crate::cmd::Cmd;
 use crate::inventory::Disk;
 
 /// A way to make data unreadable, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Method {
     /// NVMe Format with user data erase.
     NvmeFormat,
@@ -20,12 +23,7 @@ impl Method {
     /// The method's name in `DiskWipe.method`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::NvmeFormat => "nvme-format",
-            Self::AtaSecureErase => "ata-secure-erase",
-            Self::Discard => "discard",
-            Self::Zero => "zero",
-        }
+        self.into()
     }
 
     /// The commands of the method. Empty for overwriting, which hammer does itself.
@@ -173,5 +171,17 @@ mod tests {
             AtaSecurity::parse("no such section"),
             AtaSecurity::default()
         );
+    }
+
+    #[test]
+    fn names_in_reports_do_not_change() {
+        let all = [
+            Method::NvmeFormat,
+            Method::AtaSecureErase,
+            Method::Discard,
+            Method::Zero,
+        ];
+        let names = ["nvme-format", "ata-secure-erase", "discard", "zero"];
+        assert_eq!(all.map(Method::name), names);
     }
 }

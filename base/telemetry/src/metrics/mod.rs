@@ -1,12 +1,13 @@
-//! What every program tells Prometheus, and the listener that it is told on.
+//! The metrics of every program, and the listener for Prometheus.
 //!
 //! A program fills a [`Registry`] and gives it to [`spawn`], which answers `GET /metrics` in the
-//! text format of OpenMetrics. What follows from the program's state is asked for when somebody
-//! scrapes, by a [`Collector`] that writes on a [`Sheet`]; only what happens is counted.
+//! text format of OpenMetrics. Events are counted when they happen. Values that follow from the
+//! program's state are read at each scrape, by a [`Collector`] that writes on a [`Sheet`].
 //!
-//! Invariants: names begin with `metalmesh_` and end in their unit, counters in `_total`; no label
-//! holds an id of a machine, an agent, a user or a project; one scrape runs at a time, and those
-//! that come meanwhile get what it found.
+//! Invariants:
+//! - Names begin with `metalmesh_` and end in their unit, counters in `_total`.
+//! - No label has an id of a machine, an agent, a user or a project.
+//! - One scrape runs at a time; concurrent ones get its result.
 
 mod process;
 mod serve;
@@ -19,7 +20,7 @@ pub use prometheus_client::metrics::family::Family;
 pub use prometheus_client::metrics::gauge::Gauge;
 pub use prometheus_client::metrics::histogram::Histogram;
 pub use prometheus_client::registry::{Registry, Unit};
-// What the derive macro of labels names.
+// The derive macro of labels names this crate.
 pub use prometheus_client;
 
 pub use process::Process;

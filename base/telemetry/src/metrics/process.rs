@@ -1,4 +1,4 @@
-//! What is told of every process, under the names that exporters of all languages use.
+//! Metrics of every process, under the names that exporters of all languages use.
 
 use std::fmt;
 use std::fs;

@@ -29,7 +29,7 @@ const CONNECTIONS_MAX: usize = 64;
 const CONNECTIONS_EACH_MAX: usize = 8;
 /// How long the headers of a request may take.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// What was found is good for so long: many scrapers must not cost more than one.
+/// Time for which the result of a scrape is served again: many scrapers must not cost more than one.
 const FRESH: Duration = Duration::from_secs(1);
 /// Pause after the system refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ const OPENMETRICS: HeaderValue =
 
 struct Page {
     registry: Registry,
-    /// What the last scrape found, and when.
+    /// The result and time of the last scrape. `None` before the first.
     found: Mutex<Option<(Instant, Bytes)>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a collector writes at a scrape.
+//! The sheet that a collector writes at a scrape.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,17 +51,20 @@ impl<'a> Sheet<'a> {
     ) -> fmt::Result {
         let mut metric = self.head(name, help, unit.as_ref(), MetricType::Gauge)?;
         for (labels, value) in values {
-            labelled(&mut metric, &labels, |it| it.encode_gauge(&value))?;
+            labelled(&mut metric, &labels, |encoder| encoder.encode_gauge(&value))?;
         }
         Ok(())
     }
 
-    /// What stays as it is: the value is 1, and the labels say it.
+    /// Writes a constant: the value is 1, and the labels carry the information.
     ///
     /// # Errors
     /// When the text cannot be written.
     pub fn info(&mut self, name: &str, help: &str, labels: &[Label]) -> fmt::Result {
-        let labels: Vec<(&str, &str)> = labels.iter().map(|(name, it)| (*name, &**it)).collect();
+        let labels: Vec<(&str, &str)> = labels
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
         self.head(name, help, None, MetricType::Info)?
             .encode_info(&labels)
     }
@@ -93,8 +96,8 @@ impl<'a> Sheet<'a> {
     ) -> fmt::Result {
         let mut metric = self.head(name, help, unit.as_ref(), MetricType::Counter)?;
         for (labels, value) in values {
-            labelled(&mut metric, &labels, |it| {
-                it.encode_counter::<NoLabelSet, _, u64>(&value, None)
+            labelled(&mut metric, &labels, |encoder| {
+                encoder.encode_counter::<NoLabelSet, _, u64>(&value, None)
             })?;
         }
         Ok(())
@@ -154,6 +157,9 @@ fn labelled(
     if labels.is_empty() {
         return write(metric);
     }
-    let labels: Vec<(&str, &str)> = labels.iter().map(|(name, it)| (*name, &**it)).collect();
+    let labels: Vec<(&str, &str)> = labels
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
     write(&mut metric.encode_family(&labels)?)
 }

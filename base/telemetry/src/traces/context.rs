@@ -15,7 +15,7 @@ pub struct TraceContext {
     pub trace: [u8; 16],
     /// The span; never all zeroes.
     pub span: [u8; 8],
-    /// Whether spans of it are wanted.
+    /// `true` if spans of the trace are recorded.
     pub is_sampled: bool,
 }
 
@@ -69,9 +69,13 @@ fn span_id() -> [u8; 8] {
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("00-")?;
-        self.trace.iter().try_for_each(|it| write!(f, "{it:02x}"))?;
+        self.trace
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str("-")?;
-        self.span.iter().try_for_each(|it| write!(f, "{it:02x}"))?;
+        self.span
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
         write!(f, "-{:02x}", u8::from(self.is_sampled))
     }
 }

@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 
 use crate::traces::{Span, otlp};
 
-/// What of an error's text is told, characters.
+/// Longest error text in a span, characters. The rest is cut.
 pub const ERROR_CHARS_MAX: usize = 256;
 /// Spans that may wait.
 const QUEUE_MAX: usize = 4096;
@@ -96,7 +96,7 @@ impl Spans {
         }))))
     }
 
-    /// Whether anybody wants spans.
+    /// `true` if a collector is configured.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -137,11 +137,11 @@ impl Sender {
         resource: Vec<(&'static str, String)>,
     ) -> Result<Self, CollectorError> {
         let url: Result<Uri, _> = collector.url.parse();
-        let is_http = |it: &Uri| matches!(it.scheme_str(), Some("http" | "https"));
+        let is_http = |url: &Uri| matches!(url.scheme_str(), Some("http" | "https"));
         if collector.url.contains('@') {
             return Err(CollectorError::Login);
         }
-        let url = url.ok().filter(|it| is_http(it) && it.host().is_some());
+        let url = url.ok().filter(|url| is_http(url) && url.host().is_some());
         let url = url.ok_or_else(|| CollectorError::Url(collector.url.clone()))?;
         let authorization = collector.authorization.as_deref().map(|text| {
             let mut value = HeaderValue::from_str(text.trim())?;
@@ -197,7 +197,7 @@ impl Sender {
                 () = self.send(&batch) => batch.clear(),
             }
         }
-        // What happened last tells most.
+        // The last spans before a stop are the most useful ones, so the queue is still sent.
         while batch.len() < BATCH_MAX
             && let Ok(span) = queue.try_recv()
         {

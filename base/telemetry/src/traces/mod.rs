@@ -25,7 +25,7 @@ pub use sampler::Sampler;
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What part a span has in a call.
+/// The role of a span in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// Work inside.
@@ -45,7 +45,7 @@ pub struct Span {
     pub context: TraceContext,
     /// Id of the span that this is a part of.
     pub parent: Option<[u8; 8]>,
-    /// What was done: of a bounded set.
+    /// Name of the operation, from a bounded set.
     pub name: Cow<'static, str>,
     /// Its part in a call.
     pub kind: SpanKind,
@@ -53,9 +53,9 @@ pub struct Span {
     pub began_ns: u64,
     /// Nanoseconds since the epoch.
     pub ended_ns: u64,
-    /// What is known of it: ids; no secrets, nothing of a tenant's.
+    /// Attributes: ids; no secrets, and no data of a tenant.
     pub attributes: Vec<(&'static str, String)>,
-    /// What happened meanwhile: nanoseconds since the epoch, and what, of a bounded set.
+    /// Events: nanoseconds since the epoch, and a name from a bounded set.
     pub events: Vec<(u64, &'static str)>,
     /// Why it failed.
     pub error: Option<String>,

@@ -1,5 +1,5 @@
-//! Power draw and power supplies: read in a bounded time beside the rest, and put into the mesh's
-//! messages.
+//! Power consumption and power supplies: read within a bounded part of a reading, and converted to
+//! the mesh's messages.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use bmc_redfish::Power;
 use proto_mesh::{PowerDraw, PowerMetric, PowerSupply};
 use tokio::time::{Instant, timeout_at};
 
-/// Longest time that one reading of a BMC spends on it.
+/// Time limit of this part of a reading.
 const DRAW_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time of a reading that is left for what comes after it: an IPMI session that is closed to a BMC
-/// which fell silent takes 6 s.
+/// Time reserved for the end of a reading: closing an IPMI session to a silent BMC takes 6 s.
 const END_TIME: Duration = Duration::from_secs(7);
 
-/// Reads it. `None` when that fails or takes too long: the rest of the reading counts without it.
+/// Reads power and supplies. `None` means that this failed or took too long; the rest of the reading
+/// counts without them.
 pub(super) async fn in_time<T, E: std::error::Error>(
     until: Instant,
     read: impl Future<Output = Result<T, E>>,
@@ -34,7 +34,7 @@ pub(super) async fn in_time<T, E: std::error::Error>(
     }
 }
 
-/// As Redfish tells it.
+/// Converts Redfish's reading.
 pub(super) fn of_redfish(power: Power) -> PowerDraw {
     let metric = power.metric.map(|metric| PowerMetric {
         average_mw: whole(metric.average_w * 1000.0),
@@ -61,7 +61,7 @@ fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 
-/// As DCMI tells it.
+/// Converts DCMI's reading.
 pub(super) fn of_dcmi(reading: PowerReading) -> PowerMetric {
     PowerMetric {
         average_mw: u64::from(reading.average_w) * 1000,
@@ -71,7 +71,7 @@ pub(super) fn of_dcmi(reading: PowerReading) -> PowerMetric {
     }
 }
 
-/// The states of a supply's sensors in Redfish's words; `None` of one that has no reading.
+/// The states of a supply's sensors in Redfish's terms. `None` means that it has no reading.
 pub(super) fn of_states(states: Option<SupplyStates>) -> PowerSupply {
     let (health, state) = match states {
         None => ("", ""),

@@ -11,7 +11,7 @@ use super::{PowerView, Way, draw, power_becomes, socket, untaggable};
 use crate::config::{Login, Target};
 use crate::driver::{Action, DriveError, Power, Reading};
 
-/// Opens a session: what fails here has done nothing.
+/// Opens a session. A failure here has no effect on the machine.
 async fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
     let address = socket(target, Way::Ipmi);
     let wrong = |error: &IpmiError| format!("IPMI at {address}: {}", Chain(error));
@@ -30,7 +30,7 @@ async fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
         })
 }
 
-/// What a failure in the middle of a session means.
+/// Maps a failure in the middle of a session.
 fn failed(target: &Target, error: &IpmiError) -> DriveError {
     let reason = format!("IPMI at {}: {}", socket(target, Way::Ipmi), Chain(error));
     match error {
@@ -63,7 +63,7 @@ impl PowerView for Work<'_> {
     }
 }
 
-/// Reads a BMC. Without power it is no reading; what only decorates may be missing.
+/// Reads a BMC. A reading needs the power state; descriptive fields may be missing.
 pub(super) async fn read(
     target: &Target,
     login: &Login,
@@ -140,18 +140,18 @@ async fn read_all(session: &mut Session, target: &Target) -> Result<Reading, Ipm
     Ok(reading)
 }
 
-/// A BMC that has no such thing is still read; one that fell silent is not.
+/// Ignores the error of a BMC without the feature, and passes on that of a silent BMC.
 fn missing(what: &'static str, error: IpmiError) -> Result<(), IpmiError> {
     match error {
         IpmiError::Completion { .. } | IpmiError::Malformed { .. } => {
-            tracing::debug!(what, %error, "not told by IPMI");
+            tracing::debug!(what, %error, "not available by IPMI");
             Ok(())
         }
         other => Err(other),
     }
 }
 
-/// Does an action and waits until it shows.
+/// Executes an action and waits until it shows.
 pub(super) async fn act(
     target: &Target,
     login: &Login,
@@ -173,7 +173,7 @@ impl Work<'_> {
         let before = self.power().await?;
         let (control, want) = match (action, before) {
             (Action::PowerOn, Power::On) | (Action::PowerOff, Power::Off) => return Ok(before),
-            // Off is where a cycle passes through, and a chassis that is off refuses it.
+            // A chassis that is off refuses a power cycle; powering on has the same result.
             (Action::PowerOn, _) | (Action::PowerCycle, Power::Off) => {
                 (PowerControl::On, Power::On)
             }
@@ -199,7 +199,7 @@ impl Work<'_> {
         power_becomes(want, until, self).await
     }
 
-    /// Writes the asset tag, and reads it back: a BMC may take what it does not keep.
+    /// Writes the asset tag and reads it back: some BMCs accept a tag that they do not store.
     async fn tag(&mut self, tag: &str) -> Result<(), DriveError> {
         let written = self.session.set_asset_tag(tag).await;
         written.map_err(|error| failed(self.target, &error))?;
@@ -214,7 +214,7 @@ impl Work<'_> {
     }
 }
 
-/// Boot device and light.
+/// Sets boot device or identify light.
 async fn settings(session: &mut Session, target: &Target, action: Action) -> Result<(), IpmiError> {
     let device = match action {
         Action::LedOn | Action::LedOff => return session.identify(action == Action::LedOn).await,

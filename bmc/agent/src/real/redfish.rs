@@ -22,7 +22,7 @@ fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
         .map_err(|error| DriveError::Refused(format!("Redfish at {address}: {}", Chain(&error))))
 }
 
-/// What a failure means: `lost` when the BMC was not heard, else that it said no.
+/// Maps a failure: `lost` if the BMC did not answer, else a refusal.
 fn failed(target: &Target, error: &RedfishError, lost: fn(String) -> DriveError) -> DriveError {
     let reason = format!(
         "Redfish at {}: {}",
@@ -55,7 +55,7 @@ pub(super) async fn read(
     let mut session = open(target, login)?;
     let inventory = session.inventory().await;
     let inventory = inventory.map_err(|e| failed(target, &e, DriveError::Unreached))?;
-    // Last, since a request that is given up in the middle leaves the connection unusable.
+    // Power is read last: a request that times out leaves the connection unusable.
     let told = draw::in_time(until, session.power(&inventory)).await;
     let (system, chassis) = (inventory.system, inventory.chassis);
     Ok(Reading {
@@ -89,7 +89,7 @@ pub(super) async fn read(
     })
 }
 
-/// Does an action and waits until it shows.
+/// Executes an action and waits until it shows.
 pub(super) async fn act(
     target: &Target,
     login: &Login,
@@ -167,7 +167,7 @@ impl Work<'_> {
         power_becomes(want, until, self).await
     }
 
-    /// By one order where the BMC has it, else off and on.
+    /// By one request if the BMC supports it, else off and on.
     async fn cycle(&mut self, until: Instant) -> Result<Power, DriveError> {
         if self.system.can(Reset::PowerCycle) {
             return self.reset(Reset::PowerCycle, Power::On, until).await;
@@ -182,7 +182,7 @@ impl Work<'_> {
         Ok(power(&self.system))
     }
 
-    /// Writes the asset tag and looks until it shows: some BMCs take it first and change it later.
+    /// Writes the asset tag and polls until it shows: some BMCs accept it first and apply it later.
     async fn tag(&mut self, tag: &str, until: Instant) -> Result<Power, DriveError> {
         let done = self.session.set_asset_tag(&self.system, tag).await;
         done.map_err(|error| self.unsure(&error))?;

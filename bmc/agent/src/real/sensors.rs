@@ -1,8 +1,8 @@
 //! Power over IPMI: DCMI's reading, and the sensors of the power supplies.
 //!
-//! The sensors are found once, by a walk through all of the BMC's records; a reading
-//! after that takes two requests and one for each sensor. A walk that takes longer than one reading
-//! may goes on in the next.
+//! The sensors are found once, by a walk through all of the BMC's records. A reading after that
+//! takes two requests and one per sensor. A walk that exceeds the time of one reading continues in
+//! the next.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,10 +16,9 @@ use tokio::time::Instant;
 
 use super::draw;
 
-/// BMCs whose sensors are known at most; beyond it another one's are found again.
+/// BMCs whose sensors are kept in memory. Beyond it another BMC's are found again.
 const BMCS_MAX: usize = 20_000;
-/// A BMC whose records changed is walked through again after this time and not before: some change
-/// them all the time.
+/// Shortest time between two walks of a BMC whose records changed: some change them all the time.
 const WALK_AGAIN: Duration = Duration::from_secs(10 * 60);
 /// "Requested sensor, data, or record not present" (specification, table 5-2).
 const NOT_PRESENT: u8 = 0xcb;
@@ -31,7 +30,7 @@ pub(super) struct SensorCache(Mutex<BTreeMap<SocketAddr, Sensors>>);
 /// The sensors of one BMC's power supplies.
 #[derive(Debug)]
 pub(super) struct Sensors {
-    /// As it was when the walk began.
+    /// State of the repository when the walk began.
     repository: Repository,
     since: Instant,
     walk: SensorWalk,
@@ -42,7 +41,7 @@ impl SensorCache {
         self.0.lock()
     }
 
-    /// Takes what is known of a BMC, for the time of one reading.
+    /// Takes the known sensors of a BMC out, for the time of one reading.
     pub(super) fn take(&self, address: SocketAddr) -> Option<Sensors> {
         self.inner().remove(&address)
     }
@@ -70,8 +69,8 @@ impl Sensors {
     }
 }
 
-/// Reads power draw and supplies. `sensors` is what is known of the BMC, and is
-/// brought up to date even when reading fails.
+/// Reads power and supplies. `sensors` has the known sensors of the BMC and is updated even if the
+/// reading fails.
 pub(super) async fn read(
     session: &mut Session,
     sensors: &mut Option<Sensors>,
@@ -107,7 +106,7 @@ async fn supplies(
     Ok(states.map(draw::of_states).collect())
 }
 
-/// A supply that several sensors tell of is one.
+/// Merges the states of several sensors of one supply.
 fn merge(
     supplies: &mut Vec<(Option<u8>, Option<SupplyStates>)>,
     sensor: SupplySensor,
@@ -125,7 +124,8 @@ fn merge(
     }
 }
 
-/// A BMC that has no such thing tells nothing; one that is silent or busy may do so next time.
+/// `None` means that the BMC does not support the request. A silent or busy BMC is an error and is
+/// asked again next time.
 fn told<T>(result: Result<T, IpmiError>) -> Result<Option<T>, IpmiError> {
     match result {
         Ok(told) => Ok(Some(told)),

@@ -1,6 +1,6 @@
 //! Backups of the whole state, for administrators.
 
-use control_backup::{Made, MakeError, BackupPieces};
+use control_backup::{BackupPieces, Made, MakeError};
 use control_gate::refusal::{invalid, of_store, refused};
 use control_state::ErrorCode;
 use futures::stream::{self, BoxStream};

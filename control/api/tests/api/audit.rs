@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use control_state::{AuditEntry, AuditPhase, Kind};
-use control_store::WatchEvent;
+use control_store::ChangeEvent;
 use mesh::audit_trail_service_client::AuditTrailServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
@@ -58,7 +58,7 @@ async fn a_change_has_its_record_in_the_same_command() {
     assert_eq!(record.project.as_deref(), Some(project.as_str()));
     assert!(record.hash.is_some() && record.ended >= Some(record.time));
     let kinds = loop {
-        let WatchEvent::Changed { changes, .. } = watch.next().await.unwrap() else {
+        let ChangeEvent::Changed { changes, .. } = watch.next().await.unwrap() else {
             continue;
         };
         let kinds: Vec<Kind> = changes.iter().map(|change| change.kind).collect();

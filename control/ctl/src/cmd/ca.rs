@@ -10,28 +10,28 @@ use crate::app::App;
 use crate::output::to_json;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Show the trusted roots, and how far a replacement is.
+pub(crate) enum CaCommand {
+    /// Show the trusted roots and the progress of a rotation.
     Show,
-    /// Make a new root and new intermediates; the old ones are trusted until the overlap is over.
-    Rotate(Rotate),
+    /// Create a new root and new intermediates; the old ones are trusted until the overlap ends.
+    Rotate(CaRotateArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Rotate {
-    /// How long both are trusted; 30 days, with --force an hour.
+pub(crate) struct CaRotateArgs {
+    /// How long both roots are trusted, in minutes; 0 means 30 days, or one hour with --force.
     #[arg(long, value_name = "MINUTES", default_value_t = 0)]
     overlap_minutes: u32,
-    /// Have everybody renew now; the old one goes once they did, or when the overlap is over.
-    /// Hurries a replacement that is under way.
+    /// Make all agents and machines renew now. The old root is removed once they did, or when the
+    /// overlap ends. Speeds up a rotation that is in progress.
     #[arg(long)]
     force: bool,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: CaCommand) -> Result<()> {
     let mut authority = app.client.authority();
     match command {
-        Command::Show => {
+        CaCommand::Show => {
             let answer = authority.get(CaServiceGetRequest {}).await?.into_inner();
             if app.output.is_table() {
                 app.output.list(&answer.roots)?;
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.output
                 .value(&json!({ "roots": roots, "rotation": rotation }))
         }
-        Command::Rotate(rotate) => {
+        CaCommand::Rotate(rotate) => {
             let request = CaServiceRotateRequest {
                 overlap_minutes: rotate.overlap_minutes,
                 force: rotate.force,

@@ -1,4 +1,4 @@
-//! `metalmesh component`: what reports that it lives, and who works for a project.
+//! `metalmesh component`: components of the published stack, and credentials of project components.
 
 use std::path::PathBuf;
 
@@ -18,48 +18,56 @@ use crate::output::to_json;
 use crate::text::{enum_value, is_older};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Create a credential for a component that works for one project: it can do what its kind
-    /// needs in that project, and nothing outside.
-    Create(Create),
-    /// End a project's component's credential now.
+pub(crate) enum ComponentCommand {
+    /// Create a credential for a component that works for one project. It may call the methods that
+    /// its kind needs, in that project alone.
+    Create(ComponentCreateArgs),
+    /// Revoke the credential of a project's component now.
     Revoke {
+        /// Id of the component.
         id: String,
-        /// Whose: id or name of the project.
+        /// Project of the component, by id or name.
         #[arg(long)]
         project: String,
     },
-    /// List the components of the published stack that report themselves; with --project, those
-    /// that have a credential for it.
+    /// List the components of the published stack that report themselves, or with --project those
+    /// with a credential for the project.
     #[command(visible_alias = "list")]
     Ls {
-        /// Those that work for this project.
+        /// List the components that work for this project.
         #[arg(long, conflicts_with = "kind")]
         project: Option<String>,
-        /// Of this type only: pixiecore, metal-core, metal-bmc, ...
+        /// Only components of this type: pixiecore, metal-core, metal-bmc, ...
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
     },
     /// Show a component.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// Forget a component; one that lives comes back with its next report.
+    Show {
+        /// Id of the component.
+        id: String,
+    },
+    /// Delete a component; one that is alive comes back with its next report.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
-    /// Forget all components that missed their last three reports.
+    Rm {
+        /// Id of the component.
+        id: String,
+    },
+    /// Delete all components that missed their last three reports.
     Prune,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
-    /// Which one, such as the cluster's name.
+pub(crate) struct ComponentCreateArgs {
+    /// Name of the component, such as that of its Kubernetes cluster.
     name: String,
-    /// For whom it works: id or name of the project.
+    /// Project that it works for, by id or name.
     #[arg(long)]
     project: String,
+    /// Kind of the component, which decides the methods that it may call.
     #[arg(long)]
-    kind: Kind,
-    /// How long it is good for.
+    kind: ComponentKindArg,
+    /// Validity of the credential, in days.
     #[arg(long, default_value_t = 90)]
     days: u32,
     /// Write the token to this new file (mode 0600) instead of stdout.
@@ -68,7 +76,7 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum ComponentKindArg {
     Gardener,
     Ccm,
     MachineControllerManager,
@@ -77,14 +85,18 @@ pub(crate) enum Kind {
     Reader,
 }
 
-async fn make(app: &App, create: Create) -> Result<()> {
+async fn make(app: &App, create: ComponentCreateArgs) -> Result<()> {
     let kind = match create.kind {
-        Kind::Gardener => ProjectComponentKind::Gardener,
-        Kind::Ccm => ProjectComponentKind::Ccm,
-        Kind::MachineControllerManager => ProjectComponentKind::MachineControllerManager,
-        Kind::FirewallControllerManager => ProjectComponentKind::FirewallControllerManager,
-        Kind::ClusterApi => ProjectComponentKind::ClusterApi,
-        Kind::Reader => ProjectComponentKind::Reader,
+        ComponentKindArg::Gardener => ProjectComponentKind::Gardener,
+        ComponentKindArg::Ccm => ProjectComponentKind::Ccm,
+        ComponentKindArg::MachineControllerManager => {
+            ProjectComponentKind::MachineControllerManager
+        }
+        ComponentKindArg::FirewallControllerManager => {
+            ProjectComponentKind::FirewallControllerManager
+        }
+        ComponentKindArg::ClusterApi => ProjectComponentKind::ClusterApi,
+        ComponentKindArg::Reader => ProjectComponentKind::Reader,
     };
     let request = ProjectComponentServiceCreateRequest {
         project: app.project_id(&create.project).await?,
@@ -106,17 +118,17 @@ async fn make(app: &App, create: Create) -> Result<()> {
     app.output.secret(&answer.secret, &whole)
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: ComponentCommand) -> Result<()> {
     let mut components = app.client.admin_components();
     match command {
-        Command::Create(create) => make(app, create).await,
-        Command::Revoke { id, project } => {
+        ComponentCommand::Create(create) => make(app, create).await,
+        ComponentCommand::Revoke { id, project } => {
             let project = app.project_id(&project).await?;
             let request = ProjectComponentServiceRevokeRequest { project, id };
             app.client.project_components().revoke(request).await?;
             Ok(())
         }
-        Command::Ls {
+        ComponentCommand::Ls {
             project: Some(project),
             ..
         } => {
@@ -125,7 +137,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.project_components().list(request).await?;
             app.output.list(&answer.into_inner().components)
         }
-        Command::Ls { kind, .. } => {
+        ComponentCommand::Ls { kind, .. } => {
             let kind = kind.map(|kind| enum_value("metalstack.api.v2.ComponentType", &kind));
             let query = ComponentQuery {
                 r#type: kind.transpose()?,
@@ -133,17 +145,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             app.output.list(&all(app, query).await?)
         }
-        Command::Show { id } => {
+        ComponentCommand::Show { id } => {
             let request = admin::ComponentServiceGetRequest { uuid: id };
             let answer = components.get(request).await?.into_inner();
             app.output.one::<Component>(&given(answer.component)?)
         }
-        Command::Rm { id } => {
+        ComponentCommand::Rm { id } => {
             let request = admin::ComponentServiceDeleteRequest { uuid: id };
             let answer = components.delete(request).await?.into_inner();
             app.output.one::<Component>(&given(answer.component)?)
         }
-        Command::Prune => {
+        ComponentCommand::Prune => {
             let mut gone = all(app, ComponentQuery::default()).await?;
             gone.retain(is_silent);
             for component in &gone {
@@ -163,10 +175,12 @@ async fn all(app: &App, query: ComponentQuery) -> Result<Vec<Component>> {
     Ok(answer.into_inner().components)
 }
 
-/// Reports of which nothing but the time changed are written down each five minutes only.
+/// `true` if a component missed its last three reports.
 fn is_silent(component: &Component) -> bool {
+    // The server stores a report in which only the time changed at most every five minutes, so the
+    // stored time may be that old for a component that is alive.
     const WRITTEN_SECONDS: i64 = 300;
-    let seconds = component.interval.map_or(0, |it| it.seconds);
+    let seconds = component.interval.map_or(0, |interval| interval.seconds);
     is_older(
         component.reported_at.as_ref(),
         seconds.saturating_mul(3) + WRITTEN_SECONDS,

@@ -1,70 +1,83 @@
-//! `metalmesh context`: servers and who one is there. Nothing here talks to a server.
+//! `metalmesh context`: the servers and tokens of the context file. No command here calls a server.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Subcommand};
-use control_client::{Context, Contexts, Secret, Settings};
+use control_client::{ClientSettings, SecretText, ServerContext, ServerContexts};
 
-use crate::args::Global;
 use crate::files;
-use crate::output::{Format, print_table};
+use crate::global_flags::GlobalFlags;
+use crate::output::{OutputFormat, print_table};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Add a server, or change a known one.
-    Add(Add),
+pub(crate) enum ContextCommand {
+    /// Add a context, or change an existing one; --api-url names its server.
+    Add(ContextAddArgs),
     /// List contexts.
     #[command(visible_alias = "list")]
     Ls,
     /// Switch to a context; `-` is the previous one.
     #[command(visible_alias = "switch")]
-    Use { name: String },
-    /// Show the context in use, without its token.
+    Use {
+        /// Name of the context.
+        name: String,
+    },
+    /// Show a context, without its token; by default the current one.
     #[command(visible_alias = "show-current")]
-    Show { name: Option<String> },
-    /// Remove a context.
+    Show {
+        /// Name of the context.
+        name: Option<String>,
+    },
+    /// Remove a context; its token stays valid.
     #[command(visible_alias = "remove")]
-    Rm { name: String },
-    /// Set the project of commands that name none.
-    SetProject { project: String },
+    Rm {
+        /// Name of the context.
+        name: String,
+    },
+    /// Set the default project of the current context.
+    SetProject {
+        /// Default project, by id or name.
+        project: String,
+    },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct ContextAddArgs {
+    /// Name of the context.
     name: String,
-    /// File with the token, `-` for stdin; its content is stored in the context file.
+    /// File with the token; `-` is stdin. The token is copied into the context file.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Store the path of the token file instead of its content.
+    /// Store the path of the token file instead of the token.
     #[arg(long, requires = "token_file")]
     link: bool,
-    /// PEM of the authority that signed the server's certificate.
+    /// File with the authority that signed the server's certificate, PEM.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Project of commands that name none.
+    /// Project of commands without --project.
     #[arg(long, value_name = "PROJECT")]
     default_project: Option<String>,
-    /// Switch to it.
+    /// Switch to the new context.
     #[arg(long)]
     activate: bool,
 }
 
-pub(crate) fn run(global: &Global, command: Command) -> Result<()> {
-    let path = Contexts::path(global.config.as_deref())?;
-    let mut contexts = Contexts::load(&path)?;
+pub(crate) fn run(global: &GlobalFlags, command: ContextCommand) -> Result<()> {
+    let path = ServerContexts::path(global.config.as_deref())?;
+    let mut contexts = ServerContexts::load(&path)?;
     match command {
-        Command::Ls => return list(&global.output, &contexts),
-        Command::Show { name } => {
+        ContextCommand::Ls => return list(&global.output, &contexts),
+        ContextCommand::Show { name } => {
             let context = match name.as_deref().or(global.context.as_deref()) {
                 Some(name) => contexts.get(name)?,
                 None => contexts
                     .current()
-                    .context("no context is in use; see: metalmesh context ls")?,
+                    .context("no context is selected; see: metalmesh context ls")?,
             };
             return show(&global.output, context);
         }
-        Command::Add(add) => {
+        ContextCommand::Add(add) => {
             let name = add.name.clone();
             let activate = add.activate || contexts.contexts.is_empty();
             let context = made(&contexts, global.api_url.clone(), add)?;
@@ -73,14 +86,14 @@ pub(crate) fn run(global: &Global, command: Command) -> Result<()> {
                 contexts.switch(&name)?;
             }
         }
-        Command::Use { name } => contexts.switch(&name)?,
-        Command::Rm { name } => contexts.remove(&name)?,
-        Command::SetProject { project } => {
+        ContextCommand::Use { name } => contexts.switch(&name)?,
+        ContextCommand::Rm { name } => contexts.remove(&name)?,
+        ContextCommand::SetProject { project } => {
             let name = global
                 .context
                 .clone()
                 .or_else(|| contexts.current_context.clone());
-            let name = name.context("no context is in use; see: metalmesh context ls")?;
+            let name = name.context("no context is selected; see: metalmesh context ls")?;
             let mut context = contexts.get(&name)?.clone();
             context.default_project = Some(project);
             contexts.put(context);
@@ -90,12 +103,16 @@ pub(crate) fn run(global: &Global, command: Command) -> Result<()> {
     Ok(())
 }
 
-fn made(contexts: &Contexts, api_url: Option<String>, add: Add) -> Result<Context> {
+fn made(
+    contexts: &ServerContexts,
+    api_url: Option<String>,
+    add: ContextAddArgs,
+) -> Result<ServerContext> {
     let known = contexts.get(&add.name).ok();
     let api_url = api_url
         .or_else(|| known.map(|known| known.api_url.clone()))
         .context("name the server: --api-url http://HOST:PORT")?;
-    // A bad address is told now, not at the first call.
+    // A bad URL is refused now, rather than at the first call.
     let scheme = api_url.starts_with("http://") || api_url.starts_with("https://");
     ensure!(
         scheme,
@@ -103,12 +120,12 @@ fn made(contexts: &Contexts, api_url: Option<String>, add: Add) -> Result<Contex
     );
     let (api_token, token_file) = match (&add.token_file, add.link) {
         (Some(path), true) => (None, Some(std::path::absolute(path)?)),
-        (Some(path), false) => (Some(Secret::new(files::read_token(path)?)), None),
+        (Some(path), false) => (Some(SecretText::new(files::read_token(path)?)), None),
         (None, _) => known.map_or((None, None), |known| {
             (known.api_token.clone(), known.token_file.clone())
         }),
     };
-    Ok(Context {
+    Ok(ServerContext {
         name: add.name,
         api_url,
         api_token,
@@ -122,20 +139,20 @@ fn made(contexts: &Contexts, api_url: Option<String>, add: Add) -> Result<Contex
     })
 }
 
-/// Adds a context with a token that is at hand, and does not switch to it.
+/// Adds a context with a new token, without switching to it.
 pub(crate) fn add_with_token(
-    global: &Global,
-    settings: &Settings,
+    global: &GlobalFlags,
+    settings: &ClientSettings,
     name: &str,
     token: &str,
     project: Option<String>,
 ) -> Result<()> {
-    let path = Contexts::path(global.config.as_deref())?;
-    let mut contexts = Contexts::load(&path)?;
-    contexts.put(Context {
+    let path = ServerContexts::path(global.config.as_deref())?;
+    let mut contexts = ServerContexts::load(&path)?;
+    contexts.put(ServerContext {
         name: name.to_owned(),
         api_url: settings.api_url.clone(),
-        api_token: Some(Secret::new(token)),
+        api_token: Some(SecretText::new(token)),
         token_file: None,
         ca_file: settings.ca_file.clone(),
         default_project: project,
@@ -144,8 +161,8 @@ pub(crate) fn add_with_token(
     Ok(())
 }
 
-fn list(output: &Format, contexts: &Contexts) -> Result<()> {
-    if !matches!(output, Format::Table | Format::Wide) {
+fn list(output: &OutputFormat, contexts: &ServerContexts) -> Result<()> {
+    if !matches!(output, OutputFormat::Table | OutputFormat::Wide) {
         let all = contexts.contexts.iter().map(public).collect();
         return output.value(&serde_json::Value::Array(all));
     }
@@ -171,8 +188,8 @@ fn list(output: &Format, contexts: &Contexts) -> Result<()> {
     Ok(())
 }
 
-fn show(output: &Format, context: &Context) -> Result<()> {
-    if !matches!(output, Format::Table | Format::Wide) {
+fn show(output: &OutputFormat, context: &ServerContext) -> Result<()> {
+    if !matches!(output, OutputFormat::Table | OutputFormat::Wide) {
         return output.value(&public(context));
     }
     outln!("name:     {}", context.name);
@@ -191,7 +208,7 @@ fn show(output: &Format, context: &Context) -> Result<()> {
 }
 
 /// A context without its token.
-fn public(context: &Context) -> serde_json::Value {
+fn public(context: &ServerContext) -> serde_json::Value {
     serde_json::json!({
         "name": context.name,
         "apiUrl": context.api_url,

@@ -14,9 +14,10 @@ use crate::files;
 use crate::output::from_json;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Create a layout from a YAML or JSON file, `-` for stdin; `show -o yaml` prints that form.
+pub(crate) enum FilesystemCommand {
+    /// Create a layout from a file, in the form that `show -o yaml` prints.
     Create {
+        /// File with the layout, YAML or JSON; `-` is stdin.
         #[arg(short, long, value_name = "FILE")]
         file: PathBuf,
     },
@@ -25,22 +26,30 @@ pub(crate) enum Command {
     Ls,
     /// Show a layout.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// Which layout a size and an image would get.
+    Show {
+        /// Id of the filesystem layout.
+        id: String,
+    },
+    /// Show the layout that machines of a size get for an image.
     Match {
+        /// Id of the size.
         #[arg(long)]
         size: String,
+        /// Id of the image.
         #[arg(long)]
         image: String,
     },
     /// Delete a layout.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
+    Rm {
+        /// Id of the filesystem layout.
+        id: String,
+    },
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: FilesystemCommand) -> Result<()> {
     match command {
-        Command::Create { file } => {
+        FilesystemCommand::Create { file } => {
             let text = files::read(&file)?;
             let value: serde_json::Value = serde_norway::from_str(&text)
                 .with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
@@ -56,17 +65,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.filesystem_layout)?)
         }
-        Command::Ls => {
+        FilesystemCommand::Ls => {
             let request = FilesystemServiceListRequest { id: None };
             let answer = app.client.filesystems().list(request).await?.into_inner();
             app.output.list(&answer.filesystem_layouts)
         }
-        Command::Show { id } => {
+        FilesystemCommand::Show { id } => {
             let request = FilesystemServiceGetRequest { id };
             let answer = app.client.filesystems().get(request).await?.into_inner();
             app.output.one(&given(answer.filesystem_layout)?)
         }
-        Command::Match { size, image } => {
+        FilesystemCommand::Match { size, image } => {
             let pair = Match::SizeAndImage(admin::MatchImageAndSize { size, image });
             let request = admin::FilesystemServiceMatchRequest {
                 r#match: Some(pair),
@@ -79,7 +88,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.filesystem_layout)?)
         }
-        Command::Rm { id } => {
+        FilesystemCommand::Rm { id } => {
             let request = admin::FilesystemServiceDeleteRequest { id };
             let answer = app
                 .client

@@ -1,4 +1,4 @@
-//! `metalmesh identity`: who has certificates.
+//! `metalmesh identity`: agents and machines, and their certificates.
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,44 +10,54 @@ use proto_public::metalmesh::admin::v1::{
 use super::given;
 use crate::app::App;
 use crate::output::print_table;
+use crate::show::state_of;
 use crate::text::{enum_text, moment, or_dash};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// List the identities that have a certificate now.
+pub(crate) enum IdentityCommand {
+    /// List the identities that have a valid certificate.
     #[command(visible_alias = "list")]
-    Ls(Ls),
-    /// Show an identity: its SPIFFE id, or what stands behind the trust domain, such as
+    Ls(IdentityLsArgs),
+    /// Show an identity, given by its SPIFFE id or its path in the trust domain, such as
     /// partition/lab/core/leaf1.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// End its sessions now and refuse it until it joins with a new ticket.
-    Revoke {
+    Show {
+        /// SPIFFE id of the identity, or its path in the trust domain.
         id: String,
-        /// Why, for the records.
+    },
+    /// End the sessions of an identity now, and refuse it until it joins with a new ticket.
+    Revoke {
+        /// SPIFFE id of the identity, or its path in the trust domain.
+        id: String,
+        /// Reason, which is stored with the identity.
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// Have its agent make a new key and renew with it now; sessions go on.
-    Rotate { id: String },
+    /// Make the agent create a new key and renew its certificate now; its sessions continue.
+    Rotate {
+        /// SPIFFE id of the identity, or its path in the trust domain.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ls {
+pub(crate) struct IdentityLsArgs {
+    /// Only identities of this partition.
     #[arg(long, default_value = "")]
     partition: String,
-    /// Of installed machines of this project: its id or name.
+    /// Only installed machines of this project, by id or name.
     #[arg(long)]
     project: Option<String>,
+    /// Only identities of this kind.
     #[arg(long)]
-    kind: Option<Kind>,
-    /// Those too whose certificates have ended but that may come back.
+    kind: Option<IdentityKindArg>,
+    /// Include identities whose certificate has expired, but that may resume.
     #[arg(long)]
     all: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum IdentityKindArg {
     Core,
     Bmc,
     Pixie,
@@ -55,10 +65,10 @@ pub(crate) enum Kind {
     ProjectMachine,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: IdentityCommand) -> Result<()> {
     let mut identities = app.client.identities();
     match command {
-        Command::Ls(ls) => {
+        IdentityCommand::Ls(ls) => {
             let project = match &ls.project {
                 Some(project) => app.project_id(project).await?,
                 None => String::new(),
@@ -66,17 +76,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = identities.list(wanted(ls, project)).await?.into_inner();
             app.output.list(&answer.identities)
         }
-        Command::Show { id } => {
+        IdentityCommand::Show { id } => {
             let answer = identities.get(IdentityServiceGetRequest { id }).await?;
             let found = given(answer.into_inner().identity)?;
             app.output.one_with(&found, details)
         }
-        Command::Revoke { id, reason } => {
+        IdentityCommand::Revoke { id, reason } => {
             let request = IdentityServiceRevokeRequest { id, reason };
             let answer = identities.revoke(request).await?.into_inner();
             app.output.one(&given(answer.identity)?)
         }
-        Command::Rotate { id } => {
+        IdentityCommand::Rotate { id } => {
             let request = IdentityServiceRotateRequest { id };
             let answer = identities.rotate(request).await?.into_inner();
             app.output.one(&given(answer.identity)?)
@@ -84,15 +94,15 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-fn wanted(ls: Ls, project: String) -> IdentityServiceListRequest {
+fn wanted(ls: IdentityLsArgs, project: String) -> IdentityServiceListRequest {
     let kind = ls
         .kind
         .map_or(IdentityKind::Unspecified, |kind| match kind {
-            Kind::Core => IdentityKind::Core,
-            Kind::Bmc => IdentityKind::Bmc,
-            Kind::Pixie => IdentityKind::Pixie,
-            Kind::Machine => IdentityKind::Machine,
-            Kind::ProjectMachine => IdentityKind::ProjectMachine,
+            IdentityKindArg::Core => IdentityKind::Core,
+            IdentityKindArg::Bmc => IdentityKind::Bmc,
+            IdentityKindArg::Pixie => IdentityKind::Pixie,
+            IdentityKindArg::Machine => IdentityKind::Machine,
+            IdentityKindArg::ProjectMachine => IdentityKind::ProjectMachine,
         });
     IdentityServiceListRequest {
         partition: ls.partition,
@@ -102,46 +112,35 @@ fn wanted(ls: Ls, project: String) -> IdentityServiceListRequest {
     }
 }
 
-/// `active`, `revoked`, `ended`, or that a new key is awaited.
-pub(crate) fn state_of(it: &Identity) -> &'static str {
-    if it.revoked_at.is_some() {
-        "revoked"
-    } else if it.rotate_since.is_some() {
-        "rotating"
-    } else if it.connected == Some(true) {
-        "connected"
-    } else {
-        "known"
-    }
-}
-
-fn details(it: &Identity) {
+fn details(identity: &Identity) {
     let line = |name: &str, value: String| vec![name.to_owned(), or_dash(value)];
-    let method = enum_text("metalmesh.admin.v1.JoinMethod", it.joined_by);
-    let connected = it.connected.map_or("unknown: ask the leader", |connected| {
-        if connected { "yes" } else { "no" }
-    });
+    let method = enum_text("metalmesh.admin.v1.JoinMethod", identity.joined_by);
+    let connected = identity
+        .connected
+        .map_or("unknown: ask the leader", |connected| {
+            if connected { "yes" } else { "no" }
+        });
     let rows = [
-        line("id", it.id.clone()),
+        line("id", identity.id.clone()),
         line(
             "kind",
-            enum_text("metalmesh.admin.v1.IdentityKind", it.kind),
+            enum_text("metalmesh.admin.v1.IdentityKind", identity.kind),
         ),
-        line("state", state_of(it).to_owned()),
-        line("partition", it.partition.clone()),
-        line("project", it.project.clone()),
-        line("joined by", format!("{method} {}", it.joined_with)),
-        line("joined", moment(it.joined_at.as_ref())),
-        line("serial", it.serial.clone()),
-        line("issued", moment(it.issued_at.as_ref())),
-        line("expires", moment(it.expires_at.as_ref())),
-        line("key sha256", it.key_sha256.clone()),
-        line("authority", it.authority.to_string()),
-        line("last seen", moment(it.last_seen.as_ref())),
+        line("state", state_of(identity).to_owned()),
+        line("partition", identity.partition.clone()),
+        line("project", identity.project.clone()),
+        line("joined by", format!("{method} {}", identity.joined_with)),
+        line("joined", moment(identity.joined_at.as_ref())),
+        line("serial", identity.serial.clone()),
+        line("issued", moment(identity.issued_at.as_ref())),
+        line("expires", moment(identity.expires_at.as_ref())),
+        line("key sha256", identity.key_sha256.clone()),
+        line("authority", identity.authority.to_string()),
+        line("last seen", moment(identity.last_seen.as_ref())),
         line("connected", connected.to_owned()),
-        line("new key wanted", moment(it.rotate_since.as_ref())),
-        line("revoked", moment(it.revoked_at.as_ref())),
-        line("reason", it.revoked_reason.clone()),
+        line("new key wanted", moment(identity.rotate_since.as_ref())),
+        line("revoked", moment(identity.revoked_at.as_ref())),
+        line("reason", identity.revoked_reason.clone()),
     ];
     print_table(&["field", "value"], rows);
 }

@@ -14,88 +14,108 @@ use super::{given, label_patch, server_lock};
 use crate::app::App;
 use crate::text::{enum_value, from_now, pairs, parse_duration};
 
-/// Label that holds the digest of the image's file.
+/// Label with the digest of the image's file.
 const DIGEST_LABEL: &str = "metalmesh.dev/digest";
-/// Label that says where control found it.
+/// Label with the source of the digest. Only control sets it.
 const SOURCE_LABEL: &str = "metalmesh.dev/digest-source";
 const FEATURE: &str = "metalstack.api.v2.ImageFeature";
 const CLASS: &str = "metalstack.api.v2.ImageClassification";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ImageCommand {
     /// Register an image; its id is OS-MAJOR.MINOR[.PATCH].
-    Create(Create),
+    Create(ImageCreateArgs),
     /// List images.
     #[command(visible_alias = "list")]
     Ls,
     /// Show an image.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// The newest image of an operating system.
-    Latest { os: String },
-    /// Which machines run an image, or every image.
-    Usage { id: Option<String> },
+    Show {
+        /// Id of the image.
+        id: String,
+    },
+    /// Show the newest image of an operating system.
+    Latest {
+        /// Operating system of the image.
+        os: String,
+    },
+    /// List the machines that use an image, or those of every image.
+    Usage {
+        /// Id of the image.
+        id: Option<String>,
+    },
     /// Change an image.
-    Update(Update),
+    Update(ImageUpdateArgs),
     /// Delete an unused image.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
+    Rm {
+        /// Id of the image.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct ImageCreateArgs {
+    /// Id of the image: OS-MAJOR.MINOR[.PATCH].
     id: String,
-    /// Where machines load it from: a tar archive, zstd.
+    /// URL of the image: a tar archive, compressed with zstd.
     #[arg(long)]
     url: String,
-    /// sha256:HEX or sha512:HEX of the file. Without it control takes the one at URL.sha256 or
-    /// URL.sha512, or reads the file, which may take minutes.
+    /// Digest of the file, as sha256:HEX or sha512:HEX. Without it control takes the digest from
+    /// URL.sha256 or URL.sha512, or computes it from the file, which may take minutes.
     #[arg(long)]
     digest: Option<String>,
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
-    /// machine or firewall.
+    /// Feature of the image: machine or firewall. Repeatable.
     #[arg(long = "feature", default_values_t = ["machine".to_owned()])]
     features: Vec<String>,
-    /// preview, supported or deprecated.
+    /// Classification: preview, supported or deprecated.
     #[arg(long, default_value = "supported")]
     classification: String,
-    /// Valid for so long from now.
+    /// Validity of the image from now on, such as 90d.
     #[arg(long, default_value = "90d", value_parser = parse_duration)]
     expires: Duration,
+    /// Set a label. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Update {
+pub(crate) struct ImageUpdateArgs {
+    /// Id of the image.
     id: String,
+    /// URL of the image: a tar archive, compressed with zstd.
     #[arg(long)]
     url: Option<String>,
-    /// sha256:HEX or sha512:HEX of the file at the URL. Without it control finds that of a new
-    /// URL; to have it look at the same URL again: --label metalmesh.dev/digest-
+    /// Digest of the file at the URL, as sha256:HEX or sha512:HEX. Without it control finds the
+    /// digest of a new URL; to make it read the same URL again: --label metalmesh.dev/digest-
     #[arg(long)]
     digest: Option<String>,
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
-    /// preview, supported or deprecated.
+    /// Classification: preview, supported or deprecated.
     #[arg(long)]
     classification: Option<String>,
-    /// Valid for so long from now.
+    /// Validity of the image from now on, such as 90d.
     #[arg(long, value_parser = parse_duration)]
     expires: Option<Duration>,
-    /// Set (`a=b`) or remove (`a-`) a label.
+    /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: ImageCommand) -> Result<()> {
     match command {
-        Command::Create(create) => {
+        ImageCommand::Create(create) => {
             let request = admin::ImageServiceCreateRequest {
                 image: Some(made(create)?),
             };
@@ -109,12 +129,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             note_digest(&image);
             app.output.one(&image)
         }
-        Command::Ls => {
+        ImageCommand::Ls => {
             let request = ImageServiceListRequest { query: None };
             app.output
                 .list(&app.client.images().list(request).await?.into_inner().images)
         }
-        Command::Show { id } => {
+        ImageCommand::Show { id } => {
             let answer = app
                 .client
                 .images()
@@ -122,7 +142,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .await?;
             app.output.one(&given(answer.into_inner().image)?)
         }
-        Command::Latest { os } => {
+        ImageCommand::Latest { os } => {
             let request = ImageServiceLatestRequest {
                 os,
                 classification: None,
@@ -130,13 +150,13 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.images().latest(request).await?.into_inner();
             app.output.one(&given(answer.image)?)
         }
-        Command::Update(update) => {
+        ImageCommand::Update(update) => {
             let image = changed(app, update).await?;
             note_digest(&image);
             app.output.one(&image)
         }
-        Command::Usage { id } => usage(app, id).await,
-        Command::Rm { id } => {
+        ImageCommand::Usage { id } => usage(app, id).await,
+        ImageCommand::Rm { id } => {
             let request = admin::ImageServiceDeleteRequest { id };
             let answer = app
                 .client
@@ -149,7 +169,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-/// Says which digest control found, and where.
+/// Notes the digest that control found, and its source.
 fn note_digest(image: &Image) {
     let labels = image.meta.as_ref().and_then(|meta| meta.labels.as_ref());
     let label = |key| labels.and_then(|labels| labels.labels.get(key));
@@ -158,7 +178,7 @@ fn note_digest(image: &Image) {
     }
 }
 
-async fn changed(app: &App, update: Update) -> Result<Image> {
+async fn changed(app: &App, update: ImageUpdateArgs) -> Result<Image> {
     let mut flags = update.labels;
     if let Some(digest) = update.digest {
         check_digest(&digest)?;
@@ -202,7 +222,7 @@ fn check_digest(digest: &str) -> Result<()> {
     Ok(())
 }
 
-fn made(create: Create) -> Result<Image> {
+fn made(create: ImageCreateArgs) -> Result<Image> {
     let mut labels = pairs(&create.labels)?;
     if let Some(digest) = create.digest {
         check_digest(&digest)?;

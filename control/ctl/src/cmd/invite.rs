@@ -1,6 +1,6 @@
 //! `metalmesh tenant invite` and `metalmesh project invite`.
 //!
-//! Secrets come from a file or from stdin: what is on a command line, others see.
+//! Secrets come from a file or from stdin, as other users of the host see command lines.
 
 use std::path::{Path, PathBuf};
 
@@ -20,40 +20,42 @@ use crate::output::to_json;
 use crate::text::enum_value;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Make an invite and print its secret: whoever is told it joins, once, within seven days.
+pub(crate) enum InviteCommand {
+    /// Create an invite and print its secret. One user can join with it, within seven days.
     Create {
-        /// Into which tenant (login) or project (id or name).
+        /// Tenant (login) or project (id or name) of the invite.
         #[arg(value_name = "WHERE")]
         place: String,
-        /// What the new member may do: owner, editor or viewer.
+        /// Role of the new member: owner, editor or viewer.
         #[arg(long, default_value = "viewer")]
         role: String,
     },
     /// List open invites.
     #[command(visible_alias = "list")]
     Ls {
+        /// Tenant (login) or project (id or name).
         #[arg(value_name = "WHERE")]
         place: String,
     },
-    /// Show what a secret leads into.
+    /// Show the invite of a secret: its tenant or project, and the role.
     #[command(visible_alias = "describe")]
-    Show(Secret),
-    /// Join.
-    Accept(Secret),
-    /// Take an invite back.
+    Show(InviteSecretArgs),
+    /// Accept an invite: join its tenant or project.
+    Accept(InviteSecretArgs),
+    /// Withdraw an invite.
     #[command(visible_alias = "delete")]
     Rm {
+        /// Tenant (login) or project (id or name) of the invite.
         #[arg(value_name = "WHERE")]
         place: String,
         #[command(flatten)]
-        secret: Secret,
+        secret: InviteSecretArgs,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Secret {
-    /// File with the secret; stdin without one.
+pub(crate) struct InviteSecretArgs {
+    /// File with the secret; without it the secret is read from stdin.
     #[arg(
         long,
         value_name = "FILE",
@@ -63,7 +65,7 @@ pub(crate) struct Secret {
     secret_file: PathBuf,
 }
 
-impl Secret {
+impl InviteSecretArgs {
     fn read(&self) -> Result<String> {
         if self.secret_file == Path::new("-") && std::io::IsTerminal::is_terminal(&std::io::stdin())
         {
@@ -73,9 +75,9 @@ impl Secret {
     }
 }
 
-pub(crate) async fn tenant(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn tenant(app: &App, command: InviteCommand) -> Result<()> {
     match command {
-        Command::Create { place, role } => {
+        InviteCommand::Create { place, role } => {
             let request = TenantServiceInviteRequest {
                 login: place,
                 role: enum_value("metalstack.api.v2.TenantRole", &role)?,
@@ -84,18 +86,18 @@ pub(crate) async fn tenant(app: &App, command: Command) -> Result<()> {
             let made: TenantInvite = given(answer.invite)?;
             app.output.secret(&made.secret, &to_json(&made)?)
         }
-        Command::Ls { place } => {
+        InviteCommand::Ls { place } => {
             let request = TenantServiceInvitesListRequest { login: place };
             let answer = app.client.tenants().invites_list(request).await?;
             app.output.list(&answer.into_inner().invites)
         }
-        Command::Show(secret) => {
+        InviteCommand::Show(secret) => {
             let secret = secret.read()?;
             let request = TenantServiceInviteGetRequest { secret };
             let answer = app.client.tenants().invite_get(request).await?.into_inner();
             app.output.one::<TenantInvite>(&given(answer.invite)?)
         }
-        Command::Accept(secret) => {
+        InviteCommand::Accept(secret) => {
             let secret = secret.read()?;
             let request = TenantServiceInviteAcceptRequest { secret };
             let joined = app.client.tenants().invite_accept(request).await?;
@@ -103,7 +105,7 @@ pub(crate) async fn tenant(app: &App, command: Command) -> Result<()> {
             noteln!("Joined tenant {} ({}).", joined.tenant, joined.tenant_name);
             Ok(())
         }
-        Command::Rm { place, secret } => {
+        InviteCommand::Rm { place, secret } => {
             let request = TenantServiceInviteDeleteRequest {
                 login: place,
                 secret: secret.read()?,
@@ -114,9 +116,9 @@ pub(crate) async fn tenant(app: &App, command: Command) -> Result<()> {
     }
 }
 
-pub(crate) async fn project(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn project(app: &App, command: InviteCommand) -> Result<()> {
     match command {
-        Command::Create { place, role } => {
+        InviteCommand::Create { place, role } => {
             let request = ProjectServiceInviteRequest {
                 project: app.project_id(&place).await?,
                 role: enum_value("metalstack.api.v2.ProjectRole", &role)?,
@@ -125,20 +127,20 @@ pub(crate) async fn project(app: &App, command: Command) -> Result<()> {
             let made: ProjectInvite = given(answer.invite)?;
             app.output.secret(&made.secret, &to_json(&made)?)
         }
-        Command::Ls { place } => {
+        InviteCommand::Ls { place } => {
             let project = app.project_id(&place).await?;
             let request = ProjectServiceInvitesListRequest { project };
             let answer = app.client.projects().invites_list(request).await?;
             app.output.list(&answer.into_inner().invites)
         }
-        Command::Show(secret) => {
+        InviteCommand::Show(secret) => {
             let secret = secret.read()?;
             let request = ProjectServiceInviteGetRequest { secret };
             let answer = app.client.projects().invite_get(request).await?;
             app.output
                 .one::<ProjectInvite>(&given(answer.into_inner().invite)?)
         }
-        Command::Accept(secret) => {
+        InviteCommand::Accept(secret) => {
             let secret = secret.read()?;
             let request = ProjectServiceInviteAcceptRequest { secret };
             let joined = app.client.projects().invite_accept(request).await?;
@@ -150,7 +152,7 @@ pub(crate) async fn project(app: &App, command: Command) -> Result<()> {
             );
             Ok(())
         }
-        Command::Rm { place, secret } => {
+        InviteCommand::Rm { place, secret } => {
             let request = ProjectServiceInviteDeleteRequest {
                 project: app.project_id(&place).await?,
                 secret: secret.read()?,

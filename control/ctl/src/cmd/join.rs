@@ -1,4 +1,4 @@
-//! `metalmesh join`: one-time tickets by which agents get their identity.
+//! `metalmesh join`: one-time tickets with which agents get their identity.
 
 use std::path::PathBuf;
 
@@ -15,36 +15,42 @@ use crate::files;
 use crate::output::to_json;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum JoinCommand {
     /// Create a ticket for one agent, bound to its key or to its host's TPM.
-    Create(Create),
+    Create(JoinCreateArgs),
     /// List tickets.
     #[command(visible_alias = "list")]
     Ls,
-    /// Revoke a ticket; an agent that joined by it last is shut out.
+    /// Revoke a ticket; an agent whose last join used it is revoked too.
     #[command(visible_alias = "rm")]
-    Revoke { id: String },
+    Revoke {
+        /// Id of the ticket.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
-    kind: Kind,
+pub(crate) struct JoinCreateArgs {
+    /// Kind of the agent.
+    kind: AgentKindArg,
+    /// Partition of the agent.
     #[arg(long)]
     partition: String,
-    /// The agent's name; of a core agent the switch's.
+    /// Name of the agent; for a core agent the id of its switch.
     #[arg(long)]
     id: String,
-    /// SHA-256 of the agent's public key, as `metalmesh-core key` and its like print it.
+    /// SHA-256 of the agent's public key, as `metalmesh-core key` prints it (also metalmesh-bmc and
+    /// metalmesh-pixie).
     #[arg(long, value_name = "HEX", required_unless_present_any = ["tpm_ek", "tpm_ek_cert"])]
     key_sha256: Option<String>,
-    /// SHA-256 of the public endorsement key of the host's TPM 2.0, as `metalmesh-core tpm` and
-    /// its like print it: only at that TPM is the ticket good.
+    /// SHA-256 of the public endorsement key of the host's TPM 2.0, as `metalmesh-core tpm` prints
+    /// it: the ticket works with that TPM alone.
     #[arg(long, value_name = "HEX", conflicts_with = "tpm_ek_cert")]
     tpm_ek: Option<String>,
-    /// The certificate of that key, as the TPM's maker gave it: DER or PEM, of an ECC P-256 key.
+    /// File with the TPM manufacturer's certificate of that key: DER or PEM, of an ECC P-256 key.
     #[arg(long, value_name = "FILE")]
     tpm_ek_cert: Option<PathBuf>,
-    /// How long the ticket is good for.
+    /// Validity of the ticket, in minutes.
     #[arg(long, default_value_t = 15)]
     minutes: u32,
     /// Write the ticket to this new file (mode 0600) instead of stdout.
@@ -53,16 +59,16 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum AgentKindArg {
     Core,
     Bmc,
     Pixie,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: JoinCommand) -> Result<()> {
     match command {
-        Command::Create(create) => make(app, create).await,
-        Command::Ls => {
+        JoinCommand::Create(create) => make(app, create).await,
+        JoinCommand::Ls => {
             let answer = app
                 .client
                 .joins()
@@ -71,7 +77,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.list(&answer.tickets)
         }
-        Command::Revoke { id } => {
+        JoinCommand::Revoke { id } => {
             let answer = app
                 .client
                 .joins()
@@ -82,11 +88,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-async fn make(app: &App, create: Create) -> Result<()> {
+async fn make(app: &App, create: JoinCreateArgs) -> Result<()> {
     let kind = match create.kind {
-        Kind::Core => AgentKind::Core,
-        Kind::Bmc => AgentKind::Bmc,
-        Kind::Pixie => AgentKind::Pixie,
+        AgentKindArg::Core => AgentKind::Core,
+        AgentKindArg::Bmc => AgentKind::Bmc,
+        AgentKindArg::Pixie => AgentKind::Pixie,
     };
     let certificate = create.tpm_ek_cert.as_deref().map(files::read_bytes);
     let request = JoinServiceCreateRequest {
@@ -105,7 +111,7 @@ async fn make(app: &App, create: Create) -> Result<()> {
         files::write_private(&path, &format!("{}\n", answer.secret))?;
         app.output.one(&ticket)?;
         noteln!(
-            "bring {} to the host as {TICKET_FILE} (mode 0600), then run there:",
+            "copy {} to the host as {TICKET_FILE} (mode 0600), then run there:",
             path.display()
         );
         noteln!("  {run}");
@@ -117,20 +123,21 @@ async fn make(app: &App, create: Create) -> Result<()> {
         "command": run,
     });
     app.output.secret(&answer.secret, &whole)?;
-    noteln!("put it into {TICKET_FILE} on the host (mode 0600), then run there:");
+    noteln!("write it to {TICKET_FILE} on the host (mode 0600), then run there:");
     noteln!("  {run}");
     Ok(())
 }
 
-/// Where the examples have a ticket.
+/// Path of the ticket in the printed commands.
 const TICKET_FILE: &str = "/etc/metalmesh/ticket";
 
-/// The command that redeems a ticket. No secret is in it: arguments are seen by everybody.
-fn on_the_host(kind: Kind, ticket: &JoinTicket) -> String {
+/// The command that redeems a ticket. It contains no secret, as other users of the host see
+/// arguments.
+fn on_the_host(kind: AgentKindArg, ticket: &JoinTicket) -> String {
     let (agent, name) = match kind {
-        Kind::Core => ("metalmesh-core", "core"),
-        Kind::Bmc => ("metalmesh-bmc", "bmc"),
-        Kind::Pixie => ("metalmesh-pixie", "pixie"),
+        AgentKindArg::Core => ("metalmesh-core", "core"),
+        AgentKindArg::Bmc => ("metalmesh-bmc", "bmc"),
+        AgentKindArg::Pixie => ("metalmesh-pixie", "pixie"),
     };
     let tpm = if ticket.tpm_ek_sha256.is_empty() {
         ""
@@ -150,7 +157,7 @@ mod tests {
     #[test]
     fn each_method_has_its_command() {
         let plain = JoinTicket::default();
-        let run = on_the_host(Kind::Core, &plain);
+        let run = on_the_host(AgentKindArg::Core, &plain);
         assert_eq!(
             run,
             "metalmesh-core run --config /etc/metalmesh/core.toml --state-dir \
@@ -160,6 +167,6 @@ mod tests {
             tpm_ek_sha256: "ab".into(),
             ..plain
         };
-        assert!(on_the_host(Kind::Pixie, &of_tpm).ends_with("ticket --tpm /dev/tpmrm0"));
+        assert!(on_the_host(AgentKindArg::Pixie, &of_tpm).ends_with("ticket --tpm /dev/tpmrm0"));
     }
 }

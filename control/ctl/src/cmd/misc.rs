@@ -1,4 +1,4 @@
-//! Commands of one verb: whoami, methods, health, version, completion.
+//! Commands without subcommands: whoami, methods, health, version, completion.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};
@@ -9,28 +9,30 @@ use proto_public::api::v2::{
 };
 use serde_json::json;
 
+use super::CommandLine;
 use super::given;
 use crate::app::App;
-use crate::args::{Cli, Global};
-use crate::output::{Format, print_table};
+use crate::global_flags::GlobalFlags;
+use crate::output::{OutputFormat, print_table};
 use crate::text::{enum_text, or_dash};
 
-/// A completion script.
+/// Arguments of `metalmesh completion`.
 #[derive(Debug, Args)]
-pub(crate) struct Completion {
+pub(crate) struct CompletionArgs {
+    /// Shell of the script.
     shell: Shell,
 }
 
-pub(crate) fn completion(command: &Completion) -> Result<()> {
-    let mut cli = Cli::command();
+pub(crate) fn completion(command: &CompletionArgs) -> Result<()> {
+    let mut cli = CommandLine::command();
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut cli, "metalmesh", &mut script);
     out!("{}", String::from_utf8(script)?);
     Ok(())
 }
 
-/// The program's version always, the server's when it can be had.
-pub(crate) async fn version(global: &Global) -> Result<()> {
+/// Prints the version of the program, and that of the server if it can be reached.
+pub(crate) async fn version(global: &GlobalFlags) -> Result<()> {
     let own = env!("CARGO_PKG_VERSION");
     let server = match App::new(global) {
         Ok(app) => app
@@ -44,7 +46,7 @@ pub(crate) async fn version(global: &Global) -> Result<()> {
     let server = server
         .and_then(|answer| answer.into_inner().version)
         .map(|v| v.version);
-    if matches!(global.output, Format::Table | Format::Wide) {
+    if matches!(global.output, OutputFormat::Table | OutputFormat::Wide) {
         outln!("client  {own}");
         outln!("server  {}", or_dash(server.unwrap_or_default()));
         return Ok(());

@@ -1,9 +1,10 @@
-//! The commands, one module a resource.
+//! The commands, one module for each resource.
 
 pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod ca;
 pub(crate) mod cluster;
+mod command_line;
 pub(crate) mod component;
 pub(crate) mod context;
 pub(crate) mod doctor;
@@ -39,97 +40,107 @@ use proto_public::api::v2::{
 };
 
 use crate::app::App;
-use crate::args::{Cli, Command};
 use crate::text::pairs;
 
-/// What changes files of this machine, so that no server can say what it would do.
-fn is_local(command: &Command) -> bool {
+use command_line::CliCommand;
+pub(crate) use command_line::CommandLine;
+
+/// `true` if the command changes files of this host, so that no server can try it.
+fn is_local(command: &CliCommand) -> bool {
     matches!(
         command,
-        Command::Context(_)
-            | Command::Login(_)
-            | Command::Logout(_)
-            | Command::Cluster(cluster::Command::Init(_))
-            | Command::Audit(audit::Command::Export { .. })
+        CliCommand::Context(_)
+            | CliCommand::Login(_)
+            | CliCommand::Logout(_)
+            | CliCommand::Cluster(cluster::ClusterCommand::Init(_))
+            | CliCommand::Audit(audit::AuditCommand::Export { .. })
     )
 }
 
-/// Runs what was typed.
-pub(crate) async fn run(cli: Cli) -> Result<()> {
+/// Runs a command.
+///
+/// # Errors
+/// Those of the command, and `--dry-run` with a command that works on this host alone.
+pub(crate) async fn run(cli: CommandLine) -> Result<()> {
     if cli.global.dry_run && is_local(&cli.command) {
         bail!(
-            "this changes things on this machine alone, and cannot be tried; leave --dry-run out"
+            "this command changes files of this host, which --dry-run cannot prevent; leave \
+             --dry-run out"
         );
     }
     let command = match cli.command {
-        Command::Context(command) => return context::run(&cli.global, command),
-        Command::Login(command) => return login::login(&cli.global, &command).await,
-        Command::Logout(logout) => return login::logout(&cli.global, &logout).await,
-        Command::Completion(command) => return misc::completion(&command),
-        Command::Cluster(cluster::Command::Init(init)) => return cluster::init(&init),
-        Command::Doctor(command) => return doctor::run(&cli.global, &command).await,
-        Command::Version => return misc::version(&cli.global).await,
-        // A file can be looked into without any server.
-        Command::Cluster(cluster::Command::Backup(backup)) if backup.list => {
+        CliCommand::Context(command) => return context::run(&cli.global, command),
+        CliCommand::Login(command) => return login::login(&cli.global, &command).await,
+        CliCommand::Logout(logout) => return login::logout(&cli.global, &logout).await,
+        CliCommand::Completion(command) => return misc::completion(&command),
+        CliCommand::Cluster(cluster::ClusterCommand::Init(init)) => return cluster::init(&init),
+        CliCommand::Doctor(command) => return doctor::run(&cli.global, &command).await,
+        CliCommand::Version => return misc::version(&cli.global).await,
+        // The next commands read local files alone. They run before `App::new`, which fails where
+        // no server is configured.
+        CliCommand::Cluster(cluster::ClusterCommand::Backup(backup)) if backup.list => {
             return cluster::backup::list(&cli.global.output, &backup);
         }
-        Command::Audit(command) => match audit::file_to_verify(&command) {
+        CliCommand::Audit(command) => match audit::file_to_verify(&command) {
             Some((verify, path)) => return audit::verify_file(&cli.global.output, verify, path),
-            None => Command::Audit(command),
+            None => CliCommand::Audit(command),
         },
-        // So can a policy.
-        Command::Policy(command) => match policy::offline(&cli.global.output, command)? {
-            Some(command) => Command::Policy(command),
+        CliCommand::Policy(command) => match policy::offline(&cli.global.output, command)? {
+            Some(command) => CliCommand::Policy(command),
             None => return Ok(()),
         },
         command => command,
     };
     let app = App::new(&cli.global)?;
     match command {
-        Command::Get(command) => get::run(&app, command).await,
-        Command::Tenant(command) => tenant::run(&app, command).await,
-        Command::Project(command) => project::run(&app, command).await,
-        Command::Quota(command) => quota::run(&app, command).await,
-        Command::Settings(command) => settings::run(&app, command).await,
-        Command::Policy(command) => policy::run(&app, command).await,
-        Command::Token(command) => token::run(&app, &cli.global, command).await,
-        Command::Partition(command) => partition::run(&app, command).await,
-        Command::Size(command) => size::run(&app, command).await,
-        Command::Image(command) => image::run(&app, command).await,
-        Command::Filesystem(command) => filesystem::run(&app, command).await,
-        Command::Network(command) => network::run(&app, command).await,
-        Command::Ip(command) => ip::run(&app, command).await,
-        Command::Machine(command) => machine::run(&app, command).await,
-        Command::Switch(command) => switch::run(&app, command).await,
-        Command::Component(command) => component::run(&app, command).await,
-        Command::Task(command) => task::run(&app, command).await,
-        Command::Vpn(command) => vpn::run(&app, command).await,
-        Command::Ca(command) => ca::run(&app, command).await,
-        Command::Cluster(command) => cluster::run(&app, command).await,
-        Command::Identity(command) => identity::run(&app, command).await,
-        Command::Join(command) => join::run(&app, command).await,
-        Command::Audit(command) => audit::run(&app, command).await,
-        Command::User(command) => user::run(&app, command).await,
-        Command::Apply(command) => apply::apply(&app, &command).await,
-        Command::Edit(command) => apply::edit(&app, &command).await,
-        Command::Whoami => misc::whoami(&app).await,
-        Command::Methods => misc::methods(&app).await,
-        Command::Health => misc::health(&app).await,
-        Command::Context(_)
-        | Command::Login(_)
-        | Command::Logout(_)
-        | Command::Completion(_)
-        | Command::Doctor(_)
-        | Command::Version => Ok(()),
+        CliCommand::Get(command) => get::run(&app, command).await,
+        CliCommand::Tenant(command) => tenant::run(&app, command).await,
+        CliCommand::Project(command) => project::run(&app, command).await,
+        CliCommand::Quota(command) => quota::run(&app, command).await,
+        CliCommand::Settings(command) => settings::run(&app, command).await,
+        CliCommand::Policy(command) => policy::run(&app, command).await,
+        CliCommand::Token(command) => token::run(&app, &cli.global, command).await,
+        CliCommand::Partition(command) => partition::run(&app, command).await,
+        CliCommand::Size(command) => size::run(&app, command).await,
+        CliCommand::Image(command) => image::run(&app, command).await,
+        CliCommand::Filesystem(command) => filesystem::run(&app, command).await,
+        CliCommand::Network(command) => network::run(&app, command).await,
+        CliCommand::Ip(command) => ip::run(&app, command).await,
+        CliCommand::Machine(command) => machine::run(&app, command).await,
+        CliCommand::Switch(command) => switch::run(&app, command).await,
+        CliCommand::Component(command) => component::run(&app, command).await,
+        CliCommand::Task(command) => task::run(&app, command).await,
+        CliCommand::Vpn(command) => vpn::run(&app, command).await,
+        CliCommand::Ca(command) => ca::run(&app, command).await,
+        CliCommand::Cluster(command) => cluster::run(&app, command).await,
+        CliCommand::Identity(command) => identity::run(&app, command).await,
+        CliCommand::Join(command) => join::run(&app, command).await,
+        CliCommand::Audit(command) => audit::run(&app, command).await,
+        CliCommand::User(command) => user::run(&app, command).await,
+        CliCommand::Apply(command) => apply::apply(&app, &command).await,
+        CliCommand::Edit(command) => apply::edit(&app, &command).await,
+        CliCommand::Whoami => misc::whoami(&app).await,
+        CliCommand::Methods => misc::methods(&app).await,
+        CliCommand::Health => misc::health(&app).await,
+        CliCommand::Context(_)
+        | CliCommand::Login(_)
+        | CliCommand::Logout(_)
+        | CliCommand::Completion(_)
+        | CliCommand::Doctor(_)
+        | CliCommand::Version => Ok(()),
     }
 }
 
-/// What an answer must hold.
+/// The object of an answer.
+///
+/// # Errors
+/// The server answered without it.
 fn given<T>(part: Option<T>) -> Result<T> {
     part.context("the server's answer lacks the object")
 }
 
-/// An update that the server locks by itself: people see the newest state anyway.
+/// Optimistic locking by the server: the update applies to the newest state, whatever the caller
+/// read before.
 fn server_lock() -> Option<UpdateMeta> {
     let strategy = OptimisticLockingStrategy::Server;
     Some(UpdateMeta {
@@ -138,7 +149,7 @@ fn server_lock() -> Option<UpdateMeta> {
     })
 }
 
-/// Labels to set (`a=b`) and to remove (`a-`); nothing without any.
+/// Labels to set (`a=b`) and to remove (`a-`). `None` means no label changes.
 fn label_patch(flags: &[String]) -> Result<Option<UpdateLabels>> {
     if flags.is_empty() {
         return Ok(None);

@@ -11,65 +11,74 @@ use proto_public::api::v2::{
 use super::{given, label_patch, server_lock};
 use crate::app::App;
 use crate::output::print_table;
+use crate::show::{REQUIRE_BMC_NONCE, UPLINKS};
 use crate::text::labels;
 
-/// The label by which control knows the demand.
-const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
-/// The label by which control knows how many cables machines need.
-const UPLINKS: &str = "metalmesh.dev/uplinks";
-/// The address that stands for an empty list of servers in an update.
+/// The address that clears a list of servers in an update: the contract cannot tell an empty list
+/// from none.
 const NO_SERVER: &str = "0.0.0.0";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum PartitionCommand {
     /// Create a partition.
     Create {
+        /// Id of the partition.
         id: String,
         #[command(flatten)]
-        fields: Fields,
+        fields: PartitionFieldArgs,
     },
     /// List partitions.
     #[command(visible_alias = "list")]
     Ls,
     /// Show a partition.
     #[command(visible_alias = "describe")]
-    Show { id: String },
+    Show {
+        /// Id of the partition.
+        id: String,
+    },
     /// Change a partition.
     Update {
+        /// Id of the partition.
         id: String,
         #[command(flatten)]
-        fields: Fields,
+        fields: PartitionFieldArgs,
         #[command(flatten)]
-        emptied: Emptied,
+        emptied: PartitionClearArgs,
     },
     /// Delete an unused partition.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
-    /// Machines by size: free, waiting, allocated, faulty.
+    Rm {
+        /// Id of the partition.
+        id: String,
+    },
+    /// Show the number of machines by size: free, waiting, allocated, faulty.
     Capacity {
+        /// Id of the partition.
         partition: Option<String>,
+        /// Only machines of this size.
         #[arg(long)]
         size: Option<String>,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Fields {
+pub(crate) struct PartitionFieldArgs {
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
-    /// Address of a DNS server of its machines; at most three.
+    /// Address of a DNS server of the machines. Repeatable, at most three.
     #[arg(long = "dns", value_name = "IP")]
     dns: Vec<String>,
-    /// Time server of its machines; at most ten.
+    /// Time server of the machines. Repeatable, at most ten.
     #[arg(long = "ntp", value_name = "HOST")]
     ntp: Vec<String>,
-    /// Kernel that machines boot from the network.
+    /// URL of the kernel that machines boot from the network.
     #[arg(long, value_name = "URL", requires = "boot_image")]
     boot_kernel: Option<String>,
-    /// The initramfs beside it.
+    /// URL of the initramfs of that kernel.
     #[arg(long, value_name = "URL", requires = "boot_kernel")]
     boot_image: Option<String>,
-    /// The kernel's command line.
+    /// Command line of that kernel.
     #[arg(
         long,
         value_name = "TEXT",
@@ -77,25 +86,25 @@ pub(crate) struct Fields {
         default_value = ""
     )]
     boot_cmdline: String,
-    /// Address of a management service, host:port.
+    /// Address of a management service, host:port. Repeatable.
     #[arg(long = "mgmt", value_name = "HOST:PORT")]
     mgmt: Vec<String>,
-    /// A label, as NAME=VALUE; on update also NAME- to remove it.
+    /// Set a label (NAME=VALUE), or on update remove it (NAME-). Repeatable.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
-    /// Machines join only with what their BMC holds: a nonce that the BMC agent writes into its
-    /// asset tag, over whatever is there.
+    /// Require machines to join with the nonce that the BMC agent writes into the asset tag of their
+    /// BMC, where it replaces any other text.
     #[arg(long, value_name = "BOOL")]
     require_bmc_nonce: Option<bool>,
-    /// Confirmed cables that a machine needs to be on offer; without it as many as it has cards
-    /// that hear a leaf. To take it back: --label metalmesh.dev/uplinks-
+    /// Number of confirmed cables that a machine needs before it can be allocated; by default the
+    /// number of its NICs that hear a leaf. To unset: --label metalmesh.dev/uplinks-
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64))]
     uplinks: Option<u8>,
 }
 
-/// Lists that an update empties.
+/// Lists that an update clears.
 #[derive(Debug, Args)]
-pub(crate) struct Emptied {
+pub(crate) struct PartitionClearArgs {
     /// Remove all DNS servers.
     #[arg(long, conflicts_with = "dns")]
     no_dns: bool,
@@ -107,8 +116,8 @@ pub(crate) struct Emptied {
     no_mgmt: bool,
 }
 
-impl Emptied {
-    /// Puts the address that stands for an empty list into lists that are to be emptied.
+impl PartitionClearArgs {
+    /// Replaces the lists to clear by the address that clears them.
     fn fill(&self, request: &mut admin::PartitionServiceUpdateRequest) {
         if self.no_dns {
             let ip = NO_SERVER.to_owned();
@@ -124,8 +133,8 @@ impl Emptied {
     }
 }
 
-impl Fields {
-    /// As flags: those that were given, and what other flags put into labels.
+impl PartitionFieldArgs {
+    /// Label flags: those of `--label`, and the labels that other flags set.
     fn labels(&self) -> Vec<String> {
         let demand = self.require_bmc_nonce;
         let demand = demand.map(|demand| format!("{REQUIRE_BMC_NONCE}={demand}"));
@@ -160,9 +169,9 @@ impl Fields {
     }
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: PartitionCommand) -> Result<()> {
     match command {
-        Command::Create { id, fields } => {
+        PartitionCommand::Create { id, fields } => {
             let partition = Partition {
                 id,
                 meta: Some(Meta {
@@ -186,22 +195,22 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.partition)?)
         }
-        Command::Ls => {
+        PartitionCommand::Ls => {
             let request = PartitionServiceListRequest { query: None };
             let answer = app.client.partitions().list(request).await?.into_inner();
             app.output.list(&answer.partitions)
         }
-        Command::Show { id } => {
+        PartitionCommand::Show { id } => {
             let request = PartitionServiceGetRequest { id };
             let answer = app.client.partitions().get(request).await?.into_inner();
             app.output.one(&given(answer.partition)?)
         }
-        Command::Update {
+        PartitionCommand::Update {
             id,
             fields,
             emptied,
         } => update(app, id, &fields, &emptied).await,
-        Command::Rm { id } => {
+        PartitionCommand::Rm { id } => {
             let request = admin::PartitionServiceDeleteRequest { id };
             let answer = app
                 .client
@@ -211,11 +220,16 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.partition)?)
         }
-        Command::Capacity { partition, size } => capacity(app, partition, size).await,
+        PartitionCommand::Capacity { partition, size } => capacity(app, partition, size).await,
     }
 }
 
-async fn update(app: &App, id: String, fields: &Fields, emptied: &Emptied) -> Result<()> {
+async fn update(
+    app: &App,
+    id: String,
+    fields: &PartitionFieldArgs,
+    emptied: &PartitionClearArgs,
+) -> Result<()> {
     let mut request = admin::PartitionServiceUpdateRequest {
         id,
         update_meta: server_lock(),
@@ -278,32 +292,17 @@ async fn capacity(app: &App, id: Option<String>, size: Option<String>) -> Result
     })
 }
 
-/// Whether machines of a partition join only with what their BMC holds.
-pub(crate) fn bmc_nonce(partition: &Partition) -> &'static str {
-    let labels = partition.meta.as_ref().and_then(|it| it.labels.as_ref());
-    match labels.and_then(|it| it.labels.get(REQUIRE_BMC_NONCE)) {
-        Some(text) if text == "true" => "required",
-        _ => "-",
-    }
-}
-
-/// How many confirmed cables a machine of the partition needs, where it says so.
-pub(crate) fn uplinks(partition: &Partition) -> &str {
-    let labels = partition.meta.as_ref().and_then(|it| it.labels.as_ref());
-    let text = labels.and_then(|it| it.labels.get(UPLINKS));
-    text.map_or("-", String::as_str)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::show::{bmc_nonce, uplinks};
 
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        fields: Fields,
+        fields: PartitionFieldArgs,
     }
 
     fn partition(flags: &[&str]) -> Partition {
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_partition_demands_is_a_label() {
+    fn demands_of_a_partition_are_labels() {
         let label = "--label=rack=2";
         for (flags, shown, labels) in [
             (&[label][..], "-", "rack=2"),

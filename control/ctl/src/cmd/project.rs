@@ -13,65 +13,88 @@ use tonic::Code;
 
 use super::{given, invite, label_patch, server_lock};
 use crate::app::App;
-use crate::output::{Row, print_table};
+use crate::output::{TableRow, print_table};
 use crate::text::{enum_text, enum_value, labels};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ProjectCommand {
     /// Create a project.
     Create {
+        /// Name of the project.
         name: String,
-        /// Whose project it is.
+        /// Tenant of the project.
         #[arg(long)]
         tenant: String,
+        /// Description, free text.
         #[arg(long, default_value = "")]
         description: String,
+        /// Set a label. Repeatable.
         #[arg(long = "label", value_name = "NAME=VALUE")]
         labels: Vec<String>,
     },
     /// List projects.
     #[command(visible_alias = "list")]
     Ls {
+        /// Only projects of this tenant.
         #[arg(long)]
         tenant: Option<String>,
     },
     /// Show a project and its members.
     #[command(visible_alias = "describe")]
-    Show { project: String },
+    Show {
+        /// Project, by id or name.
+        project: String,
+    },
     /// Change a project.
     Update {
+        /// Project, by id or name.
         project: String,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
     /// Delete an empty project.
     #[command(visible_alias = "delete")]
-    Rm { project: String },
-    /// Give a tenant's user a role in a project, or another role.
-    SetMember {
+    Rm {
+        /// Project, by id or name.
         project: String,
+    },
+    /// Give a user a role in a project, or change the role.
+    SetMember {
+        /// Project, by id or name.
+        project: String,
+        /// Login of the user.
         member: String,
-        /// owner, editor or viewer.
+        /// Role: owner, editor or viewer.
         #[arg(long, default_value = "viewer")]
         role: String,
     },
-    /// Take the role away.
-    RmMember { project: String, member: String },
-    /// Give up one's own role.
-    Leave { project: String },
-    /// Invite others into a project, or accept an invite.
+    /// Remove a user's role in a project.
+    RmMember {
+        /// Project, by id or name.
+        project: String,
+        /// Login of the user.
+        member: String,
+    },
+    /// Give up your own role in a project.
+    Leave {
+        /// Project, by id or name.
+        project: String,
+    },
+    /// Invite users to a project, or accept an invite.
     #[command(subcommand)]
-    Invite(invite::Command),
+    Invite(invite::InviteCommand),
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: ProjectCommand) -> Result<()> {
     match command {
-        Command::Create {
+        ProjectCommand::Create {
             name,
             tenant,
             description,
@@ -87,9 +110,9 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.projects().create(request).await?.into_inner();
             app.output.one(&given(answer.project)?)
         }
-        Command::Ls { tenant } => list(app, tenant).await,
-        Command::Show { project } => show(app, &project).await,
-        Command::Update {
+        ProjectCommand::Ls { tenant } => list(app, tenant).await,
+        ProjectCommand::Show { project } => show(app, &project).await,
+        ProjectCommand::Update {
             project,
             name,
             description,
@@ -106,34 +129,34 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.projects().update(request).await?.into_inner();
             app.output.one(&given(answer.project)?)
         }
-        Command::Rm { project } => {
+        ProjectCommand::Rm { project } => {
             let project = app.project_id(&project).await?;
             let request = ProjectServiceDeleteRequest { project };
             let answer = app.client.projects().delete(request).await?.into_inner();
             app.output.one(&given(answer.project)?)
         }
-        Command::SetMember {
+        ProjectCommand::SetMember {
             project,
             member,
             role,
         } => set_member(app, &project, member, &role).await,
-        Command::RmMember { project, member } => {
+        ProjectCommand::RmMember { project, member } => {
             let project = app.project_id(&project).await?;
             let request = ProjectServiceRemoveMemberRequest { project, member };
             app.client.projects().remove_member(request).await?;
             Ok(())
         }
-        Command::Leave { project } => {
+        ProjectCommand::Leave { project } => {
             let project = app.project_id(&project).await?;
             let request = ProjectServiceLeaveRequest { project };
             app.client.projects().leave(request).await?;
             Ok(())
         }
-        Command::Invite(command) => invite::project(app, command).await,
+        ProjectCommand::Invite(command) => invite::project(app, command).await,
     }
 }
 
-/// Adds a member; one that is there already gets the role.
+/// Adds a member, or changes the role of an existing one.
 async fn set_member(app: &App, project: &str, member: String, role: &str) -> Result<()> {
     let project = app.project_id(project).await?;
     let role = enum_value("metalstack.api.v2.ProjectRole", role)?;

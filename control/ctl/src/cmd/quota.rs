@@ -12,50 +12,50 @@ use super::given;
 use crate::app::App;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Set how much a tenant or project may have; what is left out is not bounded.
+pub(crate) enum QuotaCommand {
+    /// Set the quota of a tenant or project; what is left out is not limited.
     Set {
         #[command(flatten)]
-        subject: Subject,
-        /// Allocated machines.
+        subject: QuotaSubjectArgs,
+        /// Limit of allocated machines.
         #[arg(long, value_name = "NUMBER")]
         machines: Option<u32>,
-        /// Allocated machines of a size; may be given more than once.
+        /// Limit of allocated machines of a size. Repeatable.
         #[arg(long = "size", value_name = "SIZE=NUMBER")]
         sizes: Vec<String>,
-        /// Networks of its own.
+        /// Limit of its own networks.
         #[arg(long, value_name = "NUMBER")]
         networks: Option<u32>,
-        /// Addresses, those of machines included.
+        /// Limit of IP addresses, including those of machines.
         #[arg(long, value_name = "NUMBER")]
         ips: Option<u32>,
     },
-    /// List all quotas and what is used of them.
+    /// List all quotas and their usage.
     #[command(visible_alias = "list")]
     Ls,
-    /// Show the quotas that hold for a tenant or project.
+    /// Show the quotas that apply to a tenant or project.
     #[command(visible_alias = "describe")]
-    Show(Subject),
-    /// Take all bounds away.
+    Show(QuotaSubjectArgs),
+    /// Remove the quota of a tenant or project.
     #[command(visible_alias = "delete")]
-    Rm(Subject),
+    Rm(QuotaSubjectArgs),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Subject {
+pub(crate) struct QuotaSubjectArgs {
     /// All projects of this tenant together.
     #[arg(long = "of-tenant", value_name = "LOGIN")]
     tenant: Option<String>,
-    /// This project: its id or name.
+    /// This project, by id or name.
     #[arg(long = "of-project", value_name = "PROJECT")]
     project: Option<String>,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: QuotaCommand) -> Result<()> {
     let mut quotas = app.client.quotas();
     match command {
-        Command::Set {
+        QuotaCommand::Set {
             subject,
             machines,
             sizes,
@@ -85,12 +85,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = quotas.set(request).await?.into_inner();
             app.output.one(&given(answer.quota)?)
         }
-        Command::Ls => {
+        QuotaCommand::Ls => {
             let answer = quotas.list(QuotaServiceListRequest {}).await?;
             app.output.list(&answer.into_inner().quotas)
         }
-        Command::Show(subject) => show(app, subject).await,
-        Command::Rm(subject) => {
+        QuotaCommand::Show(subject) => show(app, subject).await,
+        QuotaCommand::Rm(subject) => {
             let subject = match (subject.tenant, subject.project) {
                 (Some(login), _) => Some(RemoveSubject::Tenant(login)),
                 (None, Some(project)) => {
@@ -105,7 +105,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-async fn show(app: &App, subject: Subject) -> Result<()> {
+async fn show(app: &App, subject: QuotaSubjectArgs) -> Result<()> {
     let mut quotas = app.client.quotas();
     let found: Vec<Quota> = match (subject.tenant, subject.project) {
         (Some(login), _) => {
@@ -125,7 +125,7 @@ async fn show(app: &App, subject: Subject) -> Result<()> {
         (None, None) => Vec::new(),
     };
     if found.is_empty() && app.output.is_table() {
-        noteln!("Nothing is bounded.");
+        noteln!("No quota applies.");
         return Ok(());
     }
     app.output.list(&found)
@@ -138,27 +138,6 @@ fn of_size(flag: &str) -> Result<(String, u32)> {
     Ok((size.to_owned(), number))
 }
 
-/// What is used of what may be had: `3/4`; nothing for no bound.
-pub(crate) fn used_of(used: Option<u32>, limit: Option<u32>) -> String {
-    limit.map_or_else(
-        || "-".to_owned(),
-        |limit| format!("{}/{limit}", used.unwrap_or(0)),
-    )
-}
-
-/// The same for each size that is bounded, in order.
-pub(crate) fn used_of_sizes(quota: &Quota) -> String {
-    let limits = quota.limits.as_ref().map(|it| &it.machines_of_size);
-    let used = quota.used.as_ref().map(|it| &it.machines_of_size);
-    let all = limits.into_iter().flatten().map(|(size, limit)| {
-        let used = used.and_then(|used| used.get(size)).copied();
-        format!("{size}={}", used_of(used, Some(*limit)))
-    });
-    let mut all: Vec<String> = all.collect();
-    all.sort();
-    crate::text::or_dash(all.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,12 +148,5 @@ mod tests {
         for bad in ["small", "small=", "small=-1", "small=many"] {
             assert!(of_size(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn what_is_used_stands_before_what_may_be_had() {
-        assert_eq!(used_of(Some(3), Some(4)), "3/4");
-        assert_eq!(used_of(None, Some(4)), "0/4");
-        assert_eq!(used_of(Some(3), None), "-");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
     AuditRetention, Budgets, Settings, SettingsServiceGetRequest, SettingsServiceSetRequest,
@@ -13,56 +13,56 @@ use crate::app::App;
 use crate::text::parse_duration;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SettingsCommand {
     /// Show the settings of the cluster.
     #[command(visible_alias = "describe")]
     Show,
-    /// Change settings of the cluster; what is left out stays.
-    Set(Set),
+    /// Change settings of the cluster; what is left out does not change.
+    Set(SettingsSetArgs),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
-pub(crate) struct Set {
-    /// Records of the audit trail that are kept.
+pub(crate) struct SettingsSetArgs {
+    /// Maximum number of audit records.
     #[arg(long, value_name = "NUMBER")]
     audit_records: Option<u32>,
-    /// Records that are kept at most while a place outside has not read them.
+    /// Maximum number of audit records that wait for an export.
     #[arg(long, value_name = "NUMBER")]
     audit_unread: Option<u32>,
-    /// Age at which records go: 8h, 90d; 0s for none.
+    /// Maximum age of audit records: 8h, 90d; 0s means no limit.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     audit_age: Option<Duration>,
-    /// Tokens of a user, and of the components of a project together.
+    /// Maximum number of tokens of a user, and of all components of a project together.
     #[arg(long, value_name = "NUMBER")]
     tokens_per_user: Option<u32>,
-    /// Tenants that a user made.
+    /// Maximum number of tenants that a user creates.
     #[arg(long, value_name = "NUMBER")]
     tenants_per_user: Option<u32>,
-    /// Projects of a tenant.
+    /// Maximum number of projects of a tenant.
     #[arg(long, value_name = "NUMBER")]
     projects_per_tenant: Option<u32>,
-    /// Open invites of a user.
+    /// Maximum number of open invites of a user.
     #[arg(long, value_name = "NUMBER")]
     invites_per_user: Option<u32>,
-    /// Addresses of a project that no quota bounds.
+    /// Maximum number of IP addresses of a project without a quota for them.
     #[arg(long, value_name = "NUMBER")]
     ips_per_project: Option<u32>,
-    /// Networks of a project that no quota bounds.
+    /// Maximum number of networks of a project without a quota for them.
     #[arg(long, value_name = "NUMBER")]
     networks_per_project: Option<u32>,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: SettingsCommand) -> Result<()> {
     let mut client = app.client.settings();
     let settings = match command {
-        Command::Show => {
+        SettingsCommand::Show => {
             let answer = client.get(SettingsServiceGetRequest {}).await?;
             answer.into_inner().settings
         }
-        Command::Set(set) => {
+        SettingsCommand::Set(set) => {
             let request = SettingsServiceSetRequest {
-                settings: Some(set.settings()),
+                settings: Some(set.settings()?),
             };
             client.set(request).await?.into_inner().settings
         }
@@ -70,13 +70,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     app.output.one(&given(settings)?)
 }
 
-impl Set {
-    fn settings(self) -> Settings {
-        let age_max = self.audit_age.map(|age| prost_types::Duration {
-            seconds: i64::try_from(age.as_secs()).unwrap_or(i64::MAX),
-            nanos: 0,
-        });
-        Settings {
+impl SettingsSetArgs {
+    fn settings(self) -> Result<Settings> {
+        let seconds = self.audit_age.map(|age| i64::try_from(age.as_secs()));
+        let seconds = seconds.transpose().context("--audit-age is too long")?;
+        let age_max = seconds.map(|seconds| prost_types::Duration { seconds, nanos: 0 });
+        Ok(Settings {
             audit: Some(AuditRetention {
                 records_max: self.audit_records,
                 unread_max: self.audit_unread,
@@ -91,6 +90,6 @@ impl Set {
                 networks_per_project: self.networks_per_project,
             }),
             updated_at: None,
-        }
+        })
     }
 }

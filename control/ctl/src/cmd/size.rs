@@ -12,17 +12,22 @@ use crate::app::App;
 use crate::text::{enum_value, labels, parse_bytes};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SizeCommand {
     /// Create a size.
     Create {
+        /// Id of the size.
         id: String,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// What a machine must have: cores=4, memory=1Gi-4Gi, storage=10Gi-1Ti, gpu=1:AD102*.
+        /// Hardware of the machines: cores=4, memory=1Gi-4Gi, storage=10Gi-1Ti, gpu=1:AD102*.
+        /// Repeatable.
         #[arg(long = "constraint", value_name = "KIND=MIN[-MAX]", required = true)]
         constraints: Vec<String>,
+        /// Set a label. Repeatable.
         #[arg(long = "label", value_name = "NAME=VALUE")]
         labels: Vec<String>,
     },
@@ -31,35 +36,44 @@ pub(crate) enum Command {
     Ls,
     /// Show a size.
     #[command(visible_alias = "describe")]
-    Show { id: String },
+    Show {
+        /// Id of the size.
+        id: String,
+    },
     /// Change a size.
     Update {
+        /// Id of the size.
         id: String,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// As with create; replaces all constraints.
+        /// Hardware of the machines, as with create; replaces all constraints.
         #[arg(long = "constraint", value_name = "KIND=MIN[-MAX]")]
         constraints: Vec<String>,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
     /// Delete an unused size.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
-    /// Machines of a size that are kept for a project.
+    Rm {
+        /// Id of the size.
+        id: String,
+    },
+    /// Manage reservations of machines of a size for a project.
     #[command(subcommand)]
-    Reservation(size_reservation::Command),
-    /// Which images the machines of a size can run.
+    Reservation(size_reservation::SizeReservationCommand),
+    /// Manage the images that machines of a size can run.
     #[command(subcommand)]
-    Images(size_images::Command),
+    Images(size_images::SizeImagesCommand),
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: SizeCommand) -> Result<()> {
     match command {
-        Command::Create {
+        SizeCommand::Create {
             id,
             name,
             description,
@@ -80,16 +94,16 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_sizes().create(request).await?.into_inner();
             app.output.one(&given(answer.size)?)
         }
-        Command::Ls => {
+        SizeCommand::Ls => {
             let request = SizeServiceListRequest { query: None };
             app.output
                 .list(&app.client.sizes().list(request).await?.into_inner().sizes)
         }
-        Command::Show { id } => {
+        SizeCommand::Show { id } => {
             let answer = app.client.sizes().get(SizeServiceGetRequest { id }).await?;
             app.output.one(&given(answer.into_inner().size)?)
         }
-        Command::Update {
+        SizeCommand::Update {
             id,
             name,
             description,
@@ -107,13 +121,13 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_sizes().update(request).await?.into_inner();
             app.output.one(&given(answer.size)?)
         }
-        Command::Rm { id } => {
+        SizeCommand::Rm { id } => {
             let request = admin::SizeServiceDeleteRequest { id };
             let answer = app.client.admin_sizes().delete(request).await?.into_inner();
             app.output.one(&given(answer.size)?)
         }
-        Command::Reservation(command) => size_reservation::run(app, command).await,
-        Command::Images(command) => size_images::run(app, command).await,
+        SizeCommand::Reservation(command) => size_reservation::run(app, command).await,
+        SizeCommand::Images(command) => size_images::run(app, command).await,
     }
 }
 

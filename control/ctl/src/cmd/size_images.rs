@@ -9,46 +9,64 @@ use super::{given, server_lock};
 use crate::app::App;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Say which versions of an operating system the machines of a size can run.
+pub(crate) enum SizeImagesCommand {
+    /// Limit the versions of operating systems that machines of a size can run.
     Create {
+        /// Id of the size.
         size: String,
-        /// For example `debian=>= 12.0`; operating systems that are not named are allowed.
+        /// Allowed versions, such as `debian=>= 12.0`; other operating systems stay allowed.
+        /// Repeatable.
         #[arg(long = "allow", value_name = "OS=VERSIONS", required = true)]
         allow: Vec<String>,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
     },
-    /// List what sizes can run.
+    /// List the limits of all sizes.
     #[command(visible_alias = "list")]
     Ls,
-    /// Show what a size can run.
+    /// Show the limits of a size.
     #[command(visible_alias = "describe")]
-    Show { size: String },
-    /// Whether machines of a size can run an image.
-    Try { size: String, image: String },
-    /// Change what a size can run.
-    Update {
+    Show {
+        /// Id of the size.
         size: String,
-        /// As with create; replaces all.
+    },
+    /// Check that machines of a size can run an image.
+    Try {
+        /// Id of the size.
+        size: String,
+        /// Id of the image.
+        image: String,
+    },
+    /// Change the limits of a size.
+    Update {
+        /// Id of the size.
+        size: String,
+        /// Allowed versions, as with create; replaces all limits.
         #[arg(long = "allow", value_name = "OS=VERSIONS")]
         allow: Vec<String>,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
     },
-    /// Let machines of a size run everything again.
+    /// Remove the limits of a size.
     #[command(visible_alias = "delete")]
-    Rm { size: String },
+    Rm {
+        /// Id of the size.
+        size: String,
+    },
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: SizeImagesCommand) -> Result<()> {
     let mut all = app.client.admin_size_image_constraints();
     let changed = match command {
-        Command::Create {
+        SizeImagesCommand::Create {
             size,
             allow,
             name,
@@ -66,21 +84,21 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner()
                 .size_image_constraint
         }
-        Command::Ls => {
+        SizeImagesCommand::Ls => {
             let request = admin::SizeImageConstraintServiceListRequest { query: None };
             let found = all.list(request).await?.into_inner();
             return app.output.list(&found.size_image_constraints);
         }
-        Command::Show { size } => {
+        SizeImagesCommand::Show { size } => {
             let request = admin::SizeImageConstraintServiceGetRequest { size };
             all.get(request).await?.into_inner().size_image_constraint
         }
-        Command::Try { size, image } => {
+        SizeImagesCommand::Try { size, image } => {
             let request = SizeImageConstraintServiceTryRequest { size, image };
             app.client.size_image_constraints().r#try(request).await?;
             return Ok(());
         }
-        Command::Update {
+        SizeImagesCommand::Update {
             size,
             allow,
             name,
@@ -98,7 +116,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner()
                 .size_image_constraint
         }
-        Command::Rm { size } => {
+        SizeImagesCommand::Rm { size } => {
             let request = admin::SizeImageConstraintServiceDeleteRequest { size };
             all.delete(request)
                 .await?
@@ -132,7 +150,7 @@ mod tests {
         let read = constraints(&flags).unwrap();
         let read: Vec<_> = read
             .iter()
-            .map(|it| (it.image.as_str(), it.semver_match.as_str()))
+            .map(|constraint| (constraint.image.as_str(), constraint.semver_match.as_str()))
             .collect();
         assert_eq!(read, [("debian", ">= 12.0"), ("ubuntu", "24.04")]);
         assert!(constraints(&["debian".to_owned()]).is_err());

@@ -12,60 +12,72 @@ use crate::app::App;
 use crate::text::labels;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Keep machines of a size for a project.
+pub(crate) enum SizeReservationCommand {
+    /// Reserve machines of a size for a project.
     Create {
+        /// Name of the reservation.
         name: String,
-        /// For whom: id or name of the project.
+        /// Project of the reservation, by id or name.
         #[arg(long = "for", value_name = "PROJECT")]
         project: String,
+        /// Size of the machines.
         #[arg(long)]
         size: String,
-        /// Where; may be given more than once.
+        /// Partition of the machines. Repeatable.
         #[arg(long = "partition", value_name = "PARTITION", required = true)]
         partitions: Vec<String>,
-        /// How many in each of the partitions.
+        /// Number of machines in each of the partitions.
         #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
         amount: i32,
+        /// Description, free text.
         #[arg(long, default_value = "")]
         description: String,
+        /// Set a label. Repeatable.
         #[arg(long = "label", value_name = "NAME=VALUE")]
         labels: Vec<String>,
     },
-    /// List reservations: all for an administrator, else a project's own.
+    /// List all reservations, as an administrator, or those of a project.
     #[command(visible_alias = "list")]
     Ls {
-        /// Of this project only.
+        /// Only reservations of this project.
         #[arg(long = "for", value_name = "PROJECT")]
         project: Option<String>,
+        /// Only reservations of this size.
         #[arg(long)]
         size: Option<String>,
     },
     /// Change a reservation.
     Update {
+        /// Id of the reservation.
         id: String,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// Where; replaces all partitions.
+        /// Partition of the machines; replaces all partitions. Repeatable.
         #[arg(long = "partition", value_name = "PARTITION", required = true)]
         partitions: Vec<String>,
+        /// Number of machines in each of the partitions.
         #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
         amount: Option<i32>,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
-    /// Give the machines free.
+    /// Delete a reservation; its machines can be allocated by all projects.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
+    Rm {
+        /// Id of the reservation.
+        id: String,
+    },
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: SizeReservationCommand) -> Result<()> {
     let mut all = app.client.admin_size_reservations();
     match command {
-        Command::Create {
+        SizeReservationCommand::Create {
             name,
             project,
             size,
@@ -93,8 +105,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = all.create(request).await?.into_inner();
             app.output.one(&given(answer.size_reservation)?)
         }
-        Command::Ls { project, size } => list(app, project, size).await,
-        Command::Update {
+        SizeReservationCommand::Ls { project, size } => list(app, project, size).await,
+        SizeReservationCommand::Update {
             id,
             name,
             description,
@@ -114,7 +126,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = all.update(request).await?.into_inner();
             app.output.one(&given(answer.size_reservation)?)
         }
-        Command::Rm { id } => {
+        SizeReservationCommand::Rm { id } => {
             let request = admin::SizeReservationServiceDeleteRequest { id };
             let answer = all.delete(request).await?.into_inner();
             app.output.one(&given(answer.size_reservation)?)

@@ -1,56 +1,68 @@
 //! `metalmesh switch`.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery, SwitchReplaceMode};
 
 use super::{given, server_lock};
 use crate::app::App;
-use crate::output::{Row, print_table};
+use crate::output::{TableRow, print_table};
 use crate::show::port_actual;
 use crate::text::{age, enum_text, or_dash};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SwitchCommand {
     /// List switches.
     #[command(visible_alias = "list")]
     Ls {
+        /// Only switches in this partition.
         #[arg(long)]
         partition: Option<String>,
     },
     /// Show a switch and its ports.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// The machines at the ports of a switch, or of every switch.
-    Machines { id: Option<String> },
-    /// Say that a broken switch is replaced: the one that registers under its name next is set up by
-    /// the other switch of its rack.
-    Replace {
+    Show {
+        /// Id of the switch.
         id: String,
-        /// It is not replaced after all.
+    },
+    /// List the machines at the ports of a switch, or of all switches.
+    Machines {
+        /// Id of the switch.
+        id: Option<String>,
+    },
+    /// Mark a broken switch for replacement: the next switch that registers under its name gets the
+    /// configuration of the other switch of its rack.
+    Replace {
+        /// Id of the switch.
+        id: String,
+        /// Cancel the replacement.
         #[arg(long)]
         cancel: bool,
     },
     /// Move all cables to the ports of the same names of another switch of the rack.
     Migrate {
-        /// Where they are.
+        /// Id of the switch with the cables.
         from: String,
-        /// Where they go.
+        /// Id of the switch that gets the cables.
         to: String,
     },
-    /// Forget a switch; one that lives comes back when its agent starts.
+    /// Delete a switch; one that is alive comes back when its agent starts.
     #[command(visible_alias = "delete")]
     Rm {
+        /// Id of the switch.
         id: String,
-        /// Although machines are cabled to it.
+        /// Delete the switch even if machines are connected to it.
         #[arg(long)]
         force: bool,
     },
-    /// Switch a port on or off.
+    /// Set a port up or down.
     Port {
+        /// Id of the switch.
         id: String,
+        /// Name of the port.
         port: String,
+        /// Wanted state of the port.
         state: PortState,
     },
 }
@@ -61,9 +73,9 @@ pub(crate) enum PortState {
     Down,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: SwitchCommand) -> Result<()> {
     match command {
-        Command::Ls { partition } => {
+        SwitchCommand::Ls { partition } => {
             let query = SwitchQuery {
                 partition,
                 ..Default::default()
@@ -77,17 +89,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.list(&answer.switches)
         }
-        Command::Show { id } => {
+        SwitchCommand::Show { id } => {
             let request = admin::SwitchServiceGetRequest { id };
             let answer = app.client.admin_switches().get(request).await?.into_inner();
             app.output.one_with(&given(answer.switch)?, details)
         }
-        Command::Machines { id } => machines(app, id).await,
-        Command::Replace { id, cancel } => {
+        SwitchCommand::Machines { id } => machines(app, id).await,
+        SwitchCommand::Replace { id, cancel } => {
             let changed = replace(app, id, cancel).await?;
             app.output.one_with(&changed, details)
         }
-        Command::Migrate { from, to } => {
+        SwitchCommand::Migrate { from, to } => {
             let request = admin::SwitchServiceMigrateRequest {
                 old_switch: from,
                 new_switch: to,
@@ -96,12 +108,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let changed = answer.into_inner().switch;
             app.output.one_with(&given(changed)?, details)
         }
-        Command::Rm { id, force } => {
+        SwitchCommand::Rm { id, force } => {
             let request = admin::SwitchServiceDeleteRequest { id, force };
             let answer = app.client.admin_switches().delete(request).await?;
             app.output.one(&given(answer.into_inner().switch)?)
         }
-        Command::Port { id, port, state } => {
+        SwitchCommand::Port { id, port, state } => {
             let status = match state {
                 PortState::Up => SwitchPortStatus::Up,
                 PortState::Down => SwitchPortStatus::Down,
@@ -117,8 +129,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .port(request)
                 .await?
                 .into_inner();
-            app.output
-                .one_with(&answer.switch.context("no switch came back")?, details)
+            app.output.one_with(&given(answer.switch)?, details)
         }
     }
 }

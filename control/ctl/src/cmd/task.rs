@@ -8,28 +8,34 @@ use super::given;
 use crate::app::App;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// List what goes on in the background, the newest first.
+pub(crate) enum TaskCommand {
+    /// List background tasks, the newest first.
     #[command(visible_alias = "list")]
     Ls {
-        /// How many.
+        /// Maximum number of tasks.
         #[arg(long, default_value_t = 100)]
         count: u32,
     },
     /// Show a task.
     #[command(visible_alias = "describe")]
-    Show { id: String },
+    Show {
+        /// Id of the task.
+        id: String,
+    },
     /// List the queues in which tasks wait.
     Queues,
-    /// Cancel a task, or forget one that is over.
+    /// Cancel a task, or delete one that has ended.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
+    Rm {
+        /// Id of the task.
+        id: String,
+    },
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: TaskCommand) -> Result<()> {
     let mut tasks = app.client.admin_tasks();
     match command {
-        Command::Ls { count } => {
+        TaskCommand::Ls { count } => {
             let request = admin::TaskServiceListRequest {
                 count: Some(count),
                 ..Default::default()
@@ -37,7 +43,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let found = tasks.list(request).await?.into_inner().tasks;
             app.output.list(&found)
         }
-        Command::Show { id } => {
+        TaskCommand::Show { id } => {
             let request = admin::TaskServiceGetRequest {
                 task_id: id,
                 queue: String::new(),
@@ -45,7 +51,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let found = tasks.get(request).await?.into_inner().task;
             app.output.one(&given(found)?)
         }
-        Command::Queues => {
+        TaskCommand::Queues => {
             let answer = tasks.queues(admin::TaskServiceQueuesRequest {}).await?;
             let queues = answer.into_inner().queues;
             if !app.output.is_table() {
@@ -56,7 +62,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             }
             Ok(())
         }
-        Command::Rm { id } => {
+        TaskCommand::Rm { id } => {
             let request = admin::TaskServiceDeleteRequest {
                 task_id: id,
                 queue: String::new(),

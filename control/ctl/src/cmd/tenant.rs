@@ -11,20 +11,24 @@ use proto_public::api::v2::{
 
 use super::{given, invite, label_patch, server_lock};
 use crate::app::App;
-use crate::output::{Row, print_table};
+use crate::output::{TableRow, print_table};
 use crate::text::{age, enum_text, enum_value, labels};
 
 const ROLE: &str = "metalstack.api.v2.TenantRole";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum TenantCommand {
     /// Create a tenant; its name is its login.
     Create {
+        /// Name of the tenant, which is also its login.
         name: String,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
+        /// Email address.
         #[arg(long)]
         email: Option<String>,
+        /// Set a label. Repeatable.
         #[arg(long = "label", value_name = "NAME=VALUE")]
         labels: Vec<String>,
     },
@@ -33,44 +37,64 @@ pub(crate) enum Command {
     Ls,
     /// Show a tenant and its members.
     #[command(visible_alias = "describe")]
-    Show { tenant: String },
+    Show {
+        /// Login of the tenant.
+        tenant: String,
+    },
     /// Change a tenant.
     Update {
+        /// Login of the tenant.
         tenant: String,
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
+        /// Email address.
         #[arg(long)]
         email: Option<String>,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
-    /// Delete a tenant that has no projects any more.
+    /// Delete a tenant without projects.
     #[command(visible_alias = "delete")]
-    Rm { tenant: String },
-    /// Give a tenant's user a role in a tenant, or another role.
+    Rm {
+        /// Login of the tenant.
+        tenant: String,
+    },
+    /// Give a user a role in a tenant, or change the role.
     #[command(alias = "add-member")]
     SetMember {
+        /// Login of the tenant.
         tenant: String,
+        /// Login of the user.
         member: String,
-        /// owner, editor, viewer or guest.
+        /// Role: owner, editor, viewer or guest.
         #[arg(long, default_value = "viewer")]
         role: String,
     },
-    /// Take the role away.
-    RmMember { tenant: String, member: String },
-    /// Give up one's own role.
-    Leave { tenant: String },
-    /// Invite others into a tenant, or accept an invite.
+    /// Remove a user's role in a tenant.
+    RmMember {
+        /// Login of the tenant.
+        tenant: String,
+        /// Login of the user.
+        member: String,
+    },
+    /// Give up your own role in a tenant.
+    Leave {
+        /// Login of the tenant.
+        tenant: String,
+    },
+    /// Invite users to a tenant, or accept an invite.
     #[command(subcommand)]
-    Invite(invite::Command),
+    Invite(invite::InviteCommand),
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: TenantCommand) -> Result<()> {
     match command {
-        Command::Create {
+        TenantCommand::Create {
             name,
             description,
             email,
@@ -92,9 +116,9 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .into_inner();
             app.output.one(&given(answer.tenant)?)
         }
-        Command::Ls => list(app).await,
-        Command::Show { tenant } => show(app, tenant).await,
-        Command::Update {
+        TenantCommand::Ls => list(app).await,
+        TenantCommand::Show { tenant } => show(app, tenant).await,
+        TenantCommand::Update {
             tenant,
             name,
             description,
@@ -113,18 +137,18 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.tenants().update(request).await?.into_inner();
             app.output.one(&given(answer.tenant)?)
         }
-        Command::Rm { tenant } => remove(app, tenant).await,
-        Command::SetMember {
+        TenantCommand::Rm { tenant } => remove(app, tenant).await,
+        TenantCommand::SetMember {
             tenant,
             member,
             role,
         } => set_member(app, tenant, member, &role).await,
-        Command::Leave { tenant } => {
+        TenantCommand::Leave { tenant } => {
             let request = TenantServiceLeaveRequest { login: tenant };
             app.client.tenants().leave(request).await?;
             Ok(())
         }
-        Command::RmMember { tenant, member } => {
+        TenantCommand::RmMember { tenant, member } => {
             let request = TenantServiceRemoveMemberRequest {
                 login: tenant,
                 member,
@@ -132,7 +156,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             app.client.tenants().remove_member(request).await?;
             Ok(())
         }
-        Command::Invite(command) => invite::tenant(app, command).await,
+        TenantCommand::Invite(command) => invite::tenant(app, command).await,
     }
 }
 
@@ -142,7 +166,7 @@ async fn remove(app: &App, login: String) -> Result<()> {
     app.output.one(&given(answer.tenant)?)
 }
 
-/// Adds a member; one that is there already gets the role.
+/// Adds a member, or changes the role of an existing one.
 async fn set_member(app: &App, login: String, member: String, role: &str) -> Result<()> {
     let role = enum_value(ROLE, role)?;
     let add = TenantServiceAddMemberRequest {
@@ -164,7 +188,7 @@ async fn set_member(app: &App, login: String, member: String, role: &str) -> Res
     }
 }
 
-/// All tenants for an administrator, else those that one belongs to.
+/// Lists all tenants for an administrator, else the tenants that the caller belongs to.
 async fn list(app: &App) -> Result<()> {
     let query = Some(TenantQuery::default());
     let all = admin::TenantServiceListRequest {

@@ -19,105 +19,114 @@ use proto_public::{Scope, method, methods};
 
 use super::{context, given, label_patch, server_lock};
 use crate::app::App;
-use crate::args::Global;
 use crate::files;
+use crate::global_flags::GlobalFlags;
 use crate::text::{enum_value, labels, pairs, parse_duration};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum TokenCommand {
     /// Create a token; its secret is shown once.
-    Create(Box<Create>),
+    Create(Box<TokenCreateArgs>),
     /// List tokens.
     #[command(visible_alias = "list")]
     Ls {
-        /// Of this user, as an administrator.
+        /// Only tokens of this user, as an administrator.
         #[arg(long)]
         user: Option<String>,
     },
     /// Show a token, without its secret.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// List when tokens were last used, to five minutes; all of them with --all, as an administrator.
+    Show {
+        /// Id of the token.
+        id: String,
+    },
+    /// List when your tokens were last used, with a resolution of five minutes; with --all all tokens,
+    /// as an administrator.
     Uses,
-    /// Revoke a token: it is of no use from then on.
+    /// Revoke a token.
     #[command(visible_aliases = ["rm", "delete"])]
     Revoke {
+        /// Id of the token.
         id: String,
-        /// Whose token it is, as an administrator.
+        /// User of the token, as an administrator.
         #[arg(long)]
         user: Option<String>,
     },
-    /// A new token with the same rights as the one in use.
+    /// Create a new token with the rights of the current one.
     Refresh {
-        /// Write the secret to this new file instead of stdout.
+        /// Write the secret to this new file (mode 0600) instead of stdout.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Change a token's description or labels, or take roles from it.
+    /// Change a token's description or labels, or remove roles from it.
     Update {
+        /// Id of the token.
         id: String,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// Take its role over everything.
+        /// Remove the token's admin role.
         #[arg(long)]
         no_admin_role: bool,
-        /// Take its role of infrastructure agents.
+        /// Remove the token's infra role.
         #[arg(long)]
         no_infra_role: bool,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct TokenCreateArgs {
+    /// Description, free text.
     #[arg(long, default_value = "")]
     description: String,
-    /// For another user, as an administrator.
+    /// Create the token for this user, as an administrator.
     #[arg(long)]
     user: Option<String>,
-    /// How long it lasts, 10m to 365d.
+    /// Lifetime of the token, 10m to 365d.
     #[arg(long, default_value = "8h", value_parser = parse_duration)]
     expires: Duration,
-    /// A role in a project, or in all with `*`: PROJECT=owner, editor or viewer.
+    /// Role in a project, or in all projects with `*`: owner, editor or viewer. Repeatable.
     #[arg(long = "project-role", value_name = "PROJECT=ROLE")]
     project_roles: Vec<String>,
-    /// A role in a tenant: TENANT=owner, editor, viewer or guest.
+    /// Role in a tenant: owner, editor, viewer or guest. Repeatable.
     #[arg(long = "tenant-role", value_name = "TENANT=ROLE")]
     tenant_roles: Vec<String>,
-    /// A role for a machine: UUID=editor or viewer.
+    /// Role for a machine: editor or viewer. Repeatable.
     #[arg(long = "machine-role", value_name = "UUID=ROLE")]
     machine_roles: Vec<String>,
-    /// editor or viewer.
+    /// Admin role: editor or viewer.
     #[arg(long)]
     admin_role: Option<String>,
-    /// editor or viewer.
+    /// Infra role: editor or viewer.
     #[arg(long)]
     infra_role: Option<String>,
-    /// Only what is listed: without it a token may also call what every log-in may, such as
-    /// listing images and showing itself.
+    /// Grant only the listed roles and methods. Without it the token may also call the methods that
+    /// every user may call, such as listing images and showing itself.
     #[arg(long)]
     bare: bool,
-    /// A single method, with its subject where it has one: [SUBJECT=]/package.Service/Method.
+    /// Single method, with its subject if it has one: [SUBJECT=]/package.Service/Method. Repeatable.
     #[arg(long = "permission", value_name = "PERMISSION")]
     permissions: Vec<String>,
+    /// Set a label. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
     /// Write the secret to this new file (mode 0600) instead of stdout.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Store it as a context of this name instead of showing it.
+    /// Store the token as a context of this name instead of showing it.
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     add_context: Option<String>,
 }
 
-pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, global: &GlobalFlags, command: TokenCommand) -> Result<()> {
     match command {
-        Command::Create(create) => make(app, global, *create).await,
-        Command::Ls { user } => list(app, user).await,
-        Command::Uses => uses(app).await,
-        Command::Show { id } => {
+        TokenCommand::Create(create) => make(app, global, *create).await,
+        TokenCommand::Ls { user } => list(app, user).await,
+        TokenCommand::Uses => uses(app).await,
+        TokenCommand::Show { id } => {
             let answer = app
                 .client
                 .tokens()
@@ -125,14 +134,14 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
                 .await?;
             app.output.one(&given(answer.into_inner().token)?)
         }
-        Command::Revoke { id, user: None } => {
+        TokenCommand::Revoke { id, user: None } => {
             app.client
                 .tokens()
                 .revoke(TokenServiceRevokeRequest { uuid: id })
                 .await?;
             Ok(())
         }
-        Command::Revoke {
+        TokenCommand::Revoke {
             id,
             user: Some(user),
         } => {
@@ -140,7 +149,7 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
             app.client.admin_tokens().revoke(request).await?;
             Ok(())
         }
-        Command::Refresh { out } => {
+        TokenCommand::Refresh { out } => {
             let answer = app
                 .client
                 .tokens()
@@ -149,7 +158,7 @@ pub(crate) async fn run(app: &App, global: &Global, command: Command) -> Result<
             let answer = answer.into_inner();
             hand_over(app, &given(answer.token)?, &answer.secret, out)
         }
-        Command::Update {
+        TokenCommand::Update {
             id,
             description,
             no_admin_role,
@@ -203,7 +212,7 @@ async fn list(app: &App, user: Option<String>) -> Result<()> {
     app.output.list(&tokens)
 }
 
-async fn make(app: &App, global: &Global, create: Create) -> Result<()> {
+async fn make(app: &App, global: &GlobalFlags, create: TokenCreateArgs) -> Result<()> {
     let project_roles = project_roles(app, &create.project_roles).await?;
     let only = match project_roles.keys().collect::<Vec<_>>().as_slice() {
         [one] if *one != "*" => Some((*one).clone()),
@@ -248,7 +257,7 @@ async fn make(app: &App, global: &Global, create: Create) -> Result<()> {
     }
 }
 
-/// Shows the secret once, or keeps it in a file.
+/// Shows the secret, or writes it to a file. The server does not show it again.
 fn hand_over(app: &App, token: &Token, secret: &str, out: Option<PathBuf>) -> Result<()> {
     if app.is_dry() {
         return app.output.one(token);
@@ -287,7 +296,8 @@ fn role(text: Option<&str>, kind: &str) -> Result<Option<i32>> {
     text.map(|text| enum_value(kind, text)).transpose()
 }
 
-/// Single methods, grouped as the contract wants them by what they need.
+/// The single methods of the flags, and without `bare` those that every user may call, grouped by
+/// visibility as the contract requires.
 fn permissions(flags: &[String], bare: bool) -> Result<Vec<PermissionsByVisibility>> {
     let listed: Result<Vec<_>> = flags.iter().map(|flag| permission(flag)).collect();
     let mut all = listed?;
@@ -316,8 +326,8 @@ fn permissions(flags: &[String], bare: bool) -> Result<Vec<PermissionsByVisibili
 
 fn permission(flag: &str) -> Result<PermissionsByVisibility> {
     let (subject, path) = flag.split_once('=').unwrap_or(("", flag));
-    let known =
-        method(path).with_context(|| format!("{path:?} is no method; see: metalmesh methods"))?;
+    let known = method(path)
+        .with_context(|| format!("{path:?} is not a method; see: metalmesh methods"))?;
     let methods = vec![path.to_owned()];
     let subject = || {
         if subject.is_empty() {

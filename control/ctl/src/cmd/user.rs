@@ -16,55 +16,59 @@ use crate::app::App;
 use crate::files;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Create a user, who logs in with: metalmesh login.
+pub(crate) enum UserCommand {
+    /// Create a user, who can then log in with metalmesh login.
     Create {
+        /// Login of the user.
         login: String,
-        /// Shown name.
+        /// Display name.
         #[arg(long)]
         name: Option<String>,
-        /// Mail address.
+        /// Email address.
         #[arg(long)]
         email: Option<String>,
         #[command(flatten)]
-        password: Password,
+        password: PasswordArgs,
     },
-    /// Set another password; the user's sessions end.
+    /// Change a password; the user's sessions end.
     ///
-    /// Your own needs the old one: without LOGIN.
+    /// Without LOGIN the command changes your own password, which needs the old one.
     Passwd {
-        /// Somebody else, as an administrator.
+        /// Login of another user, as an administrator.
         login: Option<String>,
         #[command(flatten)]
-        password: Password,
-        /// File with your old password in its first line; a prompt asks without it.
+        password: PasswordArgs,
+        /// File with your old password in its first line; without it a prompt asks for it.
         #[arg(long, value_name = "FILE", conflicts_with = "login")]
         old_password_file: Option<PathBuf>,
     },
     /// List the users.
     #[command(visible_alias = "list")]
     Ls,
-    /// Remove a user: all its tokens end, its tenant stays.
+    /// Delete a user: all of its tokens are revoked, its tenant stays.
     #[command(visible_alias = "delete")]
-    Rm { login: String },
+    Rm {
+        /// Login of the user.
+        login: String,
+    },
 }
 
-/// Where the password comes from: a prompt, or a file.
+/// The source of a password: a prompt, or a file.
 #[derive(Debug, Args)]
-pub(crate) struct Password {
-    /// File with the password in its first line, `-` for stdin; a prompt asks without it.
+pub(crate) struct PasswordArgs {
+    /// File with the password in its first line; `-` is stdin. Without it a prompt asks for it.
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: UserCommand) -> Result<()> {
     let mut users = app.client.login_users();
     let user = match command {
-        Command::Ls => {
+        UserCommand::Ls => {
             let answer = users.list(LoginUserServiceListRequest {}).await?;
             return app.output.list(&answer.into_inner().users);
         }
-        Command::Create {
+        UserCommand::Create {
             login,
             name,
             email,
@@ -78,7 +82,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             users.create(request).await?.into_inner().user
         }
-        Command::Passwd {
+        UserCommand::Passwd {
             login: Some(login),
             password,
             ..
@@ -87,7 +91,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let request = LoginUserServiceSetPasswordRequest { login, password };
             users.set_password(request).await?.into_inner().user
         }
-        Command::Passwd {
+        UserCommand::Passwd {
             login: None,
             password,
             old_password_file,
@@ -100,7 +104,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             noteln!("your sessions have ended; log in again: metalmesh login");
             answer.into_inner().user
         }
-        Command::Rm { login } => {
+        UserCommand::Rm { login } => {
             let request = LoginUserServiceRemoveRequest { login };
             users.remove(request).await?.into_inner().user
         }
@@ -116,7 +120,7 @@ fn first_line(path: &Path) -> Result<String> {
         .to_owned())
 }
 
-/// The password that is set.
+/// Reads the current password.
 fn old(file: Option<&Path>) -> Result<String> {
     match file {
         Some(path) => first_line(path),
@@ -124,7 +128,7 @@ fn old(file: Option<&Path>) -> Result<String> {
     }
 }
 
-impl Password {
+impl PasswordArgs {
     fn read(&self) -> Result<String> {
         let password = match &self.password_file {
             Some(path) => first_line(path)?,
@@ -135,23 +139,24 @@ impl Password {
     }
 }
 
-/// A new password from a terminal, twice.
+/// Asks for a new password twice.
 fn prompted() -> Result<String> {
     let (first, second) = unseen(|| Ok((ask("new password: ")?, ask("again: ")?)))?;
-    ensure!(first == second, "the two passwords differ");
+    ensure!(first == second, "the passwords differ");
     Ok(first)
 }
 
-/// What is typed into a terminal meanwhile is not shown.
+/// Runs `asked` with the echo of the terminal turned off.
 fn unseen<T>(asked: impl FnOnce() -> Result<T>) -> Result<T> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        bail!("no terminal is there to ask for the password; name a file: --password-file FILE");
+        bail!("stdin is not a terminal; give the password in a file: --password-file FILE");
     }
     let shown = tcgetattr(&stdin)?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&stdin, OptionalActions::Now, &hidden)?;
+    // The echo must come back before an error is returned.
     let asked = asked();
     tcsetattr(&stdin, OptionalActions::Now, &shown)?;
     asked
@@ -165,7 +170,7 @@ fn ask(what: &str) -> Result<String> {
     std::io::stdin()
         .lock()
         .read_line(&mut line)
-        .context("no password was typed")?;
+        .context("the password cannot be read")?;
     writeln!(stderr)?;
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use proto_public::admin::v2 as admin;
 
@@ -10,37 +10,38 @@ use crate::app::App;
 use crate::text::parse_duration;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Make a key by which a machine comes into a project's VPN. It is shown once.
+pub(crate) enum VpnCommand {
+    /// Create a key with which a machine joins a project's VPN. It is shown once.
     AuthKey {
+        /// Project of the VPN, by id or name.
         #[arg(long)]
         project: String,
-        /// Why it is needed; goes into the audit trail.
+        /// Reason for the audit trail.
         #[arg(long)]
         reason: String,
-        /// What it makes is forgotten when it goes away.
+        /// Remove nodes that joined with the key when they disconnect.
         #[arg(long)]
         ephemeral: bool,
-        /// It can be used more than once.
+        /// Allow the key to be used more than once.
         #[arg(long)]
         reusable: bool,
-        /// How long it can be used, such as 90s, 10m, 8h or 30d.
+        /// Validity of the key, such as 90s, 10m, 8h or 30d.
         #[arg(long, default_value = "2h", value_parser = parse_duration)]
         expires: Duration,
     },
     /// List the nodes of the VPN.
     #[command(visible_alias = "list")]
     Ls {
-        /// Of this project only.
+        /// Only nodes of this project.
         #[arg(long)]
         project: Option<String>,
     },
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: VpnCommand) -> Result<()> {
     let mut vpn = app.client.admin_vpn();
     match command {
-        Command::AuthKey {
+        VpnCommand::AuthKey {
             project,
             reason,
             ephemeral,
@@ -51,7 +52,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 project: app.project_id(&project).await?,
                 ephemeral,
                 expires: Some(prost_types::Duration {
-                    seconds: i64::try_from(expires.as_secs()).unwrap_or(i64::MAX),
+                    seconds: i64::try_from(expires.as_secs()).context("--expires is too long")?,
                     nanos: 0,
                 }),
                 reason,
@@ -60,7 +61,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let made = vpn.auth_key(request).await?.into_inner();
             app.output.one(&made)
         }
-        Command::Ls { project } => {
+        VpnCommand::Ls { project } => {
             let project = match project {
                 Some(project) => Some(app.project_id(&project).await?),
                 None => None,

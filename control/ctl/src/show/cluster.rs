@@ -1,4 +1,4 @@
-//! Rows of what runs the cloud: nodes, identities, tickets, authorities, tasks, the VPN.
+//! Rows of the control plane's objects: nodes, identities, tickets, authorities, tasks, the VPN.
 
 use proto_public::admin::v2::{TaskInfo, VpnServiceAuthKeyResponse};
 use proto_public::api::v2::VpnNode;
@@ -6,8 +6,7 @@ use proto_public::metalmesh::admin::v1::{
     CaRoot, CaRotation, Identity, JoinTicket, Node, RestoredMachine, RestoredPort,
 };
 
-use crate::cmd::identity::state_of;
-use crate::output::Row;
+use crate::output::TableRow;
 use crate::text::{age, enum_text, moment, or_dash};
 
 use super::row;
@@ -68,7 +67,7 @@ row!(RestoredPort, "metalmesh.admin.v1.RestoredPort", |p| [
     "known vni": segment(p.known_vni), "stays in": segment(p.kept_vni),
 ], wide []);
 
-/// A segment of a port; 0 is none.
+/// The VXLAN network identifier of a port; 0 means no segment.
 fn segment(vni: u32) -> String {
     match vni {
         0 => "none".into(),
@@ -106,3 +105,17 @@ row!(VpnServiceAuthKeyResponse, "metalstack.admin.v2.VPNServiceAuthKeyResponse",
     "ephemeral": k.ephemeral.to_string(), "reusable": k.reusable.to_string(),
     "expires": moment(k.expires_at.as_ref()),
 ], wide []);
+
+/// The state of an identity: `revoked`, `rotating` (the agent must make a new key), `connected` (it
+/// has a session) or `known`.
+pub(crate) fn state_of(identity: &Identity) -> &'static str {
+    if identity.revoked_at.is_some() {
+        "revoked"
+    } else if identity.rotate_since.is_some() {
+        "rotating"
+    } else if identity.connected == Some(true) {
+        "connected"
+    } else {
+        "known"
+    }
+}

@@ -1,10 +1,10 @@
-//! Rows of machines, their events and the switches that they hang on.
+//! Rows of machines, their events and the switches that they are connected to.
 
 use proto_public::api::v2::{
     Machine, MachineProvisioningEvent, Switch, SwitchNic, SwitchNicWithMachine, SwitchWithMachines,
 };
 
-use crate::output::Row;
+use crate::output::TableRow;
 use crate::text::{age, enum_text, meta_age, moment, or_dash, show_labels};
 
 use super::{maybe, row};
@@ -33,7 +33,7 @@ row!(Machine, "metalstack.api.v2.Machine", |m| [
     "labels": show_labels(m.meta.as_ref()),
 ]);
 
-/// The newest event; of equal times the one that the server puts first.
+/// The newest event. Of events with equal times it is the one that the server lists first.
 pub(crate) fn newest(machine: &Machine) -> Option<&MachineProvisioningEvent> {
     let recent = machine.recent_provisioning_events.as_ref()?;
     let time =
@@ -41,7 +41,7 @@ pub(crate) fn newest(machine: &Machine) -> Option<&MachineProvisioningEvent> {
     recent.events.iter().rev().max_by_key(time)
 }
 
-/// The newest event's name.
+/// The name of the newest event, with the trouble of the event log in parentheses.
 pub(crate) fn last_event(machine: &Machine) -> String {
     let name = newest(machine).map_or_else(|| "-".into(), event_name);
     let trouble = machine
@@ -61,7 +61,7 @@ pub(crate) fn label<'a>(machine: &'a Machine, key: &str) -> Option<&'a str> {
     labels.labels.get(key).map(String::as_str)
 }
 
-/// Where the machine stands in its life, and since when.
+/// The phase of the machine's life cycle, and its age.
 pub(crate) fn phase(machine: &Machine) -> String {
     let Some(phase) = label(machine, "metalmesh.dev/phase") else {
         return "-".into();
@@ -80,7 +80,7 @@ pub(crate) fn event_name(event: &MachineProvisioningEvent) -> String {
     )
 }
 
-/// The state that an admin or a failure gave.
+/// The state that an administrator or a failure set: available, locked or tainted.
 pub(crate) fn machine_state(machine: &Machine) -> String {
     let condition = machine
         .status
@@ -92,7 +92,7 @@ pub(crate) fn machine_state(machine: &Machine) -> String {
     )
 }
 
-/// Why the machine is as it is.
+/// The reason of the machine's state.
 pub(crate) fn reason(machine: &Machine) -> String {
     let condition = machine
         .status
@@ -139,7 +139,7 @@ row!(Switch, "metalstack.api.v2.Switch", |s| [
         .unwrap_or_default(),
 ]);
 
-/// What a port really is.
+/// The observed status of a port.
 pub(crate) fn port_actual(nic: &SwitchNic) -> String {
     nic.state.as_ref().map_or_else(
         || "-".into(),
@@ -152,9 +152,12 @@ row!(SwitchWithMachines, "metalstack.api.v2.SwitchWithMachines", |s| [
     "ports": or_dash(s.connections.iter().map(connection).collect::<Vec<_>>().join(",")),
 ], wide []);
 
-/// Port=machine.
+/// A connection as `PORT=MACHINE`.
 fn connection(of: &SwitchNicWithMachine) -> String {
     let port = of.nic.as_ref().map_or("-", |nic| nic.name.as_str());
-    let machine = of.machine.as_ref().map_or("-", |it| it.uuid.as_str());
+    let machine = of
+        .machine
+        .as_ref()
+        .map_or("-", |machine| machine.uuid.as_str());
     format!("{port}={machine}")
 }

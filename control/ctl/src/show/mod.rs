@@ -1,21 +1,25 @@
-//! Rows of tables, one implementation a message.
+//! Rows of tables, one implementation for each message.
 
 mod cluster;
 mod machine;
 mod provided;
 mod tenancy;
 
+pub(crate) use cluster::state_of;
 pub(crate) use machine::{
     event_name, label, last_event, machine_state, newest, phase, port_actual, reason,
 };
+pub(crate) use provided::{REQUIRE_BMC_NONCE, UPLINKS};
+#[cfg(test)]
+pub(crate) use provided::{bmc_nonce, uplinks};
 
 use crate::text::or_dash;
 
-/// Implements [`Row`]: titles and cells, those of wide tables after the bar.
+/// Implements [`TableRow`]: titles and cells, those of wide tables after the bar.
 macro_rules! row {
-    ($type:ty, $name:literal, |$it:ident| [$($title:literal: $cell:expr),* $(,)?],
+    ($type:ty, $name:literal, |$row:ident| [$($title:literal: $cell:expr),* $(,)?],
      wide [$($wide_title:literal: $wide_cell:expr),* $(,)?]) => {
-        impl Row for $type {
+        impl TableRow for $type {
             const NAME: &'static str = $name;
             fn titles(wide: bool) -> Vec<&'static str> {
                 let mut titles = vec![$($title),*];
@@ -25,7 +29,7 @@ macro_rules! row {
                 titles
             }
             fn cells(&self, wide: bool) -> Vec<String> {
-                let $it = self;
+                let $row = self;
                 let mut cells: Vec<String> = vec![$($cell.into()),*];
                 if wide {
                     let more: Vec<String> = vec![$($wide_cell.into()),*];

@@ -1,15 +1,19 @@
-//! Rows of what an operator provides: partitions, sizes, images, layouts, networks, addresses.
+//! Rows of the operator's objects: partitions, sizes, images, layouts, networks, addresses.
 
 use proto_public::api::v2::{
     FilesystemLayout, Image, ImageUsage, Ip, Network, NetworkUsage, Partition, Size,
     SizeConstraint, SizeImageConstraint, SizeReservation,
 };
 
-use crate::cmd::partition::{bmc_nonce, uplinks};
-use crate::output::Row;
+use crate::output::TableRow;
 use crate::text::{age, bytes, enum_text, meta_age, or_dash, show_labels};
 
 use super::{maybe, row};
+
+/// Label of partitions whose machines must present a nonce that their BMC holds.
+pub(crate) const REQUIRE_BMC_NONCE: &str = "metalmesh.dev/require-bmc-nonce";
+/// Label of a partition with the number of confirmed cables that its machines need.
+pub(crate) const UPLINKS: &str = "metalmesh.dev/uplinks";
 
 row!(SizeReservation, "metalstack.api.v2.SizeReservation", |r| [
     "id": r.id.clone(), "name": r.name.clone(), "project": r.project.clone(),
@@ -22,7 +26,7 @@ row!(SizeReservation, "metalstack.api.v2.SizeReservation", |r| [
 row!(SizeImageConstraint, "metalstack.api.v2.SizeImageConstraint", |c| [
     "size": c.size.clone(), "name": maybe(c.name.as_ref()),
     "allows": c.image_constraints.iter()
-        .map(|it| format!("{} {}", it.image, it.semver_match))
+        .map(|constraint| format!("{} {}", constraint.image, constraint.semver_match))
         .collect::<Vec<_>>().join("; "),
 ], wide [
     "description": maybe(c.description.as_ref()), "age": meta_age(c.meta.as_ref()),
@@ -108,7 +112,7 @@ row!(Network, "metalstack.api.v2.Network", |n| [
     "labels": show_labels(n.meta.as_ref()),
 ]);
 
-/// Used and available addresses.
+/// Used and available addresses of each family.
 fn network_usage(network: &Network) -> String {
     let Some(consumption) = &network.consumption else {
         return "-".into();
@@ -131,6 +135,29 @@ row!(Ip, "metalstack.api.v2.IP", |i| [
 ]);
 
 row!(ImageUsage, "metalstack.api.v2.ImageUsage", |u| [
-    "image": u.image.as_ref().map_or_else(String::new, |it| it.id.clone()),
+    "image": u.image.as_ref().map_or_else(String::new, |image| image.id.clone()),
     "machines": u.used_by.len().to_string(),
 ], wide ["used by": or_dash(u.used_by.join(","))]);
+
+/// `required` if machines of the partition must present a nonce that their BMC holds.
+pub(crate) fn bmc_nonce(partition: &Partition) -> &'static str {
+    let labels = partition
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.labels.as_ref());
+    match labels.and_then(|labels| labels.labels.get(REQUIRE_BMC_NONCE)) {
+        Some(text) if text == "true" => "required",
+        _ => "-",
+    }
+}
+
+/// The number of confirmed cables that a machine of the partition needs; `-` if the partition has
+/// no such label.
+pub(crate) fn uplinks(partition: &Partition) -> &str {
+    let labels = partition
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.labels.as_ref());
+    let text = labels.and_then(|labels| labels.labels.get(UPLINKS));
+    text.map_or("-", String::as_str)
+}

@@ -1,4 +1,4 @@
-//! Rows of whom the cloud is for: tenants, projects, tokens, quotas, policies, the audit.
+//! Rows of tenants, projects, tokens, quotas, policies and the audit trail.
 
 use proto_public::api::v2::{
     AuditTrace, Component, Project, ProjectInvite, Tenant, TenantInvite, Token,
@@ -8,8 +8,7 @@ use proto_public::metalmesh::admin::v1::{
     TokenUse, quota,
 };
 
-use crate::cmd::quota::{used_of, used_of_sizes};
-use crate::output::Row;
+use crate::output::TableRow;
 use crate::text::{age, enum_text, meta_age, moment, or_dash, show_labels};
 
 use super::{maybe, row};
@@ -77,17 +76,17 @@ row!(Policy, "metalmesh.admin.v1.Policy", |p| [
     "name": p.name.clone(), "methods": p.methods.len().to_string(),
     "generation": p.generation.to_string(), "by": or_dash(p.updated_by.clone()),
     "age": age(p.updated_at.as_ref()),
-    "refused": used(p, |it| it.denied), "permitted": used(p, |it| it.allowed),
-    "failed": used(p, |it| it.failed),
+    "refused": used(p, |counts| counts.denied), "permitted": used(p, |counts| counts.allowed),
+    "failed": used(p, |counts| counts.failed),
 ], wide [
-    "asked": used(p, |it| it.asked),
-    "fault": or_dash(p.r#use.as_ref().map(|it| it.fault.clone()).unwrap_or_default()),
+    "asked": used(p, |counts| counts.asked),
+    "fault": or_dash(p.r#use.as_ref().map(|counts| counts.fault.clone()).unwrap_or_default()),
 ]);
 
-/// What came of a policy at the node that answered.
+/// A counter of the policy at the node that answered.
 fn used(policy: &Policy, get: impl Fn(&PolicyUse) -> u64) -> String {
     let number = policy.r#use.as_ref().map(get);
-    number.map_or_else(|| "-".to_owned(), |it| it.to_string())
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 row!(Component, "metalstack.api.v2.Component", |c| [
@@ -169,7 +168,7 @@ row!(ProjectComponent, "metalmesh.admin.v1.ProjectComponent", |c| [
 
 row!(AuditExport, "metalmesh.admin.v1.AuditExport", |e| [
     "name": e.name.clone(), "sequence": e.sequence.to_string(), "behind": e.behind.to_string(),
-    "missed up to": or_dash(Some(e.missed).filter(|it| *it > 0).map_or_else(String::new, |it| it.to_string())),
+    "missed up to": or_dash(Some(e.missed).filter(|missed| *missed > 0).map_or_else(String::new, |missed| missed.to_string())),
     "noted": age(e.at.as_ref()),
 ], wide []);
 
@@ -181,3 +180,39 @@ row!(LoginUser, "metalmesh.admin.v1.LoginUser", |u| [
     "login": u.login.clone(), "name": u.name.clone(), "email": or_dash(u.email.clone()),
     "logged in": age(u.logged_in_at.as_ref()), "age": age(u.created_at.as_ref()),
 ], wide ["password": age(u.password_set_at.as_ref())]);
+
+/// Usage and limit: `3/4`; `-` without a limit.
+fn used_of(used: Option<u32>, limit: Option<u32>) -> String {
+    limit.map_or_else(
+        || "-".to_owned(),
+        |limit| format!("{}/{limit}", used.unwrap_or(0)),
+    )
+}
+
+/// Usage and limit of each size that has a limit, sorted by size.
+fn used_of_sizes(quota: &Quota) -> String {
+    let limits = quota
+        .limits
+        .as_ref()
+        .map(|amounts| &amounts.machines_of_size);
+    let used = quota.used.as_ref().map(|amounts| &amounts.machines_of_size);
+    let all = limits.into_iter().flatten().map(|(size, limit)| {
+        let used = used.and_then(|used| used.get(size)).copied();
+        format!("{size}={}", used_of(used, Some(*limit)))
+    });
+    let mut all: Vec<String> = all.collect();
+    all.sort();
+    or_dash(all.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_stands_before_the_limit() {
+        assert_eq!(used_of(Some(3), Some(4)), "3/4");
+        assert_eq!(used_of(None, Some(4)), "0/4");
+        assert_eq!(used_of(Some(3), None), "-");
+    }
+}

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use control_backup::{BackupPlace, Backups, BackupPieces};
+use control_backup::{BackupPieces, BackupPlace, Backups};
 use control_store::Store;
 use object_store::WriteMultipart;
 use parking_lot::Mutex;

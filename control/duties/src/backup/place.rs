@@ -233,8 +233,7 @@ fn open_bucket(s3: &S3) -> Result<object_store::aws::AmazonS3, SettingError> {
 fn authorities(path: &FilePath) -> Result<Vec<Certificate>, SettingError> {
     const FIELD: &str = "backup.s3.ca_file";
     let problem = || format!("cannot use {}", path.display());
-    let pem =
-        std::fs::read(path).map_err(|error| SettingError::caused(FIELD, problem(), error))?;
+    let pem = std::fs::read(path).map_err(|error| SettingError::caused(FIELD, problem(), error))?;
     let found = Certificate::from_pem_bundle(&pem)
         .map_err(|error| SettingError::caused(FIELD, problem(), error))?;
     if found.is_empty() {

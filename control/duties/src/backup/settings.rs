@@ -68,7 +68,11 @@ impl BackupSection {
             let problem = format!("must be between 1 and {KEEP_MAX}");
             return Err(SettingError::new("backup.keep", problem));
         }
-        let mut places: Vec<BackupLocation> = self.directory.into_iter().map(BackupLocation::Directory).collect();
+        let mut places: Vec<BackupLocation> = self
+            .directory
+            .into_iter()
+            .map(BackupLocation::Directory)
+            .collect();
         if let Some(s3) = self.s3 {
             check_endpoint(&s3.endpoint)?;
             places.push(BackupLocation::S3(s3));
@@ -76,9 +80,8 @@ impl BackupSection {
         if places.is_empty() {
             return Ok(None);
         }
-        Recipients::parse(self.recipients.iter().map(String::as_str)).map_err(|error| {
-            SettingError::new("backup.recipients", error.to_string())
-        })?;
+        Recipients::parse(self.recipients.iter().map(String::as_str))
+            .map_err(|error| SettingError::new("backup.recipients", error.to_string()))?;
         if self.recipients.is_empty() {
             return Err(SettingError::new(
                 "backup.recipients",

@@ -180,7 +180,10 @@ mod tests {
         for (url, to) in cases {
             assert_eq!(syslog(url), to, "{url}");
         }
-        assert!(matches!(syslog("https://c.example/v1/logs"), ExportProtocol::Otlp(_)));
+        assert!(matches!(
+            syslog("https://c.example/v1/logs"),
+            ExportProtocol::Otlp(_)
+        ));
     }
 
     #[test]

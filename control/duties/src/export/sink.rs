@@ -36,7 +36,9 @@ impl ExportSink {
                 let tls = tls.transpose()?;
                 let authorization = place.authorization_file.as_deref().map(|path| {
                     let text = std::fs::read_to_string(path);
-                    text.with_context(|| format!("authorization_file: cannot read {}", path.display()))
+                    text.with_context(|| {
+                        format!("authorization_file: cannot read {}", path.display())
+                    })
                 });
                 let authorization = authorization.transpose()?;
                 let authorization = authorization.as_deref().map(str::trim);

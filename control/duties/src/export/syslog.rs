@@ -115,7 +115,9 @@ impl Syslog {
         };
         let name = ServerName::try_from(self.host.clone()).context("not a name for TLS")?;
         let tls = TlsConnector::from(Arc::clone(tls));
-        Ok(SyslogChannel::Stream(Box::new(tls.connect(name, stream).await?)))
+        Ok(SyslogChannel::Stream(Box::new(
+            tls.connect(name, stream).await?,
+        )))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Counters of changes of the state: ends of orders, allocations, releases.
 
 use control_state::{BmcOrder, Change, Machine, OrderState, Record};
-use control_store::{Subscription, WatchEvent};
+use control_store::{ChangeEvent, Subscription};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -59,8 +59,8 @@ impl ChangeCounts {
             };
             match event {
                 None => return,
-                Some(WatchEvent::Resync) => drop(self.missed.inc()),
-                Some(WatchEvent::Changed { changes, .. }) => {
+                Some(ChangeEvent::Resync) => drop(self.missed.inc()),
+                Some(ChangeEvent::Changed { changes, .. }) => {
                     changes.iter().for_each(|change| self.count(change));
                 }
             }
@@ -100,10 +100,7 @@ impl ChangeCounts {
 }
 
 fn has(machine: &Machine) -> Option<proto_types::AllocationId> {
-    machine
-        .allocation
-        .as_ref()
-        .map(|allocation| allocation.id)
+    machine.allocation.as_ref().map(|allocation| allocation.id)
 }
 
 fn ended(order: &BmcOrder) -> Option<OrderOutcome> {

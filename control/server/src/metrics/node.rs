@@ -173,14 +173,14 @@ struct StateFacts {
 
 fn facts(tables: &Tables) -> StateFacts {
     let head = tables.table::<AuditEntry>().last_key_value();
-    let authorities = tables.all::<CaRecord>().filter(|authority| !authority.retired);
+    let authorities = tables
+        .all::<CaRecord>()
+        .filter(|authority| !authority.retired);
     StateFacts {
         revision: tables.revision(),
         level: feature_level(tables),
         audit_head: head.map_or(0, |(sequence, _)| *sequence),
-        authority_ends_ms: authorities
-            .map(|authority| authority.not_after.ms())
-            .min(),
+        authority_ends_ms: authorities.map(|authority| authority.not_after.ms()).min(),
     }
 }
 

@@ -13,9 +13,9 @@ use control_store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::RunArgs;
 use crate::bootstrap::Handover;
 use crate::config::Config;
-use crate::args::RunArgs;
 use crate::{metrics, peers, tls};
 use open::{OpenedNode, close, open};
 use parts::NodeParts;
@@ -75,7 +75,12 @@ async fn give(opened: &OpenedNode, handover: &Handover, why: &str) -> Result<()>
 
 /// Hands over the first admin token and only then marks the cluster as set up. A crash in between
 /// leads to a second token at the next start, never to a cluster without one.
-async fn set_up(opened: &OpenedNode, config: &Config, handover: &Handover, why: &str) -> Result<()> {
+async fn set_up(
+    opened: &OpenedNode,
+    config: &Config,
+    handover: &Handover,
+    why: &str,
+) -> Result<()> {
     if handover.has_destination() {
         give(opened, handover, why).await?;
     } else {

@@ -179,7 +179,7 @@ fn an_object_is_edited() {
     assert!(there.contains("faster"), "{there}");
     let refused = cli.refused(&["edit", "machine", "x"]);
     assert!(
-        refused.contains("cannot be edited; known are tenant"),
+        refused.contains("cannot be edited; the kinds are tenant"),
         "{refused}"
     );
     let refused = cli.refused(&["edit", "size", "none"]);

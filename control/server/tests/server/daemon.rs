@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use control_client::{Client, Contexts, Settings};
+use control_client::{Client, ClientSettings, ServerContexts};
 
 use crate::wall_clock::WallClock;
 
@@ -100,13 +100,13 @@ impl Daemon {
     }
 
     pub(crate) fn admin_token(&self) -> String {
-        let contexts = Contexts::load(&self.config).unwrap();
+        let contexts = ServerContexts::load(&self.config).unwrap();
         let context = contexts.current().unwrap();
         context.api_token.as_ref().unwrap().expose().to_owned()
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::new(&Settings::new(&self.api).with_token(self.admin_token())).unwrap()
+        Client::new(&ClientSettings::new(&self.api).with_token(self.admin_token())).unwrap()
     }
 
     pub(crate) fn kill(mut self) {

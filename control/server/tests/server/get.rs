@@ -199,7 +199,7 @@ fn every_kind_in_every_format() {
     );
     let refused = cli.refused(&["get", "secrets"]);
     assert!(
-        refused.contains("no kind of objects; known are"),
+        refused.contains("not a kind of objects; the kinds are"),
         "{refused}"
     );
     let refused = cli.refused(&["get", "partition", "-o", "jsonpath={.id"]);

@@ -85,7 +85,7 @@ async fn a_revoked_token_stays_dead_after_a_crash() {
         .unwrap()
         .into_inner();
     let as_viewer = |daemon: &Daemon| {
-        let settings = control_client::Settings::new(&daemon.api).with_token(&made.secret);
+        let settings = control_client::ClientSettings::new(&daemon.api).with_token(&made.secret);
         control_client::Client::new(&settings).unwrap()
     };
     let list = admin::TenantServiceListRequest { query: None };
@@ -195,7 +195,7 @@ async fn a_directory_has_one_master_and_tokens_can_be_had_again() {
     let daemon = Daemon::start(dir.path());
     for file in [first, lost] {
         let token = fs::read_to_string(file).unwrap();
-        let settings = control_client::Settings::new(&daemon.api).with_token(token.trim());
+        let settings = control_client::ClientSettings::new(&daemon.api).with_token(token.trim());
         let client = control_client::Client::new(&settings).unwrap();
         let request = admin::TenantServiceListRequest { query: None };
         client.admin_tenants().list(request).await.unwrap();

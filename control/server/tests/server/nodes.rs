@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use control_client::{Client, Contexts, Settings};
+use control_client::{Client, ClientSettings, ServerContexts};
 use proto_identity::Key;
 use proto_public::admin::v2::ProjectServiceListRequest;
 use proto_public::api::v2::{ProjectServiceCreateRequest, ProjectServiceGetRequest};
@@ -172,7 +172,7 @@ impl Node {
     }
 
     pub(crate) fn client(&self, token: &str) -> Client {
-        Client::new(&Settings::new(&self.api).with_token(token.to_owned())).unwrap()
+        Client::new(&ClientSettings::new(&self.api).with_token(token.to_owned())).unwrap()
     }
 
     /// Waits until its log has `text`, in all its runs together so many times.
@@ -255,7 +255,7 @@ impl Cluster {
     pub(crate) fn form_of(mut first: Node) -> Self {
         let made = first.init();
         assert!(made.status.success(), "{made:?}");
-        let contexts = Contexts::load(&first.dir.join("context.yaml")).unwrap();
+        let contexts = ServerContexts::load(&first.dir.join("context.yaml")).unwrap();
         let token = contexts.current().unwrap().api_token.as_ref().unwrap();
         let token = token.expose().to_owned();
         first.start();

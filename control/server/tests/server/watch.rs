@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use control_client::{Client, Settings};
+use control_client::{Client, ClientSettings};
 use proto_public::admin::v2::{
     PartitionServiceCreateRequest, PartitionServiceDeleteRequest, PartitionServiceUpdateRequest,
     TokenServiceCreateRequest, TokenServiceRevokeRequest,
@@ -26,7 +26,7 @@ impl Grpc {
     fn open(api: &str, token: &str, from: u64) -> Self {
         let runtime = Runtime::new().unwrap();
         let answer = runtime.block_on(async {
-            let client = Client::new(&Settings::new(api).with_token(token)).unwrap();
+            let client = Client::new(&ClientSettings::new(api).with_token(token)).unwrap();
             let request = WatchServiceAllRequest {
                 kinds: vec!["partition".to_owned()],
                 id: String::new(),

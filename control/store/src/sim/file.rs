@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::content::Content;
 use super::disk::{SimDisk, lock};
-use crate::disk::{DiskFile, StoreDisk};
+use crate::disk::DiskFile;
 
 /// An open file. Clones of the disk share its content.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use super::tables::{propose, tenant};
 use super::*;
 use crate::machine::StateRow;
 use crate::tables::{row_key, row_value};
-use crate::{StateRestore, StateMachine, codec};
+use crate::{StateMachine, StateRestore, codec};
 
 /// Machines of the scenario.
 const MACHINES: u32 = 20;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::WatchEvent;
+use crate::ChangeEvent;
 use crate::applied_state::AppliedState;
 use crate::applier::Applier;
 use crate::disk::{RealDisk, StoreDisk};
@@ -106,7 +106,7 @@ async fn a_member_becomes_what_the_snapshot_holds() {
 
     assert_eq!(*receiver.state.read().unwrap(), sent);
     assert_eq!(applier.applied_state().await.unwrap().0, meta.last_log_id);
-    assert_eq!(watch.next().await, Some(WatchEvent::Resync));
+    assert_eq!(watch.next().await, Some(ChangeEvent::Resync));
     let last = meta.last_log_id.unwrap().index;
     receiver.make_durable(last).unwrap();
     assert!(

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::codec;
 use crate::{
-    COMMAND_BYTES_MAX, OpenError, PROPOSALS_MAX, ProposeError, Revision, StoreError, WatchEvent,
+    COMMAND_BYTES_MAX, ChangeEvent, OpenError, PROPOSALS_MAX, ProposeError, Revision, StoreError,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +143,7 @@ async fn a_refused_command_changes_nothing() {
     );
     assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
     put(&store, "other", "value").await;
-    let Some(WatchEvent::Changed { revision, .. }) = watch.next().await else {
+    let Some(ChangeEvent::Changed { revision, .. }) = watch.next().await else {
         panic!("no event")
     };
     assert_eq!(
@@ -170,7 +170,7 @@ async fn watchers_see_every_change_in_order() {
     }
     let mut last = None;
     for expected in 1..=200 {
-        let Some(WatchEvent::Changed { revision, changes }) = watch.next().await else {
+        let Some(ChangeEvent::Changed { revision, changes }) = watch.next().await else {
             panic!("no event")
         };
         assert_eq!(revision, Revision(expected));

@@ -5,7 +5,7 @@ use proto_types::TenantId;
 use tests_support::permit_for;
 
 use super::*;
-use crate::{ProposeError, Revision, StateMachine, WatchEvent};
+use crate::{ChangeEvent, ProposeError, Revision, StateMachine};
 
 pub(super) fn tenant(login: &str) -> CreateTenant {
     CreateTenant {
@@ -56,7 +56,7 @@ async fn tables_come_back_equal_from_rows_and_from_the_log() {
     .unwrap();
     let (before, revision) = store.read_versioned(|t, r| (hash(t), r)).await.unwrap();
     assert!(revision >= Revision(21));
-    let Some(WatchEvent::Changed { changes, .. }) = watch.next().await else {
+    let Some(ChangeEvent::Changed { changes, .. }) = watch.next().await else {
         panic!("no event")
     };
     assert!(

@@ -38,7 +38,7 @@ use found::FoundEntry;
 use index::LogIndex;
 use job::LogJob;
 use recover::{RecoveredLog, recover};
-use segment::SegmentHead;
+use segment::{LogSegment, SegmentHead};
 use syncs::{SyncHistogram, SyncTimes};
 
 pub use error::WalError;
@@ -312,15 +312,7 @@ fn build_flusher(
     let (active, end) = match active {
         Some(active) => active,
         None => {
-            let head = SegmentHead {
-                cluster: owner.cluster,
-                node: owner.node,
-                number: 1,
-                vote,
-                committed,
-                purged,
-            };
-            let (segment, end) = segment::create(&*disk, dir, &head, epoch + 1, 0, segment_bytes)
+            let (segment, end) = create_first_segment(&*disk, dir, owner, segment_bytes)
                 .map_err(|e| io_error("create a segment in", dir, e))?;
             index.add_file(segment::path(dir, segment.number), &segment);
             (segment, end)
@@ -356,6 +348,25 @@ fn build_flusher(
         locations: Vec::new(),
     };
     Ok((flusher, index))
+}
+
+/// Creates the first segment of a log, and returns it with the offset behind its head.
+fn create_first_segment(
+    disk: &dyn StoreDisk,
+    dir: &Path,
+    owner: LogOwner,
+    segment_bytes: usize,
+) -> io::Result<(LogSegment, usize)> {
+    // Without a segment nothing was recovered: no epoch, vote or commit point came before.
+    let head = SegmentHead {
+        cluster: owner.cluster,
+        node: owner.node,
+        number: 1,
+        vote: None,
+        committed: None,
+        purged: None,
+    };
+    segment::create(disk, dir, &head, 1, 0, segment_bytes)
 }
 
 fn closed() -> io::Error {

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use history::History;
 
 pub use changes::Changes;
-pub use subscription::{Subscription, WatchEvent};
+pub use subscription::{ChangeEvent, Subscription};
 
 /// Most changes that the history keeps. Beyond it the oldest commands are dropped, and subscribers
 /// that are further behind must resync.
@@ -117,8 +117,8 @@ mod tests {
         hub.publish([(Revision(at), vec![at])]);
     }
 
-    fn changed(at: u64) -> WatchEvent<u64> {
-        WatchEvent::Changed {
+    fn changed(at: u64) -> ChangeEvent<u64> {
+        ChangeEvent::Changed {
             revision: Revision(at),
             changes: Arc::new(Changes::new(vec![at])),
         }
@@ -129,7 +129,7 @@ mod tests {
         let hub = hub();
         let mut slow = hub.subscribe();
         (1..=HELD_MAX as u64 + 1).for_each(|at| put(&hub, at));
-        assert_eq!(slow.next().await, Some(WatchEvent::Resync));
+        assert_eq!(slow.next().await, Some(ChangeEvent::Resync));
         put(&hub, 9999);
         assert_eq!(slow.next().await, Some(changed(9999)));
         drop(hub);
@@ -182,7 +182,7 @@ mod tests {
         put(&hub, 1);
         let mut live = hub.subscribe();
         hub.replaced(Revision(50));
-        assert_eq!(live.next().await, Some(WatchEvent::Resync));
+        assert_eq!(live.next().await, Some(ChangeEvent::Resync));
         assert!(hub.subscribe_after(Revision(1)).is_err());
         put(&hub, 51);
         assert_eq!(live.next().await, Some(changed(51)));

@@ -10,7 +10,7 @@ use super::{Changes, Revision};
 
 /// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WatchEvent<C> {
+pub enum ChangeEvent<C> {
     /// One command changed these objects.
     Changed {
         /// The state's revision after the changes.
@@ -37,7 +37,7 @@ pub struct Subscription<C> {
 
 impl<C> Subscription<C> {
     /// The next event, or `None` when the store has shut down. Cancel-safe.
-    pub async fn next(&mut self) -> Option<WatchEvent<C>> {
+    pub async fn next(&mut self) -> Option<ChangeEvent<C>> {
         loop {
             // Before the history is read: a change that is published meanwhile then wakes this
             // task. In the other order it could be missed until the next one.
@@ -52,17 +52,17 @@ impl<C> Subscription<C> {
     }
 
     /// The next event, if there is one already.
-    pub fn next_now(&mut self) -> Option<WatchEvent<C>> {
+    pub fn next_now(&mut self) -> Option<ChangeEvent<C>> {
         let history = self.history.read();
         if self.epoch != history.epoch || self.place < history.floor {
             // The subscriber reads the state after this event, and that read contains everything up
             // to the newest revision.
             (self.epoch, self.place) = (history.epoch, history.newest);
-            return Some(WatchEvent::Resync);
+            return Some(ChangeEvent::Resync);
         }
         let (revision, changes) = history.after(self.place)?;
         self.place = *revision;
-        Some(WatchEvent::Changed {
+        Some(ChangeEvent::Changed {
             revision: *revision,
             changes: Arc::clone(changes),
         })

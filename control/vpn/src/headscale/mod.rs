@@ -39,12 +39,11 @@ pub fn open(
         return Ok(None);
     };
     let path = &settings.api_key_file;
-    let key = std::fs::read_to_string(path).map_err(|source| {
-        VpnSettingsError::KeyFileUnreadable {
+    let key =
+        std::fs::read_to_string(path).map_err(|source| VpnSettingsError::KeyFileUnreadable {
             path: path.clone(),
             source,
-        }
-    })?;
+        })?;
     let key = key.trim().to_owned();
     if key.is_empty() {
         return Err(VpnSettingsError::KeyFileEmpty(path.clone()));
@@ -202,7 +201,9 @@ impl Vpn for Headscale {
         let nodes = self.nodes(Some(user)).await?;
         for node in nodes.iter().filter(|node| node.key.as_deref() == Some(key)) {
             let what = format!("node/{}", node.id);
-            let gone = self.call::<EmptyAnswer>(Method::DELETE, &what, &[], None).await;
+            let gone = self
+                .call::<EmptyAnswer>(Method::DELETE, &what, &[], None)
+                .await;
             match gone {
                 Ok(_) => {}
                 Err(error) if self.has_node(node.id, user).await? => return Err(error),
@@ -243,8 +244,8 @@ fn time(field: &str, text: Option<String>) -> Result<Option<Timestamp>, VpnError
     let Some(text) = text else {
         return Ok(None);
     };
-    let at = prost_types::Timestamp::from_str(&text)
-        .map_err(|_| VpnError::unreadable(field, &text))?;
+    let at =
+        prost_types::Timestamp::from_str(&text).map_err(|_| VpnError::unreadable(field, &text))?;
     let (Ok(seconds), Ok(ms)) = (
         u64::try_from(at.seconds),
         u64::try_from(at.nanos / 1_000_000),

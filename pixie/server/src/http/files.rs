@@ -1,4 +1,4 @@
-//! Files with their length, whole or one range (RFC 9110 §14): firmware and iPXE need both.
+//! Serves files with their length, whole or one range (RFC 9110 §14). Firmware and iPXE need both.
 
 use std::io::{self, SeekFrom};
 use std::path::Path;
@@ -13,7 +13,7 @@ use tokio_util::io::ReaderStream;
 
 use super::{Body, full, plain, with_type};
 
-/// Bytes read from disk and handed to a connection at a time.
+/// Bytes read from disk at once per connection.
 const CHUNK_LEN: usize = 64 << 10;
 
 /// Answers with a file.
@@ -80,6 +80,7 @@ fn insert(response: &mut Response<Body>, name: hyper::header::HeaderName, value:
     }
 }
 
+/// The part of a file that a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Span {
     Whole,
@@ -87,8 +88,8 @@ enum Span {
     Outside,
 }
 
-/// Reads a `Range` header. Several ranges and what is malformed get the whole file, as the RFC
-/// allows.
+/// Parses a `Range` header. Several ranges and malformed ones mean the whole file, as RFC 9110
+/// permits.
 fn span(text: &str, len: u64) -> Span {
     let Some((first, last)) = text.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else {
         return Span::Whole;

@@ -2,6 +2,7 @@
 
 mod files;
 mod scripts;
+mod slot;
 mod tickets;
 
 use std::convert::Infallible;
@@ -19,29 +20,33 @@ use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use proto_bounds::{Place, Places};
+use proto_bounds::Places;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
+use crate::http::slot::ConnectionSlot;
 use crate::installer::PairFile;
 use crate::state::Shared;
 
-/// Connections at once; more wait in the listen queue.
+/// Concurrent connections. Further ones wait in the listen queue.
 const CONNECTIONS_MAX: usize = 512;
-/// ... of one address; more are closed. Firmware opens one, hammer a few.
+/// Concurrent connections of one address. Further ones are closed. Firmware opens one, the
+/// installer a few.
 const CONNECTIONS_EACH_MAX: usize = 16;
-/// A client that says nothing for so long is let go.
+/// Time limit for the header of a request, also on an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Sent data that is not acknowledged for so long: the machine was switched off.
+/// A connection whose data is not acknowledged for this time is closed: the machine was switched
+/// off.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest name of an asset, bytes.
 const ASSET_NAME_LEN_MAX: usize = 128;
 
 pub(crate) type Body = BoxBody<Bytes, io::Error>;
 
-/// One request's surroundings.
+/// The context of one request.
 #[derive(Clone)]
 struct Context {
     shared: Arc<Shared>,
@@ -49,7 +54,7 @@ struct Context {
     from: Ipv4Addr,
 }
 
-/// Serves one network.
+/// The HTTP listener of one network.
 #[derive(Debug)]
 pub(crate) struct Http {
     listener: TcpListener,
@@ -75,6 +80,8 @@ impl Http {
         let places = Places::each(CONNECTIONS_EACH_MAX);
         let mut connections = JoinSet::new();
         loop {
+            // The slot is taken before `accept`, so that connections beyond the bound wait in the
+            // listen queue and use no descriptor.
             let slot = Arc::clone(&slots)
                 .acquire_owned()
                 .await
@@ -89,6 +96,7 @@ impl Http {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, SocketAddr::V4(from))) => {
                         let Some(place) = places.take(*from.ip()) else {
+                            // Closed, not queued: one address must not hold the queue of others.
                             tracing::debug!(%from, "too many connections of one address");
                             continue;
                         };
@@ -97,10 +105,12 @@ impl Http {
                             network: self.network,
                             from: *from.ip(),
                         };
-                        connections.spawn(serve(stream, context, (slot, place)));
+                        let slot = ConnectionSlot { _all: slot, _of_address: place };
+                        connections.spawn(serve(stream, context, slot));
                     }
                     Ok(_) => {}
-                    // Of one connection, or for want of descriptors: the next may do.
+                    // The error is of one connection, or descriptors are exhausted. The pause keeps
+                    // the loop from spinning until some are free.
                     Err(error) => {
                         tracing::warn!(%error, "connection not accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -111,10 +121,7 @@ impl Http {
     }
 }
 
-/// A connection's place among all, and among those of its address.
-type Slot = (OwnedSemaphorePermit, Place<Ipv4Addr>);
-
-async fn serve(stream: TcpStream, context: Context, slot: Slot) {
+async fn serve(stream: TcpStream, context: Context, slot: ConnectionSlot) {
     let socket = socket2::SockRef::from(&stream);
     if let Err(error) = socket.set_tcp_user_timeout(Some(USER_TIMEOUT)) {
         tracing::debug!(%error, "no TCP user timeout");
@@ -149,16 +156,16 @@ async fn respond(context: &Context, request: Request<Incoming>) -> Response<Body
         "/healthz" if read => health(context),
         path if read => match named_file(context, path) {
             Some(file) => files::file(&file, &request).await,
-            None => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
+            None => plain(StatusCode::NOT_FOUND, "not found\n"),
         },
-        _ => plain(StatusCode::NOT_FOUND, "no such thing here\n"),
+        _ => plain(StatusCode::NOT_FOUND, "not found\n"),
     };
     let status = response.status().as_u16();
     tracing::info!(from = %context.from, %method, path, status, "HTTP");
     response
 }
 
-/// A boot program, or a file of a fetched pair.
+/// Path of a boot program or of a file of a fetched pair. `None` means that there is none.
 fn named_file(context: &Context, path: &str) -> Option<PathBuf> {
     let shared = &context.shared;
     if let Some(name) = path.strip_prefix("/assets/") {
@@ -172,7 +179,8 @@ fn named_file(context: &Context, path: &str) -> Option<PathBuf> {
     shared.installer.path(key, file)
 }
 
-/// A bare file name of letters, digits, dots, dashes and underscores that starts with no dot.
+/// `true` if a name is a bare file name of letters, digits, dots, dashes and underscores that does
+/// not start with a dot. Such a name cannot leave its directory.
 pub(crate) fn is_asset_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     (1..=ASSET_NAME_LEN_MAX).contains(&name.len())
@@ -221,7 +229,7 @@ fn json(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
     with_type(status, "application/json", full(value.to_string()))
 }
 
-/// A refusal that a machine understands: `{"error": …}`, with when to try again.
+/// A refusal as JSON: `{"error": …}`, with `Retry-After` if `retry_s` is given.
 fn refusal(status: StatusCode, reason: &str, retry_s: Option<u32>) -> Response<Body> {
     let mut response = json(status, &serde_json::json!({ "error": reason }));
     if let Some(seconds) = retry_s {

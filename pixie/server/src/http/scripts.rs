@@ -1,4 +1,4 @@
-//! The iPXE script of a machine: who asks, what control says, what it boots.
+//! The iPXE script of a machine: identifies it, asks control, answers with its boot target.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use super::{Body, Context, plain};
 use crate::clock::now_ms;
 use crate::control::{ControlError, Seen};
 
-/// How long a machine waits for control's word before it boots by what pixie knows.
+/// Time limit of the call to control. After it the machine boots by the last desired state.
 const CONTROL_WAIT: Duration = Duration::from_secs(2);
 
-/// What iPXE says of itself in the query.
+/// The query of iPXE's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Query {
     mac: Option<MacAddr>,
-    /// Absent in the first request of a boot; empty when the firmware has none.
+    /// `None` in the first request of a boot. Empty means that the firmware has no UUID.
     uuid: Option<String>,
+    /// Architecture as in DHCP option 93.
     arch: u16,
-    /// A held machine looks again: no new boot.
+    /// `true` if a waiting machine polls; not a new boot.
     again: bool,
 }
 
@@ -39,6 +40,7 @@ impl Query {
                 _ => {}
             }
         }
+        // iPXE reports its own build, not option 93. An x86 build on UEFI counts as 64-bit.
         query.arch = match (platform, buildarch) {
             ("efi", "i386") => 6,
             ("efi", "arm64") => 11,
@@ -55,8 +57,10 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
     let network = &context.shared.config.networks[context.network].network;
     let base = network.http_base();
     let Some(mac) = query.mac else {
-        return plain(StatusCode::BAD_REQUEST, "mac is missing or wrong\n");
+        return plain(StatusCode::BAD_REQUEST, "mac is missing or malformed\n");
     };
+    // Any host can name any MAC. The lease ties the request to the card, so that no host learns or
+    // triggers another machine's boot.
     if context.shared.holder(context.network, context.from) != Some(mac) {
         tracing::warn!(%mac, from = %context.from, "script refused: the address is not its lease");
         return plain(
@@ -69,10 +73,10 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
     };
     let Some(machine) = identify(context, &uuid, mac) else {
         tracing::warn!(%mac, uuid, "no SMBIOS UUID");
-        let why = "the firmware tells no SMBIOS UUID";
+        let why = "the firmware reports no SMBIOS UUID";
         return plain(StatusCode::OK, script::nothing(&base, mac, why));
     };
-    // A machine must not get what is another's by saying its UUID: the card tells on it.
+    // A machine must not boot as another one by naming its UUID. The card's owner decides.
     let owner = context.shared.desired().machines.owner(mac);
     if let Some(owner) = owner.filter(|owner| *owner != machine) {
         tracing::warn!(%mac, %machine, %owner, "script refused: the card is another machine's");
@@ -88,6 +92,8 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         to_disk: false,
     };
     let target = if query.again {
+        // A poll is answered from the table: hundreds of held machines poll, and each event would
+        // be a write in control.
         last_good(context, seen)
     } else {
         ask(context, seen).await
@@ -109,7 +115,7 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
     plain(StatusCode::OK, text)
 }
 
-/// The script of the installer that control wants; one that waits when it is not there yet.
+/// The script that boots the wanted installer, or one that waits until it is available.
 fn hammer(context: &Context, base: &str, machine: MachineId, mac: MacAddr) -> String {
     let (shared, desired) = (&context.shared, context.shared.desired());
     let fetched = shared.installer.pair_of(&desired.installer);
@@ -122,7 +128,7 @@ fn hammer(context: &Context, base: &str, machine: MachineId, mac: MacAddr) -> St
         Installer::Own => None,
         Installer::Pair(key) => Some(key),
         Installer::Waits(why) => {
-            tracing::warn!(%machine, %mac, why, "no installer yet");
+            tracing::warn!(%machine, %mac, why, "installer not available yet");
             return script::not_yet(base, mac, &why);
         }
     };
@@ -136,7 +142,7 @@ fn hammer(context: &Context, base: &str, machine: MachineId, mac: MacAddr) -> St
     })
 }
 
-/// Which machine asks: by its UUID, else, when that is blank, by its Ethernet address.
+/// Identifies a machine by its UUID or, if that is blank, by its Ethernet address.
 fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
     let told = uuid.parse::<MachineId>().ok();
     told.filter(|id| !id.uuid().is_nil() && !id.uuid().is_max())
@@ -150,9 +156,9 @@ fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
         })
 }
 
-/// Tells control of the boot; what it says decides, as it is newer than the table. Without an
-/// answer in time the table decides, and the event goes to the spool with what came of it: control
-/// may have wanted something else since.
+/// Reports the boot to control, whose answer decides because it is newer than the table. Without an
+/// answer in time the table decides, and the event goes to the spool with the outcome: control may
+/// have wanted another target meanwhile.
 async fn ask(context: &Context, seen: Seen) -> Target {
     let shared = &context.shared;
     match timeout(CONTROL_WAIT, shared.control.seen(seen)).await {
@@ -173,7 +179,8 @@ async fn ask(context: &Context, seen: Seen) -> Target {
     }
 }
 
-/// What control said last. A machine that nobody knows boots hammer: that is how it becomes known.
+/// The target in the last desired state. An unknown machine boots the installer, which registers
+/// it.
 fn last_good(context: &Context, seen: Seen) -> Target {
     let desired = context.shared.desired();
     let known = desired.machines.find(Some(seen.machine), seen.mac);

@@ -1,4 +1,4 @@
-//! The boot ticket: what lets an installer that just booted enrol as its machine, once.
+//! The boot ticket, with which an installer that just booted enrols as its machine, once.
 
 use std::time::Duration;
 
@@ -17,14 +17,18 @@ use super::{Body, Context, json, refusal};
 use crate::clock::now_ms;
 use crate::control::{ControlError, Ticket};
 
+/// Longest request body, bytes. A longer one is refused with 400.
 const BODY_LEN_MAX: usize = 4096;
+/// Time limit for the request body to arrive.
 const BODY_WAIT: Duration = Duration::from_secs(10);
+/// Time limit of the call to control. After it the installer is told to retry.
 const CONTROL_WAIT: Duration = Duration::from_secs(10);
-/// When an installer asks again while control is away, seconds.
+/// `Retry-After` of an installer while control is away, s.
 const RETRY_S: u32 = 5;
 
+/// The request body.
 #[derive(Deserialize)]
-struct Wanted {
+struct TicketRequest {
     uuid: MachineId,
     mac: MacAddr,
 }
@@ -35,8 +39,10 @@ pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Res
         Ok(wanted) => wanted,
         Err(reason) => return refusal(StatusCode::BAD_REQUEST, &reason, None),
     };
-    let Wanted { uuid: machine, mac } = wanted;
+    let TicketRequest { uuid: machine, mac } = wanted;
     let holder = context.shared.holder(context.network, context.from);
+    // The right to the ticket is taken before control is called. Two concurrent requests of one
+    // boot would otherwise both get a ticket.
     let taken = context.shared.boots().take(machine, mac, holder, now_ms());
     if let Err(reason) = taken {
         tracing::warn!(%machine, %mac, from = %context.from, %reason, "ticket refused");
@@ -55,12 +61,14 @@ pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Res
             answer(context, machine, &ticket)
         }
         Err(error) => {
+            // A timed-out call may still have issued a ticket in control. Nobody knows its secret,
+            // and control ends it with the boot.
             context.shared.boots().give_back(machine);
             tracing::warn!(%machine, %mac, %error, "no ticket");
             match error {
                 ControlError::Away(_) => refusal(
                     StatusCode::SERVICE_UNAVAILABLE,
-                    "control is away, try again",
+                    "control is away; retry later",
                     Some(RETRY_S),
                 ),
                 ControlError::Refused(_) => {
@@ -78,12 +86,12 @@ fn status_of(reason: TicketRefusal) -> StatusCode {
     }
 }
 
-async fn read(request: Request<Incoming>) -> Result<Wanted, String> {
+async fn read(request: Request<Incoming>) -> Result<TicketRequest, String> {
     let body = Limited::new(request.into_body(), BODY_LEN_MAX).collect();
     let bytes = timeout(BODY_WAIT, body)
         .await
-        .map_err(|_| "the body did not come".to_owned())?
-        .map_err(|_| format!("the body is cut or longer than {BODY_LEN_MAX} bytes"))?
+        .map_err(|_| "the body did not arrive in time".to_owned())?
+        .map_err(|_| format!("the body is incomplete or longer than {BODY_LEN_MAX} bytes"))?
         .to_bytes();
     serde_json::from_slice(&bytes)
         .map_err(|error| format!("not {{\"uuid\", \"mac\"}} as JSON: {error}"))

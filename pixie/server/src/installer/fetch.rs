@@ -1,7 +1,6 @@
-//! Gets one file by HTTP or HTTPS: whole, within its length, or not at all.
+//! Fetches one file by HTTP or HTTPS, completely and within its bound, or not at all.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::header::{
@@ -14,75 +13,24 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use super::store::{FetchedFile, PairFile};
+use super::fetch_error::{FetchError, FetchSetupError};
+use super::pair::{FetchedFile, PairFile};
 use crate::config::FetchLimits;
 
+/// Time limit of a connection attempt.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Redirects followed. A further one fails the fetch.
 const REDIRECTS_MAX: usize = 5;
-/// Longest `ETag` and `Last-Modified` that is kept, bytes; longer ones count as none.
+/// Longest `ETag` and `Last-Modified` that is stored, bytes. A longer one counts as absent.
 const VALIDATOR_LEN_MAX: usize = 1024;
 const AGENT: &str = concat!("metalmesh-pixie/", env!("CARGO_PKG_VERSION"));
 
-/// Why there is no client.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchSetupError {
-    #[error("cannot read the certificate authorities in {path}")]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("no certificate authorities in {path}")]
-    Authorities { path: PathBuf },
-    #[error("no HTTP client")]
-    Client(#[source] reqwest::Error),
-}
-
-/// Why a file did not come. No text holds its URL.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FetchError {
-    #[error("not a URL")]
-    NotUrl,
-    #[error("cannot fetch by {0}, only by http and https")]
-    Scheme(String),
-    #[error("no answer")]
-    Http(#[source] reqwest::Error),
-    #[error("the server answers {0}")]
-    Status(StatusCode),
-    #[error("the file is empty")]
-    Empty,
-    #[error("the file is longer than {0} bytes")]
-    TooLong(u64),
-    #[error("the server does not say how long the file is, so that a cut one is not told apart")]
-    Unbounded,
-    #[error("the download broke off")]
-    Broken(#[source] reqwest::Error),
-    #[error("the file has {got} bytes, its server said {want}")]
-    Cut { got: u64, want: u64 },
-    #[error("the download took longer than {} s", .0.as_secs())]
-    Slow(Duration),
-    #[error("cannot write it")]
-    Write(#[source] io::Error),
-}
-
-impl From<reqwest::Error> for FetchError {
-    /// The URL may have a password: it is taken out of the error.
-    fn from(error: reqwest::Error) -> Self {
-        let error = error.without_url();
-        if error.is_body() || error.is_decode() {
-            Self::Broken(error)
-        } else {
-            Self::Http(error)
-        }
-    }
-}
-
-/// The outcome of a fetch that worked.
+/// The outcome of a successful fetch.
 #[derive(Debug)]
 pub(crate) enum Fetched {
-    /// The server has what was fetched before.
+    /// The server still has the file that was fetched before.
     Unchanged,
-    /// Another file, on disk and synced.
+    /// A different file, on disk and synced.
     New(FetchedFile),
 }
 
@@ -94,22 +42,23 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    /// Makes the client. Trust is `ca_file` when it is named, else the system's authorities.
+    /// Creates the client. It trusts the authorities of `ca_file`; `None` means those of the system.
     ///
     /// # Errors
-    /// When `ca_file` cannot be used.
+    /// [`FetchSetupError`] if `ca_file` cannot be read or has no authorities.
     pub(crate) fn new(
         ca_file: Option<&Path>,
         limits: &FetchLimits,
     ) -> Result<Self, FetchSetupError> {
-        // Without one the builder panics.
+        // reqwest's builder panics if no crypto provider is installed.
         agents_kit::install_crypto_provider();
         let builder = || {
             Client::builder()
                 .user_agent(AGENT)
                 .connect_timeout(CONNECT_TIME_MAX)
                 .read_timeout(limits.stall)
-                // It would tell the query of a presigned URL to where a redirect leads.
+                // A referer would send the query of a presigned URL, which holds its signature, to
+                // the target of a redirect.
                 .referer(false)
                 .redirect(Policy::custom(|attempt| match refusal(&attempt) {
                     Some(reason) => attempt.error(reason),
@@ -119,7 +68,7 @@ impl Fetcher {
         let client = match ca_file {
             Some(path) => builder().tls_certs_only(authorities(path)?).build(),
             None => builder().build().or_else(|error| {
-                // Without a certificate bundle on this host, http still works.
+                // Without a certificate bundle on this host plain http still works.
                 tracing::warn!(%error, "no certificate authorities of the system");
                 builder().tls_certs_only([]).build()
             }),
@@ -130,10 +79,10 @@ impl Fetcher {
         })
     }
 
-    /// Gets a file into `to`, which must not exist, unless it is still `known`.
+    /// Fetches a file into `to`, which must not exist, unless the server still has `known`.
     ///
     /// # Errors
-    /// See [`FetchError`]; then `to` may hold a part of it.
+    /// [`FetchError`]; `to` may then contain a part of the file.
     pub(crate) async fn fetch(
         &self,
         url: &str,
@@ -184,18 +133,18 @@ impl Fetcher {
     }
 }
 
-/// Why a redirect is not followed.
+/// The reason why a redirect is not followed. `None` means that it is.
 fn refusal(attempt: &Attempt<'_>) -> Option<&'static str> {
     let came_by_https = attempt.previous().iter().any(|url| url.scheme() == "https");
     refusal_of(attempt.previous().len(), came_by_https, attempt.url())
 }
 
-/// `requests` is how many were sent before this one: the first and one for each redirect.
+/// `requests` is the number of requests sent before this one: the first and one per redirect.
 fn refusal_of(requests: usize, came_by_https: bool, to: &Url) -> Option<&'static str> {
     if requests > REDIRECTS_MAX {
         Some("more than 5 redirects")
     } else if !is_http(to) {
-        Some("a redirect to what is neither http nor https")
+        Some("a redirect to a scheme other than http and https")
     } else if came_by_https && to.scheme() != "https" {
         Some("a redirect from https to plain http")
     } else {
@@ -207,7 +156,7 @@ fn is_http(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
-/// Decides whether an answer is the file that is known, from a server that did not say so itself.
+/// `true` if an answer with status 200 is the known file: some servers ignore conditional requests.
 /// Without an `ETag` and a date the length decides.
 fn is_same(known: &FetchedFile, headers: &HeaderMap) -> bool {
     let told = |name| validator(headers, name);
@@ -232,11 +181,12 @@ fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Writes the body of an answer, and syncs it.
+/// Writes the body of an answer to disk and syncs it.
 async fn save(mut answer: Response, len_max: u64, to: &Path) -> Result<FetchedFile, FetchError> {
     let headers = answer.headers();
     let want = length(headers);
-    // A body of HTTP/1 that only the end of its connection ends may end anywhere.
+    // An HTTP/1 body without length or chunks ends with its connection. A broken connection then
+    // looks like the end, and a cut kernel would be served.
     let is_framed = want.is_some()
         || answer.version() >= Version::HTTP_2
         || headers.contains_key(TRANSFER_ENCODING);
@@ -274,17 +224,16 @@ async fn save(mut answer: Response, len_max: u64, to: &Path) -> Result<FetchedFi
     })
 }
 
-/// The authorities of a PEM file.
+/// Reads the authorities of a PEM file.
 fn authorities(path: &Path) -> Result<Vec<Certificate>, FetchSetupError> {
     let pem = std::fs::read(path).map_err(|source| FetchSetupError::Read {
         path: path.into(),
         source,
     })?;
-    let all = Certificate::from_pem_bundle(&pem).unwrap_or_default();
-    if all.is_empty() {
-        return Err(FetchSetupError::Authorities { path: path.into() });
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(all) if !all.is_empty() => Ok(all),
+        _ => Err(FetchSetupError::Authorities { path: path.into() }),
     }
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
-//! The installer that the partition names by URL: kernel and image, fetched, kept, served.
+//! The installer that the partition names by URL: a pair of kernel and image, fetched and stored.
 //!
-//! One task fetches ([`run_installer`]), so that no file is fetched twice at a time. A pair comes
-//! into being whole, by one rename, and is called by a key over its URLs and its content: a
-//! machine never gets the kernel of one pair and the image of another, and neither file is served
-//! before both have come whole.
+//! One task fetches ([`run_installer`]), so that no file is fetched twice at a time. A pair is
+//! installed by one rename and named by a key over its URLs and its content: a machine never gets
+//! the kernel of one pair and the image of another, and neither file is served before both are
+//! complete.
 
 mod fetch;
+mod fetch_error;
+mod pair;
 mod run;
 mod store;
 
@@ -16,18 +18,18 @@ use pixie_boot::{InstallerSource, InstallerUrls};
 use reqwest::Url;
 use tokio::sync::watch;
 
-pub use fetch::FetchSetupError;
 pub(crate) use fetch::Fetcher;
+pub use fetch_error::FetchSetupError;
+pub(crate) use pair::{Pair, PairFile};
 pub(crate) use run::run_installer;
-pub(crate) use store::{Pair, PairFile};
 
 use crate::clock::now_ms;
 use store::PairStore;
 
-/// Longest text of an error that is shown, characters; the rest is cut off.
+/// Longest error text in `/healthz` and scripts, characters. The rest is cut.
 const ERROR_LEN_MAX: usize = 300;
 
-/// The source that control wants, the pairs on disk, and why the last try failed.
+/// The wanted source, the pairs on disk, and the last error.
 #[derive(Debug)]
 pub(crate) struct InstallerState {
     wanted: watch::Sender<InstallerSource>,
@@ -35,20 +37,20 @@ pub(crate) struct InstallerState {
     trouble: Mutex<Option<Trouble>>,
 }
 
-/// Why the last try to fetch or to look again failed.
+/// The last failure to fetch or check an installer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     /// One line without secrets.
     pub(crate) text: String,
-    /// When it failed, milliseconds since the epoch.
+    /// Time of the failure, milliseconds since the epoch.
     pub(crate) at_ms: u64,
 }
 
 impl InstallerState {
-    /// Opens the directory of the pairs, which is made when it is missing.
+    /// Opens the directory of the pairs and creates it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// If it cannot be created or read.
     pub(crate) fn open(dir: &Path) -> std::io::Result<Self> {
         Ok(Self {
             wanted: watch::Sender::new(InstallerSource::Unknown),
@@ -57,7 +59,7 @@ impl InstallerState {
         })
     }
 
-    /// Takes what control wants; a change ends a download of something else.
+    /// Sets the wanted source. A change cancels a download of the previous one.
     pub(crate) fn want(&self, source: &InstallerSource) {
         self.wanted.send_if_modified(|wanted| {
             let is_new = wanted != source;
@@ -69,7 +71,8 @@ impl InstallerState {
         });
     }
 
-    /// The pair that was fetched from exactly these URLs.
+    /// The pair that was fetched from exactly the URLs of the source. `None` means that there is
+    /// none.
     pub(crate) fn pair_of(&self, source: &InstallerSource) -> Option<Pair> {
         match source {
             InstallerSource::Urls(urls) => self.store.find(urls),
@@ -77,7 +80,7 @@ impl InstallerState {
         }
     }
 
-    /// Path of a file of a pair; `None` when there is no such pair.
+    /// Path of a file of a pair. `None` means that there is no such pair.
     pub(crate) fn path(&self, key: &str, file: PairFile) -> Option<std::path::PathBuf> {
         self.store.path(key, file)
     }
@@ -132,7 +135,7 @@ pub(crate) fn redacted(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else {
         return "(not a URL)".into();
     };
-    // These fail only for URLs that cannot have a user, which have none.
+    // These fail only for URLs that cannot have a user, and so contain none.
     url.set_username("").ok();
     url.set_password(None).ok();
     url.set_query(None);

@@ -1,4 +1,4 @@
-//! Fetches what control wants, and looks now and then whether it is still what its server has.
+//! Fetches the wanted installer and checks periodically that its server has no newer one.
 
 use std::io;
 use std::sync::Arc;
@@ -8,13 +8,15 @@ use pixie_boot::{InstallerSource, InstallerUrls};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::fetch::{FetchError, Fetched, Fetcher};
-use super::store::{FetchedFile, Pair, PairFile, Staging};
+use super::fetch::{Fetched, Fetcher};
+use super::fetch_error::FetchError;
+use super::pair::{FetchedFile, Pair, PairFile};
+use super::store::Staging;
 use super::{InstallerState, redacted};
 use crate::clock::now_ms;
 use crate::state::Shared;
 
-/// Why a pair is not there.
+/// The reason why a pair is not available.
 #[derive(Debug, thiserror::Error)]
 enum PairError {
     #[error("{}", .0.name())]
@@ -23,7 +25,22 @@ enum PairError {
     Store(#[source] io::Error),
 }
 
-/// Fetches until stopped. A change of what is wanted ends the download of something else.
+/// The outcome of fetching both files of a pair.
+struct FetchedPair {
+    kernel: Fetched,
+    image: Fetched,
+}
+
+impl FetchedPair {
+    fn of(&self, file: PairFile) -> &Fetched {
+        match file {
+            PairFile::Kernel => &self.kernel,
+            PairFile::Image => &self.image,
+        }
+    }
+}
+
+/// Fetches until stopped. A change of the wanted source cancels a download of the previous one.
 pub(crate) async fn run_installer(shared: Arc<Shared>, fetcher: Fetcher, stop: CancellationToken) {
     let installer = &shared.installer;
     let limits = &shared.config.fetch;
@@ -66,7 +83,7 @@ pub(crate) async fn run_installer(shared: Arc<Shared>, fetcher: Fetcher, stop: C
     }
 }
 
-/// Does what the wish asks for now.
+/// Brings the disk to the wanted source.
 async fn attend(
     shared: &Arc<Shared>,
     fetcher: &Fetcher,
@@ -75,12 +92,13 @@ async fn attend(
     match source {
         InstallerSource::Urls(urls) => refresh(shared, fetcher, urls).await,
         InstallerSource::Own => on_store(shared, |installer| installer.store.keep(None)).await,
-        // A pair on disk may be wanted again when control says more.
+        // The pair on disk stays: the next desired state may want it, and a restart without control
+        // must not delete it.
         InstallerSource::Unknown | InstallerSource::Incomplete => Ok(()),
     }
 }
 
-/// Gets both files, or what has changed of them since they were fetched.
+/// Fetches both files, as far as they have changed since the last time.
 async fn refresh(
     shared: &Arc<Shared>,
     fetcher: &Fetcher,
@@ -101,11 +119,12 @@ async fn refresh(
     let (file, to) = (PairFile::Image, staging.path(PairFile::Image));
     let image = fetcher.fetch(&urls.image, file, known_file(file), &to);
     let image = image.await.map_err(|error| PairError::Fetch(file, error))?;
-    let Some(pair) = assemble(urls, known.as_ref(), (&kernel, &image)) else {
+    let fetched = FetchedPair { kernel, image };
+    let Some(pair) = assemble(urls, known.as_ref(), &fetched) else {
         return Ok(());
     };
     let key = pair.key.clone();
-    install(shared, (staging, pair), known, (kernel, image)).await?;
+    install(shared, staging, pair, known, fetched).await?;
     tracing::info!(
         pair = key,
         kernel = redacted(&urls.kernel),
@@ -115,38 +134,34 @@ async fn refresh(
     Ok(())
 }
 
-/// The pair that was found; `None` when it is the known one.
-fn assemble(
-    urls: &InstallerUrls,
-    known: Option<&Pair>,
-    (kernel, image): (&Fetched, &Fetched),
-) -> Option<Pair> {
-    if let (Fetched::Unchanged, Fetched::Unchanged) = (kernel, image) {
+/// The record of the fetched pair. `None` means that neither file has changed.
+fn assemble(urls: &InstallerUrls, known: Option<&Pair>, fetched: &FetchedPair) -> Option<Pair> {
+    if let (Fetched::Unchanged, Fetched::Unchanged) = (&fetched.kernel, &fetched.image) {
         return None;
     }
-    let file = |fetched: &Fetched, file: PairFile| -> Option<FetchedFile> {
-        match fetched {
+    let file = |file: PairFile| -> Option<FetchedFile> {
+        match fetched.of(file) {
             Fetched::New(new) => Some(new.clone()),
             Fetched::Unchanged => known.map(|pair| pair.file(file).clone()),
         }
     };
-    let files = (
-        file(kernel, PairFile::Kernel)?,
-        file(image, PairFile::Image)?,
-    );
-    Some(Pair::new(urls, files, now_ms()))
+    let kernel = file(PairFile::Kernel)?;
+    let image = file(PairFile::Image)?;
+    Some(Pair::new(urls, kernel, image, now_ms()))
 }
 
+/// Links the unchanged file into the new pair and installs the pair.
 async fn install(
     shared: &Arc<Shared>,
-    (staging, pair): (Staging, Pair),
+    staging: Staging,
+    pair: Pair,
     known: Option<Pair>,
-    (kernel, image): (Fetched, Fetched),
+    fetched: FetchedPair,
 ) -> Result<(), PairError> {
     on_store(shared, move |installer| {
         let store = &installer.store;
-        for (fetched, file) in [(kernel, PairFile::Kernel), (image, PairFile::Image)] {
-            if let (Fetched::Unchanged, Some(known)) = (fetched, &known) {
+        for file in [PairFile::Kernel, PairFile::Image] {
+            if let (Fetched::Unchanged, Some(known)) = (fetched.of(file), &known) {
                 store.link(known, file, &staging)?;
             }
         }
@@ -155,7 +170,7 @@ async fn install(
     .await
 }
 
-/// Works on the directory of pairs on a thread that may block.
+/// Runs `work` on the pair store, on a thread that may block.
 async fn on_store<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&InstallerState) -> io::Result<T> + Send + 'static,
@@ -167,7 +182,7 @@ async fn on_store<T: Send + 'static>(
         .map_err(PairError::Store)
 }
 
-/// Both URLs as logs may show them.
+/// Both URLs without secrets, for logs.
 fn shown(source: &InstallerSource) -> (String, String) {
     match source {
         InstallerSource::Urls(urls) => (redacted(&urls.kernel), redacted(&urls.image)),

@@ -1,6 +1,5 @@
-//! Pairs on disk: `<key>/kernel`, `<key>/image`, `<key>/pair.json`. A pair that is being fetched
-//! is in `new-<number>` until one rename makes it one; what a crash leaves there is removed at the
-//! start.
+//! Pairs on disk: `<key>/kernel`, `<key>/image`, `<key>/pair.json`. A pair that is being fetched is
+//! in `new-<number>` until one rename installs it. Leftovers of a crash are removed at the start.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,111 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use pixie_boot::InstallerUrls;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::pair::{Pair, PairFile, VERSION, digest};
 use crate::leasefile::{read_json, write_json};
 
 const NEW: &str = "new-";
 const RECORD: &str = "pair.json";
-const VERSION: u32 = 1;
-/// Bytes of SHA-256 in a key.
-const KEY_LEN: usize = 16;
 
-/// One of the two files of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PairFile {
-    Kernel,
-    Image,
-}
-
-impl PairFile {
-    /// Its name on disk, in URLs and in errors.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Image => "image",
-        }
-    }
-}
-
-/// A pair of kernel and image that came whole. It holds no URL: those may have passwords.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pair {
-    version: u32,
-    /// SHA-256 of both URLs, hex.
-    urls: String,
-    /// Its directory: a digest over URLs and content.
-    pub(crate) key: String,
-    /// When it came, milliseconds since the epoch.
-    pub(crate) fetched_ms: u64,
-    pub(crate) kernel: FetchedFile,
-    pub(crate) image: FetchedFile,
-}
-
-/// A file as it came, and by what its server tells one version from another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FetchedFile {
-    /// Bytes.
-    pub(crate) len: u64,
-    /// Hex.
-    pub(crate) sha256: String,
-    pub(crate) etag: Option<String>,
-    pub(crate) last_modified: Option<String>,
-}
-
-impl Pair {
-    pub(crate) fn new(
-        urls: &InstallerUrls,
-        (kernel, image): (FetchedFile, FetchedFile),
-        fetched_ms: u64,
-    ) -> Self {
-        let urls = digest(&[&urls.kernel, &urls.image]);
-        let mut key = digest(&[&urls, &kernel.sha256, &image.sha256]);
-        key.truncate(2 * KEY_LEN);
-        Self {
-            version: VERSION,
-            urls,
-            key,
-            fetched_ms,
-            kernel,
-            image,
-        }
-    }
-
-    pub(crate) fn file(&self, file: PairFile) -> &FetchedFile {
-        match file {
-            PairFile::Kernel => &self.kernel,
-            PairFile::Image => &self.image,
-        }
-    }
-}
-
-/// Hex of SHA-256 over texts, each with its length, so that none runs into the next.
-fn digest(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    hex::encode(hash.finalize())
-}
-
-/// The directory of all pairs. At most one is kept, and one more may be on its way.
+/// The directory of all pairs. It keeps at most one, beside one that is being fetched.
 #[derive(Debug)]
 pub(crate) struct PairStore {
     dir: PathBuf,
     pairs: RwLock<Vec<Pair>>,
-    /// Names of directories of pairs on their way: none is used twice, so that a download that is
-    /// given up never removes the next one.
+    /// Number of the next staging directory. No number is used twice, so that the cleanup of a
+    /// cancelled download never removes the next one.
     downloads: AtomicU64,
 }
 
 impl PairStore {
-    /// Reads what is there. What is not a whole pair is removed.
+    /// Opens the directory and removes everything that is not a complete pair.
     ///
     /// # Errors
-    /// When the directory cannot be made or read.
+    /// If the directory cannot be created, read or cleaned.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(dir)?;
@@ -133,7 +49,7 @@ impl PairStore {
         })
     }
 
-    /// The pair that was fetched from exactly these URLs.
+    /// The newest pair that was fetched from exactly these URLs. `None` means that there is none.
     pub(crate) fn find(&self, urls: &InstallerUrls) -> Option<Pair> {
         let urls = digest(&[&urls.kernel, &urls.image]);
         let pairs = self.pairs.read();
@@ -141,18 +57,18 @@ impl PairStore {
         of_urls.max_by_key(|pair| pair.fetched_ms).cloned()
     }
 
-    /// Path of a file of a pair; `None` when there is no such pair.
+    /// Path of a file of a pair. `None` means that there is no such pair.
     pub(crate) fn path(&self, key: &str, file: PairFile) -> Option<PathBuf> {
         let pairs = self.pairs.read();
         let pair = pairs.iter().find(|pair| pair.key == key)?;
         Some(self.dir.join(&pair.key).join(file.name()))
     }
 
-    /// An empty directory for the next pair. Of the pairs that are there only `known` stays, or
-    /// the newest without it, so that there are never more than two on disk.
+    /// Creates a staging directory for the next pair. Of the existing pairs only `known` stays, or
+    /// the newest if it is `None`, so that there are never more than two on disk.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// The error of the file system.
     pub(crate) fn begin(&self, known: Option<&Pair>) -> io::Result<Staging> {
         let kept = {
             let pairs = self.pairs.read();
@@ -166,23 +82,23 @@ impl PairStore {
         Ok(staging)
     }
 
-    /// Takes a file that has not changed from the pair that has it.
+    /// Links an unchanged file from an existing pair into the staging directory.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// The error of the file system.
     pub(crate) fn link(&self, pair: &Pair, file: PairFile, staging: &Staging) -> io::Result<()> {
         let from = self.dir.join(&pair.key).join(file.name());
         fs::hard_link(from, staging.path(file))
     }
 
-    /// Makes what was fetched the only pair. Its files are on disk and synced already.
+    /// Installs the fetched pair as the only one. Its files are synced already.
     ///
     /// # Errors
-    /// When the disk refuses; then the pairs of before are still there.
+    /// The error of the file system; the previous pairs then still exist.
     pub(crate) fn install(&self, staging: Staging, pair: Pair) -> io::Result<()> {
         let path = self.dir.join(&pair.key);
         if path.exists() {
-            // The same content once more: only what its server calls it has changed.
+            // The content is the same; only its `ETag` or date on the server has changed.
             write_json(&path.join(RECORD), &pair)?;
         } else {
             write_json(&staging.0.join(RECORD), &pair)?;
@@ -198,11 +114,12 @@ impl PairStore {
         self.keep(Some(&key))
     }
 
-    /// Removes all pairs but the one with this key.
+    /// Removes all pairs except the one with this key. `None` means all.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// The error of the file system.
     pub(crate) fn keep(&self, key: Option<&str>) -> io::Result<()> {
+        // A pair leaves the list before its files do, so that no script names a missing file.
         let gone: Vec<Pair> = {
             let mut pairs = self.pairs.write();
             pairs
@@ -216,7 +133,7 @@ impl PairStore {
     }
 }
 
-/// The directory of a pair on its way; removed with what is in it unless it became a pair.
+/// A staging directory. Dropping it removes the directory, unless it was renamed to a pair.
 #[derive(Debug)]
 pub(crate) struct Staging(PathBuf);
 
@@ -229,12 +146,12 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.0) {
-            tracing::warn!(path = %self.0.display(), %error, "not removed");
+            tracing::warn!(path = %self.0.display(), %error, "staging directory not removed");
         }
     }
 }
 
-/// Reads a pair; `None` for what is none, or not whole.
+/// Reads a pair. `None` means that the path is not a pair or not complete.
 fn read_pair(path: &Path) -> Option<Pair> {
     let pair: Pair = read_json(&path.join(RECORD)).ok()??;
     let is_whole = |file: PairFile| {
@@ -250,7 +167,7 @@ fn read_pair(path: &Path) -> Option<Pair> {
     is_pair.then_some(pair)
 }
 
-/// Removes a file or a directory; one that is missing is fine.
+/// Removes a file or a directory. A missing one is not an error.
 fn remove(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -265,7 +182,10 @@ fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+
     use super::*;
+    use crate::installer::pair::FetchedFile;
 
     fn urls(name: &str) -> InstallerUrls {
         InstallerUrls {
@@ -288,8 +208,7 @@ mod tests {
         let staging = store.begin(None).unwrap();
         fs::write(staging.path(PairFile::Kernel), kernel).unwrap();
         fs::write(staging.path(PairFile::Image), b"image").unwrap();
-        let files = (fetched(kernel), fetched(b"image"));
-        let pair = Pair::new(&urls(name), files, fetched_ms);
+        let pair = Pair::new(&urls(name), fetched(kernel), fetched(b"image"), fetched_ms);
         store.install(staging, pair.clone()).unwrap();
         pair
     }

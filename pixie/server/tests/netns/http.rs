@@ -156,7 +156,7 @@ fn a_ticket_goes_once_to_the_machine_that_booted() {
     pixie.set_target(Target::Hammer);
     let (status, refused) = ticket(&world);
     assert_eq!(status, 403);
-    assert!(refused.contains("did not ask to boot"), "{refused}");
+    assert!(refused.contains("has not booted"), "{refused}");
     boot(&world);
     let (status, answer) = ticket(&world);
     assert_eq!(status, 200, "{answer}");

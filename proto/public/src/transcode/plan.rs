@@ -52,12 +52,15 @@ impl Names {
     }
 
     pub(super) fn get(&self, number: i32) -> Option<&[u8]> {
-        let at = self.0.binary_search_by_key(&number, |(it, _)| *it).ok()?;
+        let at = self
+            .0
+            .binary_search_by_key(&number, |(number, _)| *number)
+            .ok()?;
         self.0.get(at).map(|(_, name)| name.as_slice())
     }
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug)]
 pub(super) enum Form {
     Text,
@@ -67,12 +70,12 @@ pub(super) enum Form {
     Message(usize),
     Timestamp,
     Duration,
-    /// What only reflection writes.
+    /// Types that only the reflection path writes.
     Other,
 }
 
 impl Form {
-    /// Whether it has 32 bits.
+    /// `true` if it has 32 bits.
     pub(super) const fn is_short(&self) -> bool {
         matches!(
             self,
@@ -80,13 +83,13 @@ impl Form {
         )
     }
 
-    /// Whether it is a varint.
+    /// `true` if it is a varint.
     pub(super) const fn is_number(&self) -> bool {
         matches!(self, Self::Number(_) | Self::Enum(_))
     }
 }
 
-/// What a map's key is.
+/// The type of a map's key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Key {
     Text,
@@ -138,10 +141,10 @@ impl Plans {
     }
 
     fn make() -> Self {
-        let ours = |it: &MessageDescriptor| {
-            it.parent_file().syntax() == Syntax::Proto3
-                && (it.full_name().starts_with("metalstack.")
-                    || it.full_name().starts_with("metalmesh."))
+        let ours = |message: &MessageDescriptor| {
+            message.parent_file().syntax() == Syntax::Proto3
+                && (message.full_name().starts_with("metalstack.")
+                    || message.full_name().starts_with("metalmesh."))
         };
         let messages: Vec<_> = crate::pool().all_messages().filter(ours).collect();
         let places: HashMap<_, _> = messages
@@ -150,7 +153,10 @@ impl Plans {
             .map(|(place, message)| (message.full_name().to_owned(), place))
             .collect();
         let plan = |message: &MessageDescriptor| {
-            let mut fields: Vec<_> = message.fields().map(|it| field(&it, &places)).collect();
+            let mut fields: Vec<_> = message
+                .fields()
+                .map(|field_of| field(&field_of, &places))
+                .collect();
             fields.sort_by_key(|field| field.number);
             Plan { fields }
         };
@@ -176,10 +182,12 @@ fn field(of: &FieldDescriptor, places: &HashMap<String, usize>) -> Field {
     };
     let value = map.map(|entry| entry.map_entry_value_field().kind());
     // The choice of one field is how `optional` is described; it excludes nothing.
-    let choice = of.containing_oneof().filter(|it| it.fields().len() > 1);
+    let choice = of
+        .containing_oneof()
+        .filter(|oneof| oneof.fields().len() > 1);
     let place = choice.and_then(|choice| {
         let mut all = of.parent_message().oneofs();
-        u32::try_from(all.position(|it| it == choice)?).ok()
+        u32::try_from(all.position(|oneof| oneof == choice)?).ok()
     });
     Field {
         number: of.number(),

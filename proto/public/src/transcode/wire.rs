@@ -2,7 +2,7 @@
 
 use super::Odd;
 
-/// What a field holds.
+/// The value of a field on the wire.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Varint(u64),

@@ -257,7 +257,7 @@ fn uri_chars(text: &str, more: &[u8]) -> bool {
     true
 }
 
-/// Whether the percent escapes of a text of `uri_chars` make UTF-8.
+/// `true` if the percent escapes of a text of `uri_chars` decode to UTF-8.
 fn percent_utf8(text: &str) -> bool {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -45,7 +45,7 @@ pub struct Violation {
     pub field: String,
     /// The rule, such as `string.uuid`.
     pub rule: &'static str,
-    /// What is wrong with the value.
+    /// The reason why the value is invalid.
     pub message: String,
 }
 

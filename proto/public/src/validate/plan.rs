@@ -44,7 +44,7 @@ pub(super) struct FieldPlan {
     pub(super) items: Vec<Rule>,
     /// The plan of the message that the field, its elements or its values are.
     pub(super) nested: Option<usize>,
-    /// What its texts are, or its keys, if they can be written in several ways.
+    /// Kind of its texts, or of its keys, if they can be spelled in several ways.
     pub(super) spelling: Option<Spelling>,
 }
 
@@ -297,7 +297,7 @@ fn option(pool: &DescriptorPool, options: &DynamicMessage, name: &str) -> Option
     options.get_extension(&extension).as_message().cloned()
 }
 
-/// What is set in a message: fields by name, extensions by the last part of theirs.
+/// The set fields of a message: fields by name, extensions by the last part of their name.
 fn entries(message: &DynamicMessage) -> Vec<(String, Value)> {
     let fields = message
         .fields()

@@ -105,7 +105,7 @@ const FIREWALL: [&str; 2] = [
     "metalstack.api.v2.FirewallIngressRule.",
 ];
 
-/// What the texts of a field are, its keys if it is a map.
+/// The kind of a field's texts, or of its keys if it is a map.
 pub(super) fn spelling(field: &FieldDescriptor, plan: &FieldPlan) -> Option<Spelling> {
     let name = field.full_name();
     let unruled = UNRULED.iter().find(|(known, _)| *known == name);

@@ -41,7 +41,7 @@ pub(super) struct Format {
     pub(super) id: &'static str,
     /// Rule id for an empty text, where the contract distinguishes it.
     pub(super) empty: Option<&'static str>,
-    /// What is said of a violation.
+    /// The message of a violation.
     pub(super) message: &'static str,
     /// The check.
     pub(super) check: fn(&str) -> bool,
@@ -56,7 +56,7 @@ pub(super) struct Range<T> {
     pub(super) low: Option<(T, bool)>,
     /// Upper bound, and whether it belongs to the range.
     pub(super) high: Option<(T, bool)>,
-    /// What is said of a violation.
+    /// The message of a violation.
     pub(super) message: String,
 }
 

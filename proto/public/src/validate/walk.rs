@@ -9,7 +9,7 @@ use super::Violation;
 use super::plan::{FieldPlan, Plans};
 use super::rule::Rule;
 
-/// What was found so far, and where the walk stands.
+/// The violations found so far and the position of the walk.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) violations: Vec<Violation>,
@@ -22,7 +22,8 @@ impl Found {
     pub(super) fn new(max: usize, now: SystemTime) -> Self {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-        let nanos = i32::try_from(since.subsec_nanos()).unwrap_or_default();
+        // Below 10^9, so the sign bit is never set.
+        let nanos = since.subsec_nanos().cast_signed();
         Self {
             violations: Vec::new(),
             path: String::new(),

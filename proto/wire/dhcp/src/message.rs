@@ -23,7 +23,7 @@ const PACKET_LEN_MIN: usize = 300;
 const HTYPE_ETHERNET: u8 = 1;
 const FLAG_BROADCAST: u16 = 0x8000;
 
-/// What a message asks or says (option 53).
+/// The message type (option 53).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The client looks for servers.
@@ -90,7 +90,7 @@ pub enum DecodeError {
 pub struct Message {
     /// [`BOOTP_REQUEST`] or [`BOOTP_REPLY`].
     pub op: u8,
-    /// What it asks or says (option 53).
+    /// The message type (option 53).
     pub kind: Kind,
     /// Relays on the way.
     pub hops: u8,
@@ -144,7 +144,7 @@ impl Message {
         }
     }
 
-    /// Whether the client cannot take unicast before it has an address.
+    /// `true` if the client cannot receive unicast before it has an address.
     #[must_use]
     pub fn wants_broadcast(&self) -> bool {
         self.flags & FLAG_BROADCAST != 0

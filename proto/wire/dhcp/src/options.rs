@@ -5,35 +5,65 @@ use std::net::Ipv4Addr;
 
 /// Option codes by name; the number is from the IANA BOOTP/DHCP registry.
 pub mod code {
+    /// Padding, one byte without length.
     pub const PAD: u8 = 0;
+    /// Subnet mask.
     pub const SUBNET_MASK: u8 = 1;
+    /// Routers.
     pub const ROUTER: u8 = 3;
+    /// DNS servers.
     pub const DNS: u8 = 6;
+    /// Host name of the client.
     pub const HOST_NAME: u8 = 12;
+    /// Domain name.
     pub const DOMAIN_NAME: u8 = 15;
+    /// Broadcast address.
     pub const BROADCAST: u8 = 28;
+    /// NTP servers.
     pub const NTP: u8 = 42;
+    /// Vendor-specific information.
     pub const VENDOR: u8 = 43;
+    /// Address that the client requests.
     pub const REQUESTED_ADDRESS: u8 = 50;
+    /// Lease time, s.
     pub const LEASE_TIME: u8 = 51;
+    /// Options continue in `file`, `sname` or both.
     pub const OVERLOAD: u8 = 52;
+    /// Message type.
     pub const MESSAGE_TYPE: u8 = 53;
+    /// Address of the server.
     pub const SERVER_ID: u8 = 54;
+    /// Options that the client requests.
     pub const PARAMETER_LIST: u8 = 55;
+    /// Reason of a refusal, as text.
     pub const MESSAGE: u8 = 56;
+    /// Longest message that the client accepts, bytes.
     pub const MAX_MESSAGE_SIZE: u8 = 57;
+    /// Time until renewal (T1), s.
     pub const RENEWAL_TIME: u8 = 58;
+    /// Time until rebinding (T2), s.
     pub const REBINDING_TIME: u8 = 59;
+    /// Vendor class, as `PXEClient`.
     pub const VENDOR_CLASS: u8 = 60;
+    /// Client identifier.
     pub const CLIENT_ID: u8 = 61;
+    /// Name of the TFTP server.
     pub const TFTP_SERVER: u8 = 66;
+    /// Name or URL of the boot file.
     pub const BOOT_FILE: u8 = 67;
+    /// User class (RFC 3004); iPXE sends its name.
     pub const USER_CLASS: u8 = 77;
+    /// Relay agent information (RFC 3046).
     pub const RELAY_AGENT: u8 = 82;
+    /// Architecture of the client (RFC 4578).
     pub const CLIENT_ARCH: u8 = 93;
+    /// Version of the client's network interface (RFC 4578).
     pub const CLIENT_NDI: u8 = 94;
+    /// UUID of the client (RFC 4578).
     pub const CLIENT_UUID: u8 = 97;
+    /// Options of iPXE.
     pub const IPXE_ENCAP: u8 = 175;
+    /// End of the options, one byte without length.
     pub const END: u8 = 255;
 }
 

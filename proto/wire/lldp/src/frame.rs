@@ -26,7 +26,7 @@ const CHASSIS_LOCAL: u8 = 7;
 const PORT_MAC: u8 = 3;
 const PORT_INTERFACE_NAME: u8 = 5;
 
-/// What a neighbour says about itself.
+/// The contents of a neighbour's frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Address of the port that sent it.

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use strum::IntoStaticStr;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -38,7 +39,8 @@ const BREATH: Duration = Duration::from_millis(20);
 const RESETS: usize = 50;
 
 /// A sort of flood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Flood {
     /// Connections that say nothing
     Silent,
@@ -70,14 +72,7 @@ impl Flood {
     ];
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Silent => "silent",
-            Self::SilentBeside => "silent_beside",
-            Self::Heads => "heads",
-            Self::HeadsBeside => "heads_beside",
-            Self::Calls => "calls",
-            Self::Resets => "resets",
-        }
+        self.into()
     }
 
     pub(super) fn title(self) -> &'static str {

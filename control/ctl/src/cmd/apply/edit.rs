@@ -7,25 +7,29 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::kind::{self, Kind};
-use super::{Step, carry_out, check, read, told};
+use super::kind::{self, AppliedKind};
+use super::{ApplyStep, carry_out, check, read, told};
 use crate::app::App;
 use crate::files;
 
-/// The editor of those who name none.
+/// The editor that runs if neither VISUAL nor EDITOR is set.
 const EDITOR: &str = "vi";
 
-/// Change an object in an editor.
+/// Arguments of `metalmesh edit`.
 #[derive(Debug, Args)]
-pub(crate) struct Edit {
-    /// One of tenant, partition, size, size-image-constraint, image, filesystem-layout, network.
+pub(crate) struct EditArgs {
+    /// Kind: tenant, partition, size, size-image-constraint, image, filesystem-layout or network.
     kind: String,
-    /// Its id.
+    /// Id of the object.
     id: String,
 }
 
-/// Nothing changes when the editor fails, or when somebody else changed the object meanwhile.
-pub(crate) async fn edit(app: &App, edit: &Edit) -> Result<()> {
+/// Opens an object in an editor and applies the changes.
+///
+/// # Errors
+/// The editor fails, the text is not valid, or the object was changed meanwhile. Nothing is changed
+/// then, and the text is kept in a file.
+pub(crate) async fn edit(app: &App, edit: &EditArgs) -> Result<()> {
     let kind = kind::of_command(&edit.kind)?;
     let there = read(app, kind, &edit.id).await?;
     let there = there.with_context(|| format!("there is no {} {:?}", kind.short, edit.id))?;
@@ -33,7 +37,7 @@ pub(crate) async fn edit(app: &App, edit: &Edit) -> Result<()> {
         .prefix("metalmesh-")
         .suffix(".yaml")
         .tempfile()
-        .context("cannot make a file to edit")?;
+        .context("cannot create the file to edit")?;
     let changed = change(app, edit, kind, &there, file.path()).await;
     match changed {
         Ok(step) => {
@@ -50,11 +54,11 @@ pub(crate) async fn edit(app: &App, edit: &Edit) -> Result<()> {
 
 async fn change(
     app: &App,
-    edit: &Edit,
-    kind: &'static Kind,
+    edit: &EditArgs,
+    kind: &'static AppliedKind,
     there: &Value,
     file: &Path,
-) -> Result<Step> {
+) -> Result<ApplyStep> {
     let shown = kind.editable(&edit.id, there);
     std::fs::write(file, serde_norway::to_string(&shown)?)?;
     open(file)?;
@@ -66,25 +70,27 @@ async fn change(
     if wanted.id != edit.id {
         bail!("{} cannot be renamed to {}", edit.id, wanted.id);
     }
-    // Against what was shown: the server refuses when that is no longer what is there.
+    // The plan starts from the object that was shown, and carries its update time: the server
+    // refuses the request if somebody changed the object meanwhile.
     let plan = kind.plan(Some(there), &wanted)?;
     if let Some((path, request)) = &plan.call {
         check(path, request)?;
     }
     carry_out(app, &plan).await?;
-    Ok(Step {
+    Ok(ApplyStep {
         kind,
         id: wanted.id,
         plan,
     })
 }
 
-/// Opens a file in the user's editor, which may be a command with arguments, and waits for it.
+/// Opens a file in the user's editor and waits until it ends.
 fn open(file: &Path) -> Result<()> {
     let named = ["VISUAL", "EDITOR"].into_iter();
     let mut named = named.filter_map(|name| std::env::var(name).ok());
-    let editor = named.find(|it| !it.trim().is_empty());
+    let editor = named.find(|editor| !editor.trim().is_empty());
     let editor = editor.unwrap_or_else(|| EDITOR.to_owned());
+    // A shell runs it, because VISUAL and EDITOR may be commands with arguments.
     let status = Command::new("sh")
         .arg("-c")
         .arg(format!("{editor} \"$1\""))

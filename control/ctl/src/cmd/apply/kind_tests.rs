@@ -1,12 +1,12 @@
 use super::*;
 
-fn document(text: &str) -> Result<(&'static Kind, Document)> {
+fn document(text: &str) -> Result<(&'static AppliedKind, ObjectDocument)> {
     let value: Value = serde_norway::from_str(text).unwrap();
     let kind = of_document(&value)?;
     Ok((kind, kind.read(value)?))
 }
 
-fn plan(text: &str, there: Option<Value>) -> Result<Plan> {
+fn plan(text: &str, there: Option<Value>) -> Result<ApplyPlan> {
     let (kind, wanted) = document(text)?;
     kind.plan(there.as_ref(), &wanted)
 }
@@ -66,7 +66,11 @@ fn only_what_differs_is_changed_and_never_what_somebody_else_changed() {
         },
     });
     assert_eq!(request, wanted);
-    let fields: Vec<&str> = plan.changes.iter().map(|it| it.field.as_str()).collect();
+    let fields: Vec<&str> = plan
+        .changes
+        .iter()
+        .map(|change| change.field.as_str())
+        .collect();
     assert_eq!(fields, ["description", "label c"]);
 }
 

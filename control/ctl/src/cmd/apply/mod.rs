@@ -1,8 +1,10 @@
-//! `metalmesh apply`: objects as the documents of a file say, and `metalmesh edit`, which makes
-//! such a document of an object.
+//! `metalmesh apply`, which creates and changes objects as the documents of a file say, and
+//! `metalmesh edit`, which lets an editor change the document of one object.
 
+mod document;
 mod edit;
 mod kind;
+mod plan;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,33 +19,40 @@ use tonic::{Code, Status};
 use crate::app::App;
 use crate::files;
 
-pub(crate) use edit::{Edit, edit};
+pub(crate) use edit::{EditArgs, edit};
 
-use kind::{Change, Document, Kind, Plan};
+use document::ObjectDocument;
+use kind::AppliedKind;
+use plan::{ApplyPlan, FieldChange};
 
-/// Documents in one file, at most.
+/// Most documents in one file. A file with more is refused before any object is read.
 const DOCUMENTS_MAX: usize = 10_000;
 
-/// Make objects what a file says.
+/// Flags of `metalmesh apply`.
 #[derive(Debug, Args)]
-pub(crate) struct Apply {
-    /// YAML documents or JSON, `-` for stdin.
+pub(crate) struct ApplyArgs {
+    /// File with YAML documents or JSON; `-` is stdin.
     ///
-    /// Each has a `kind` beside its fields: Tenant, Partition, Size, SizeImageConstraint, Image,
-    /// FilesystemLayout or Network. What a document does not say stays as it is.
+    /// Each document has a `kind` beside its fields: Tenant, Partition, Size, SizeImageConstraint,
+    /// Image, FilesystemLayout or Network. Fields that a document leaves out do not change.
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
 }
 
-/// An object that is to become what its document says.
-struct Step {
-    kind: &'static Kind,
+/// An object, and the plan that makes it what its document says.
+struct ApplyStep {
+    kind: &'static AppliedKind,
     id: String,
-    plan: Plan,
+    plan: ApplyPlan,
 }
 
-/// Looks at every document and object first: a mistake in the last one changes nothing.
-pub(crate) async fn apply(app: &App, apply: &Apply) -> Result<()> {
+/// Applies the documents of a file.
+///
+/// # Errors
+/// A document is not valid, or the server refuses a call.
+pub(crate) async fn apply(app: &App, apply: &ApplyArgs) -> Result<()> {
+    // All documents are planned before the first call: a mistake in the last document changes
+    // nothing.
     let mut steps = Vec::new();
     for (place, kind, wanted) in documents(&apply.file)? {
         let step = plan(app, kind, wanted).await;
@@ -68,7 +77,7 @@ pub(crate) async fn apply(app: &App, apply: &Apply) -> Result<()> {
 }
 
 /// The documents of a file, each with its place in it.
-fn documents(file: &Path) -> Result<Vec<(String, &'static Kind, Document)>> {
+fn documents(file: &Path) -> Result<Vec<(String, &'static AppliedKind, ObjectDocument)>> {
     let text = files::read(file)?;
     let mut found = Vec::new();
     for (at, document) in serde_norway::Deserializer::from_str(&text).enumerate() {
@@ -87,21 +96,21 @@ fn documents(file: &Path) -> Result<Vec<(String, &'static Kind, Document)>> {
     Ok(found)
 }
 
-async fn plan(app: &App, kind: &'static Kind, wanted: Document) -> Result<Step> {
+async fn plan(app: &App, kind: &'static AppliedKind, wanted: ObjectDocument) -> Result<ApplyStep> {
     let there = read(app, kind, &wanted.id).await?;
     let plan = kind.plan(there.as_ref(), &wanted)?;
     if let Some((path, request)) = &plan.call {
         check(path, request).with_context(|| format!("{} {}", kind.short, wanted.id))?;
     }
-    Ok(Step {
+    Ok(ApplyStep {
         kind,
         id: wanted.id,
         plan,
     })
 }
 
-/// The object; none when there is none.
-async fn read(app: &App, kind: &Kind, id: &str) -> Result<Option<Value>> {
+/// Reads an object. `None` means it does not exist.
+async fn read(app: &App, kind: &AppliedKind, id: &str) -> Result<Option<Value>> {
     match call(app, kind.get, &kind.ask(id)).await {
         Ok(answer) => kind.answered(answer).map(Some),
         Err(error) => match error.downcast_ref::<Status>() {
@@ -111,14 +120,14 @@ async fn read(app: &App, kind: &Kind, id: &str) -> Result<Option<Value>> {
     }
 }
 
-/// Holds a request against the rules of the contract, as the server will.
+/// Validates a request by the rules of the contract, as the server does.
 fn check(path: &str, request: &Value) -> Result<()> {
     let method = proto_public::method(path).context("unknown method")?;
     let message = json::parse_strict(&method.input, request.to_string().as_bytes())?;
     Ok(proto_public::validate(&message, SystemTime::now())?)
 }
 
-async fn carry_out(app: &App, plan: &Plan) -> Result<()> {
+async fn carry_out(app: &App, plan: &ApplyPlan) -> Result<()> {
     match &plan.call {
         Some((path, request)) => call(app, path, request).await.map(drop),
         None => Ok(()),
@@ -134,8 +143,8 @@ async fn call(app: &App, path: &str, request: &Value) -> Result<Value> {
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// What became of an object, in one word.
-fn outcome(plan: &Plan) -> &'static str {
+/// The outcome of a plan in one word.
+fn outcome(plan: &ApplyPlan) -> &'static str {
     match &plan.call {
         None => "unchanged",
         Some(_) if plan.changes.is_empty() => "created",
@@ -143,23 +152,23 @@ fn outcome(plan: &Plan) -> &'static str {
     }
 }
 
-fn told(step: &Step, is_dry: bool) -> String {
+fn told(step: &ApplyStep, is_dry: bool) -> String {
     let outcome = match (outcome(&step.plan), is_dry) {
         ("created", true) => "would be created",
         ("changed", true) => "would be changed",
         (outcome, _) => outcome,
     };
     let mut text = format!("{} {} {outcome}\n", step.kind.short, step.id);
-    for Change { field, from, to } in &step.plan.changes {
+    for FieldChange { field, from, to } in &step.plan.changes {
         text += &format!("  {field}: {from} -> {to}\n");
     }
     text
 }
 
-fn as_json(step: &Step, is_dry: bool) -> Value {
+fn as_json(step: &ApplyStep, is_dry: bool) -> Value {
     let changes = step.plan.changes.iter();
     let changes: Vec<Value> = changes
-        .map(|it| json!({ "field": it.field, "from": it.from, "to": it.to }))
+        .map(|change| json!({ "field": change.field, "from": change.from, "to": change.to }))
         .collect();
     json!({
         "kind": step.kind.name, "id": step.id, "outcome": outcome(&step.plan),

@@ -1,130 +1,32 @@
-//! The chain of the trail: records fit or they do not.
+//! Verification of the hash chain of the audit trail.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use proto_public::metalmesh::admin::v1::{AuditAnchor, AuditPart, AuditRecord};
-use proto_types::{AuditGaps, AuditHash, AuditLine, AuditPhase, RETENTION_METHOD, Timestamp};
-use serde::{Deserialize, Serialize};
+use proto_types::{AuditGaps, AuditHash, AuditPhase, RETENTION_METHOD};
+use serde::Serialize;
 
-/// Where the chain of the records that are kept begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Anchor {
-    #[serde(with = "as_text")]
-    pub(super) hash: AuditHash,
-    pub(super) sequence: u64,
-    pub(super) began_ms: u64,
-    pub(super) dropped: u64,
-}
+use super::trail_line::{ChainAnchor, TrailLine};
 
-/// A record with the hash that it was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Line {
-    pub(super) sequence: u64,
-    pub(super) id: String,
-    pub(super) time_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ended_ms: Option<u64>,
-    user: String,
-    tenant: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project: Option<String>,
-    pub(super) method: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body: Option<String>,
-    source_ip: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_code: Option<i32>,
-    part: AuditPhase,
-    /// The rule of a site policy that decided the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    /// How many calls or dropped records it stands for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    count: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<String>,
-}
-
-impl Anchor {
-    pub(super) fn read(anchor: &AuditAnchor) -> Result<Self> {
-        Ok(Self {
-            hash: AuditHash::try_from(anchor.hash.as_slice())?,
-            sequence: anchor.sequence,
-            began_ms: anchor.began_ms,
-            dropped: anchor.dropped,
-        })
-    }
-}
-
-impl Line {
-    pub(super) fn read(record: AuditRecord) -> Result<Self> {
-        let part = match record.part() {
-            AuditPart::Request => AuditPhase::Request,
-            AuditPart::Response => AuditPhase::Response,
-            AuditPart::Call => AuditPhase::Call,
-            AuditPart::Dropped => AuditPhase::Dropped,
-            AuditPart::Unspecified => bail!(
-                "record {} is of a kind that this program does not know; update it",
-                record.sequence
-            ),
-        };
-        let hash = (!record.hash.is_empty()).then(|| AuditHash::try_from(record.hash.as_slice()));
-        Ok(Self {
-            sequence: record.sequence,
-            id: record.id,
-            time_ms: record.time_ms,
-            ended_ms: record.ended_ms,
-            user: record.user,
-            tenant: record.tenant,
-            project: record.project,
-            method: record.method,
-            body: record.body,
-            source_ip: record.source_ip,
-            result_code: record.result_code,
-            part,
-            rule: record.rule,
-            count: record.count,
-            hash: hash.transpose()?.map(|hash| hash.to_string()),
-        })
-    }
-
-    fn line(&self) -> AuditLine<'_> {
-        AuditLine {
-            sequence: self.sequence,
-            id: &self.id,
-            time: Timestamp::from_ms(self.time_ms),
-            ended: self.ended_ms.map(Timestamp::from_ms),
-            user: &self.user,
-            tenant: &self.tenant,
-            project: self.project.as_deref(),
-            method: &self.method,
-            body: self.body.as_deref(),
-            source_ip: &self.source_ip,
-            result_code: self.result_code,
-            phase: self.part,
-            rule: self.rule.as_deref(),
-            count: self.count,
-        }
-    }
-}
-
-/// The gaps of a walk, and what the trail itself says of them.
+/// The gaps that a walk found, and the gaps that the trail's records of retention list.
 #[derive(Debug, Default)]
-struct Gaps {
+struct ChainGaps {
     seen: AuditGaps,
-    /// Records that were dropped there.
+    /// Number of records that were dropped in the gaps.
     dropped: u64,
-    /// What the newest record of retention says, and what had been seen by then.
+    /// The gaps in the newest record of retention, and the gaps found up to it.
     told: Option<(String, String)>,
 }
 
-impl Gaps {
-    fn add(&mut self, line: &Line, hash: &AuditHash) {
+impl ChainGaps {
+    fn add(&mut self, line: &TrailLine, hash: &AuditHash) {
         let count = line.count.unwrap_or(1);
         self.seen.add(line.sequence, count, hash);
         self.dropped += u64::from(count);
     }
 
-    /// Retention left the gaps that there are, and nobody else.
+    /// Checks that the newest record of retention lists exactly the gaps that were found.
+    ///
+    /// # Errors
+    /// Records were removed by somebody else.
     fn check(&self) -> Result<()> {
         let seen = self.seen.told();
         let is_told = match &self.told {
@@ -140,24 +42,25 @@ impl Gaps {
     }
 }
 
-/// A walk along the chain.
+/// A walk along the chain, record by record.
 #[derive(Debug)]
-pub(super) struct Walk {
-    anchor: Option<Anchor>,
-    /// Hash of the last record that fits.
+pub(super) struct ChainWalk {
+    anchor: Option<ChainAnchor>,
+    /// Hash of the last record of the chain.
     head: Option<AuditHash>,
-    /// The last record that was looked at.
+    /// Sequence number of the last record.
     pub(super) sequence: u64,
-    /// A hash that must be on the way.
+    /// Hash that a record must have. `None` means it was found, or none was asked for.
     wanted: Option<AuditHash>,
     pub(super) checked: u64,
     pub(super) older: u64,
-    gaps: Gaps,
+    gaps: ChainGaps,
 }
 
-impl Walk {
-    /// A walk from the anchor that must come by `wanted`, a hash of an earlier export.
-    pub(super) fn new(anchor: Option<Anchor>, wanted: Option<AuditHash>) -> Self {
+impl ChainWalk {
+    /// Starts a walk at the anchor. `wanted` is the head of an earlier export, which a record must
+    /// have.
+    pub(super) fn new(anchor: Option<ChainAnchor>, wanted: Option<AuditHash>) -> Self {
         let head = anchor.as_ref().map(|anchor| anchor.hash);
         Self {
             wanted: wanted.filter(|wanted| Some(*wanted) != head),
@@ -166,15 +69,15 @@ impl Walk {
             sequence: 0,
             checked: 0,
             older: 0,
-            gaps: Gaps::default(),
+            gaps: ChainGaps::default(),
         }
     }
 
-    /// Goes to the next record.
+    /// Verifies the next record.
     ///
     /// # Errors
-    /// When it does not fit.
-    pub(super) fn step(&mut self, line: &Line) -> Result<()> {
+    /// The record is out of order, or its hash does not match.
+    pub(super) fn step(&mut self, line: &TrailLine) -> Result<()> {
         let named = || {
             format!(
                 "record {} (call {}, {}) does not fit",
@@ -186,7 +89,7 @@ impl Walk {
         Ok(())
     }
 
-    fn fit(&mut self, line: &Line) -> Result<()> {
+    fn fit(&mut self, line: &TrailLine) -> Result<()> {
         let last = self.sequence;
         ensure!(
             line.sequence > last || last == 0,
@@ -204,6 +107,8 @@ impl Walk {
             (None, _) => bail!("it has no hash, but the chain begins before it"),
             (Some(_), _) => bail!("it has a hash, but the chain begins behind it"),
         };
+        // A gap has the hash of the last record in it. The hash cannot be computed, as the records
+        // are gone; `check` compares all gaps with the record of retention, which is hashed.
         if line.part == AuditPhase::Dropped {
             self.gaps.add(line, &stated);
             self.wanted = self.wanted.filter(|wanted| *wanted != stated);
@@ -228,19 +133,19 @@ impl Walk {
         Ok(())
     }
 
-    /// Ends the walk: what to tell, and the hash to remember.
+    /// Ends the walk.
     ///
     /// # Errors
-    /// When the wanted hash was not on the way.
-    pub(super) fn end(self) -> Result<Verdict> {
+    /// Records are missing, or no record has the wanted hash.
+    pub(super) fn end(self) -> Result<ChainVerdict> {
         self.gaps.check()?;
         if let Some(wanted) = self.wanted {
             bail!(
-                "no record has the hash {wanted}: the records up to it were dropped by now, or \
-                 the trail is another one"
+                "no record has the hash {wanted}: the records up to it were dropped since, or it \
+                 is of another trail"
             );
         }
-        Ok(Verdict {
+        Ok(ChainVerdict {
             records: self.checked,
             before_chain: self.older,
             dropped: self.anchor.as_ref().map_or(0, |anchor| anchor.dropped) + self.gaps.dropped,
@@ -250,14 +155,14 @@ impl Walk {
     }
 }
 
-/// What came of a walk that found nothing wrong.
+/// The result of a walk without errors.
 #[derive(Debug, Serialize)]
-pub(super) struct Verdict {
-    /// Records that fit.
+pub(super) struct ChainVerdict {
+    /// Records whose hashes match.
     records: u64,
-    /// Records from before the chain, which nothing proves.
+    /// Records from before the chain, which have no hash.
     before_chain: u64,
-    /// Records of the chain that were dropped: as the oldest, or beyond their caller's share.
+    /// Records of the chain that retention dropped: the oldest, or those beyond their caller's share.
     dropped: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     anchor: Option<String>,
@@ -265,8 +170,8 @@ pub(super) struct Verdict {
     head: Option<String>,
 }
 
-impl Verdict {
-    /// For people.
+impl ChainVerdict {
+    /// Prints the result for people.
     pub(super) fn say(&self) {
         let dash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "-".to_owned());
         outln!("{} records fit together", self.records);
@@ -279,25 +184,14 @@ impl Verdict {
     }
 }
 
-mod as_text {
-    use proto_types::AuditHash;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(hash: &AuditHash, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(hash)
-    }
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<AuditHash, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proto_types::Timestamp;
+
     use super::*;
 
-    fn chain(count: u64) -> (Anchor, Vec<Line>) {
-        let anchor = Anchor {
+    fn chain(count: u64) -> (ChainAnchor, Vec<TrailLine>) {
+        let anchor = ChainAnchor {
             hash: AuditHash::anchor(2, Timestamp::from_ms(9)),
             sequence: 2,
             began_ms: 9,
@@ -306,7 +200,7 @@ mod tests {
         let mut previous = anchor.hash;
         let mut lines = Vec::new();
         for sequence in 1..=count {
-            let mut line = Line {
+            let mut line = TrailLine {
                 sequence,
                 id: format!("call-{sequence}"),
                 time_ms: sequence,
@@ -332,8 +226,12 @@ mod tests {
         (anchor, lines)
     }
 
-    fn walk(anchor: &Anchor, lines: &[Line], wanted: Option<AuditHash>) -> Result<Verdict> {
-        let mut walk = Walk::new(Some(anchor.clone()), wanted);
+    fn walk(
+        anchor: &ChainAnchor,
+        lines: &[TrailLine],
+        wanted: Option<AuditHash>,
+    ) -> Result<ChainVerdict> {
+        let mut walk = ChainWalk::new(Some(anchor.clone()), wanted);
         for line in lines {
             walk.step(line)?;
         }
@@ -347,7 +245,7 @@ mod tests {
         assert_eq!((verdict.records, verdict.before_chain), (4, 2));
         assert_eq!(verdict.head, lines[5].hash);
         // What was dropped has moved the anchor.
-        let moved = Anchor {
+        let moved = ChainAnchor {
             hash: lines[3].hash.as_deref().unwrap().parse().unwrap(),
             sequence: 4,
             ..anchor.clone()
@@ -373,7 +271,7 @@ mod tests {
         lines[7].body = Some(gaps.told());
         let previous = lines[6].hash.as_deref().unwrap().parse().unwrap();
         lines[7].hash = Some(lines[7].line().hash(&previous).to_string());
-        let untold: Vec<Line> = lines.drain(3..4).collect();
+        let untold: Vec<TrailLine> = lines.drain(3..4).collect();
         assert_eq!(untold[0].sequence, 4);
         lines[3].part = AuditPhase::Dropped;
         lines[3].count = Some(2);
@@ -391,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_first_that_does_not_fit_is_named() {
-        type Harm = fn(&mut Vec<Line>);
+        type Harm = fn(&mut Vec<TrailLine>);
         let harms: [(&str, Harm); 6] = [
             ("record 4", |lines| lines[3].user = "eve".into()),
             ("record 5", |lines| drop(lines.remove(3))),
@@ -413,9 +311,9 @@ mod tests {
         let (anchor, lines) = chain(3);
         for line in &lines {
             let text = serde_json::to_string(line).unwrap();
-            assert_eq!(&serde_json::from_str::<Line>(&text).unwrap(), line);
+            assert_eq!(&serde_json::from_str::<TrailLine>(&text).unwrap(), line);
         }
         let text = serde_json::to_string(&anchor).unwrap();
-        assert_eq!(serde_json::from_str::<Anchor>(&text).unwrap(), anchor);
+        assert_eq!(serde_json::from_str::<ChainAnchor>(&text).unwrap(), anchor);
     }
 }

@@ -3,6 +3,7 @@
 mod chain;
 mod tail;
 mod trail;
+mod trail_line;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -20,72 +21,78 @@ use super::given;
 use crate::app::App;
 use crate::text::parse_duration;
 
-pub(crate) use trail::{Verify, verify_file};
+pub(crate) use trail::{AuditVerifyArgs, verify_file};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// List what was done, newest last.
+pub(crate) enum AuditCommand {
+    /// List audit records, the newest last.
     #[command(visible_alias = "list")]
-    Ls(Ls),
+    Ls(AuditLsArgs),
     /// Show one record.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// Show the last calls, and with --follow those that come.
-    Tail(tail::Tail),
+    Show {
+        /// Id of the audit record.
+        id: String,
+    },
+    /// Show the last records, and with --follow new ones as they are written.
+    Tail(tail::AuditTailArgs),
     /// Check that no record was changed, removed or inserted.
     ///
-    /// Each record's hash covers the record and all before it. Exits with 1 and the first record
-    /// that does not fit. Keep the head that it prints, and name it next time: what was recorded
-    /// up to then must still be there.
-    Verify(Verify),
+    /// Each record's hash covers the record and all records before it. Exits with 1 at the first
+    /// record that does not fit, and names it. Keep the head that it prints, and give it to the next
+    /// verification: the records up to it must still be there.
+    Verify(AuditVerifyArgs),
     /// Write the trail with its hashes to a new file, as lines of JSON.
     ///
-    /// It is checked on the way; `verify --file` checks the file anywhere.
-    Export { file: PathBuf },
-    /// Show how far the trail was sent to the places of the configuration.
+    /// The trail is verified while it is written; `verify --file` verifies the file on any host.
+    Export {
+        /// New file for the trail.
+        file: PathBuf,
+    },
+    /// Show how far the trail was sent to each export of the configuration.
     Exports {
-        /// Forget a place that is gone from the configuration: records do not wait for it any
-        /// more.
+        /// Forget an export that is no longer configured: records are no longer kept for it.
         #[arg(long, value_name = "NAME")]
         forget: Option<String>,
     },
 }
 
-/// Which records.
+/// Flags that select audit records.
 #[derive(Debug, Args)]
-pub(crate) struct Filter {
-    /// Of this tenant and its projects, as its owner; all as an administrator without it.
+pub(crate) struct AuditFilter {
+    /// Only records of this tenant and its projects; without it all records, as an administrator.
     #[arg(long)]
     tenant: Option<String>,
-    /// Of this login or SPIFFE id.
+    /// Only calls of this login or SPIFFE id.
     #[arg(long)]
     user: Option<String>,
-    /// Of this method: its full path.
+    /// Only calls of this method, given by its full path.
     #[arg(long)]
     method: Option<String>,
-    /// With this result: a status code of gRPC or its name, as 0 or ok, 5 or not-found.
+    /// Only calls with this gRPC status code, by number or name: 0 or ok, 5 or not-found.
     #[arg(long, value_name = "CODE", value_parser = parse_code)]
     result: Option<i32>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ls {
+pub(crate) struct AuditLsArgs {
     #[command(flatten)]
-    filter: Filter,
-    /// Not older than this: 90s, 15m, 8h, 30d.
+    filter: AuditFilter,
+    /// Only records that are younger than this: 90s, 15m, 8h, 30d.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     since: Option<Duration>,
-    /// Not younger than this.
+    /// Only records that are older than this.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     until: Option<Duration>,
-    /// At most so many.
+    /// Maximum number of records.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(i32).range(1..=1000))]
     limit: i32,
 }
 
-impl Filter {
+impl AuditFilter {
     fn fits(&self, trace: &AuditTrace, project: Option<&str>) -> bool {
-        let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|it| it == has);
+        let is =
+            |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         is(&self.user, &trace.user)
             && is(&self.method, &trace.method)
             && self
@@ -95,9 +102,9 @@ impl Filter {
     }
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: AuditCommand) -> Result<()> {
     match command {
-        Command::Show { id } => {
+        AuditCommand::Show { id } => {
             let request = admin::AuditServiceGetRequest {
                 uuid: id,
                 phase: None,
@@ -105,16 +112,16 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.admin_audits().get(request).await?.into_inner();
             app.output.one(&given(answer.trace)?)
         }
-        Command::Ls(ls) => list(app, ls).await,
-        Command::Tail(tail) => tail::run(app, tail).await,
-        Command::Verify(verify) => trail::verify(app, &verify).await,
-        Command::Export { file } => trail::export(app, &file).await,
-        Command::Exports { forget: Some(name) } => {
+        AuditCommand::Ls(ls) => list(app, ls).await,
+        AuditCommand::Tail(tail) => tail::run(app, tail).await,
+        AuditCommand::Verify(verify) => trail::verify(app, &verify).await,
+        AuditCommand::Export { file } => trail::export(app, &file).await,
+        AuditCommand::Exports { forget: Some(name) } => {
             let request = AuditTrailServiceForgetExportRequest { name };
             app.client.audit_trail().forget_export(request).await?;
             Ok(())
         }
-        Command::Exports { forget: None } => {
+        AuditCommand::Exports { forget: None } => {
             let request = AuditTrailServiceExportsRequest {};
             let answer = app.client.audit_trail().exports(request).await?;
             app.output.list(&answer.into_inner().exports)
@@ -122,15 +129,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-/// `verify --file`, which asks no server.
-pub(crate) fn file_to_verify(command: &Command) -> Option<(&Verify, &std::path::Path)> {
+/// The file of `verify --file`, which needs no server.
+pub(crate) fn file_to_verify(
+    command: &AuditCommand,
+) -> Option<(&AuditVerifyArgs, &std::path::Path)> {
     match command {
-        Command::Verify(verify) => Some((verify, verify.file.as_deref()?)),
+        AuditCommand::Verify(verify) => Some((verify, verify.file.as_deref()?)),
         _ => None,
     }
 }
 
-async fn list(app: &App, ls: Ls) -> Result<()> {
+async fn list(app: &App, ls: AuditLsArgs) -> Result<()> {
     let now = SystemTime::now();
     let ago = |span: Duration| now.checked_sub(span).map(prost_types::Timestamp::from);
     let query = AuditQuery {
@@ -159,7 +168,7 @@ async fn list(app: &App, ls: Ls) -> Result<()> {
     app.output.list(&traces)
 }
 
-/// A status code of gRPC by number or name.
+/// Parses a gRPC status code, by number or name.
 fn parse_code(text: &str) -> Result<i32> {
     let wanted: String = text
         .chars()
@@ -173,7 +182,7 @@ fn parse_code(text: &str) -> Result<i32> {
             return Ok(number);
         }
     }
-    bail!("it is none of 0..16 or ok, invalid-argument, not-found, permission-denied, ...")
+    bail!("use 0 to 16, or a name: ok, invalid-argument, not-found, permission-denied, ...")
 }
 
 #[cfg(test)]

@@ -1,39 +1,39 @@
-//! The end of the trail, and what is added.
+//! `metalmesh audit tail`: the newest records, and those that are added.
 
 use std::collections::VecDeque;
 
 use anyhow::Result;
 use clap::Args;
-use control_client::{Watch, WatchScope};
+use control_client::{ObjectWatch, WatchScope};
 use prost::Message as _;
 use proto_public::api::v2::AuditTrace;
 use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType};
 
-use super::Filter;
+use super::AuditFilter;
 use crate::app::App;
-use crate::output::{Row as _, table, to_json};
+use crate::output::{TableRow as _, table, to_json};
 
 /// Flags of `metalmesh audit tail`.
 #[derive(Debug, Args)]
-pub(crate) struct Tail {
+pub(crate) struct AuditTailArgs {
     #[command(flatten)]
-    filter: Filter,
-    /// So many of what is there.
+    filter: AuditFilter,
+    /// Number of existing records to show.
     #[arg(short = 'n', long, default_value_t = 10)]
     lines: usize,
-    /// Go on showing what is added, until interrupted.
+    /// Show new records as they are written, until interrupted.
     #[arg(short, long)]
     follow: bool,
 }
 
-pub(super) async fn run(app: &App, tail: Tail) -> Result<()> {
+pub(super) async fn run(app: &App, tail: AuditTailArgs) -> Result<()> {
     let scope = match &tail.filter.tenant {
         Some(login) => WatchScope::Tenant(login.clone()),
         None => WatchScope::All,
     };
     let project = app.project().await?;
     let fits = |trace: &AuditTrace| tail.filter.fits(trace, project.as_deref());
-    let mut watch = Watch::new(&app.client, scope, vec!["audit".to_owned()], None);
+    let mut watch = ObjectWatch::new(&app.client, scope, vec!["audit".to_owned()], None);
     let mut last = VecDeque::new();
     loop {
         let event = watch.next().await?;
@@ -68,7 +68,7 @@ pub(super) async fn run(app: &App, tail: Tail) -> Result<()> {
     }
 }
 
-/// The record that came; the oldest go without a word.
+/// The record that was added. `None` means the change drops an old record, which is not shown.
 fn added(change: &WatchChange) -> Option<AuditTrace> {
     if change.r#type() == WatchChangeType::Deleted {
         return None;

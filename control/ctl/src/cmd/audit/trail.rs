@@ -1,4 +1,4 @@
-//! The trail from a server or a file, checked and exported.
+//! Verification and export of the trail of a server, and verification of an export.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -11,50 +11,55 @@ use proto_public::metalmesh::admin::v1::AuditTrailServiceListRequest;
 use proto_types::AuditHash;
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Anchor, Line, Verdict, Walk};
+use super::chain::{ChainVerdict, ChainWalk};
+use super::trail_line::{ChainAnchor, TrailLine};
 use crate::app::App;
-use crate::output::Format;
+use crate::output::OutputFormat;
 
-/// What an export says it is.
+/// Format and version in the first line of an export. Exports of other formats are refused.
 const FORMAT: &str = "metalmesh audit trail 1";
-/// Readings of a trail whose oldest records are dropped meanwhile.
+/// Most attempts to read a trail whose oldest records are dropped meanwhile; then the command fails.
 const READINGS_MAX: u32 = 3;
-/// The longest line of an export, bytes: a record with its body, twice over.
+/// Longest line of an export, bytes: twice a record with the largest body. A longer one is refused.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Flags of `metalmesh audit verify`.
 #[derive(Debug, Args)]
-pub(crate) struct Verify {
-    /// Check this export instead of a server's trail; no server is asked.
+pub(crate) struct AuditVerifyArgs {
+    /// Verify this export instead of the server's trail; needs no server.
     #[arg(long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
-    /// A hash that an earlier verification or export ended with: it must still be there.
+    /// Head of an earlier verification or export, which the trail must still contain.
     #[arg(long, value_name = "HASH")]
     head: Option<AuditHash>,
 }
 
 /// The first line of an export.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct ExportHead {
     format: String,
-    anchor: Option<Anchor>,
+    anchor: Option<ChainAnchor>,
 }
 
-/// Checks an export.
-pub(crate) fn verify_file(output: &Format, verify: &Verify, path: &Path) -> Result<()> {
+/// Verifies an export.
+pub(crate) fn verify_file(
+    output: &OutputFormat,
+    verify: &AuditVerifyArgs,
+    path: &Path,
+) -> Result<()> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let verdict = read(BufReader::new(file), verify.head)
         .with_context(|| format!("{} is not sound", path.display()))?;
     say(output, &verdict)
 }
 
-/// Checks the trail of the server.
-pub(super) async fn verify(app: &App, verify: &Verify) -> Result<()> {
+/// Verifies the trail of the server.
+pub(super) async fn verify(app: &App, verify: &AuditVerifyArgs) -> Result<()> {
     let verdict = walk(app, verify.head, |_| Ok(()), |_| Ok(())).await?;
     say(&app.output, &verdict)
 }
 
-/// Writes the trail, checked on the way, to a new file.
+/// Verifies the trail and writes it to a new file.
 pub(super) async fn export(app: &App, path: &Path) -> Result<()> {
     let file = OpenOptions::new()
         .write(true)
@@ -63,19 +68,19 @@ pub(super) async fn export(app: &App, path: &Path) -> Result<()> {
         .open(path)
         .with_context(|| format!("cannot create {}", path.display()))?;
     let out = std::cell::RefCell::new(BufWriter::new(file));
-    let begin = |anchor: Option<&Anchor>| {
+    let begin = |anchor: Option<&ChainAnchor>| {
         let mut out = out.borrow_mut();
-        // What an earlier reading wrote is not a part of this one.
+        // An earlier attempt may have written a part of the file, from an older anchor.
         out.flush()?;
         out.get_ref().set_len(0)?;
         std::io::Seek::rewind(out.get_mut())?;
-        let head = Head {
+        let head = ExportHead {
             format: FORMAT.to_owned(),
             anchor: anchor.cloned(),
         };
         Ok(writeln!(out, "{}", serde_json::to_string(&head)?)?)
     };
-    let each = |line: &Line| {
+    let each = |line: &TrailLine| {
         let mut out = out.borrow_mut();
         Ok(writeln!(out, "{}", serde_json::to_string(line)?)?)
     };
@@ -94,7 +99,7 @@ pub(super) async fn export(app: &App, path: &Path) -> Result<()> {
     }
 }
 
-fn say(output: &Format, verdict: &Verdict) -> Result<()> {
+fn say(output: &OutputFormat, verdict: &ChainVerdict) -> Result<()> {
     if output.is_table() {
         verdict.say();
         return Ok(());
@@ -102,18 +107,18 @@ fn say(output: &Format, verdict: &Verdict) -> Result<()> {
     output.value(&serde_json::to_value(verdict)?)
 }
 
-/// Walks along the trail of the server; again from its begin when that moved meanwhile.
+/// Verifies the trail of the server. It starts again when the server drops records meanwhile.
 async fn walk(
     app: &App,
     wanted: Option<AuditHash>,
-    begin: impl Fn(Option<&Anchor>) -> Result<()>,
-    each: impl Fn(&Line) -> Result<()>,
-) -> Result<Verdict> {
+    begin: impl Fn(Option<&ChainAnchor>) -> Result<()>,
+    each: impl Fn(&TrailLine) -> Result<()>,
+) -> Result<ChainVerdict> {
     for _ in 0..READINGS_MAX {
-        let mut pages = Pages { app, after: 0 };
+        let mut pages = TrailPages { app, after: 0 };
         let (anchor, mut lines) = pages.next().await?;
         begin(anchor.as_ref())?;
-        let mut walk = Walk::new(anchor, wanted);
+        let mut walk = ChainWalk::new(anchor, wanted);
         let is_whole = loop {
             if lines.is_empty() {
                 break true;
@@ -123,6 +128,7 @@ async fn walk(
                 each(line)?;
             }
             let (anchor, more) = pages.next().await?;
+            // Records between the last page and the new anchor are gone: the walk cannot continue.
             if anchor.is_some_and(|anchor| anchor.sequence > walk.sequence) {
                 break false;
             }
@@ -135,25 +141,25 @@ async fn walk(
     bail!("records are dropped faster than they can be read; try again")
 }
 
-/// Readings of the trail, one behind the other.
-struct Pages<'a> {
+/// Pages of the trail, in order.
+struct TrailPages<'a> {
     app: &'a App,
     after: u64,
 }
 
-impl Pages<'_> {
-    async fn next(&mut self) -> Result<(Option<Anchor>, Vec<Line>)> {
+impl TrailPages<'_> {
+    async fn next(&mut self) -> Result<(Option<ChainAnchor>, Vec<TrailLine>)> {
         let request = AuditTrailServiceListRequest {
             after: self.after,
             limit: 0,
         };
         let page = self.app.client.audit_trail().list(request).await?;
         let page = page.into_inner();
-        let anchor = page.anchor.as_ref().map(Anchor::read).transpose()?;
-        let lines: Vec<Line> = page
+        let anchor = page.anchor.as_ref().map(ChainAnchor::read).transpose()?;
+        let lines: Vec<TrailLine> = page
             .records
             .into_iter()
-            .map(Line::read)
+            .map(TrailLine::read)
             .collect::<Result<_>>()?;
         if let Some(last) = lines.last() {
             self.after = last.sequence;
@@ -162,8 +168,8 @@ impl Pages<'_> {
     }
 }
 
-/// Walks along an export.
-fn read(mut from: impl BufRead, wanted: Option<AuditHash>) -> Result<Verdict> {
+/// Verifies an export.
+fn read(mut from: impl BufRead, wanted: Option<AuditHash>) -> Result<ChainVerdict> {
     let mut text = String::new();
     let mut number = 0_u64;
     let mut next = || -> Result<Option<String>> {
@@ -178,18 +184,19 @@ fn read(mut from: impl BufRead, wanted: Option<AuditHash>) -> Result<Verdict> {
         Ok((count > 0).then(|| text.clone()))
     };
     let head = next()?.context("it is empty")?;
-    let head: Head = serde_json::from_str(&head).context("line 1 is not that of an export")?;
+    let head: ExportHead =
+        serde_json::from_str(&head).context("line 1 is not the head of an export")?;
     ensure!(
         head.format == FORMAT,
-        "it is a {:?}; this program reads {FORMAT:?}",
+        "its format is {:?}; this program reads {FORMAT:?}",
         head.format
     );
-    let mut walk = Walk::new(head.anchor, wanted);
+    let mut walk = ChainWalk::new(head.anchor, wanted);
     let mut lines = 1_u64;
     while let Some(line) = next()? {
         lines += 1;
-        let line: Line =
-            serde_json::from_str(&line).with_context(|| format!("line {lines} is no record"))?;
+        let line: TrailLine =
+            serde_json::from_str(&line).with_context(|| format!("line {lines} is not a record"))?;
         walk.step(&line)?;
     }
     walk.end()

@@ -14,34 +14,34 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::files;
-use crate::output::{Format, print_table};
+use crate::output::{OutputFormat, print_table};
 use crate::text::moment;
 
 /// Flags of `metalmesh cluster backup`.
 #[derive(Debug, Args)]
-pub(crate) struct Backup {
-    /// The file to write; must not exist. With --list the file to look into.
+pub(crate) struct ClusterBackupArgs {
+    /// File to write, which must not exist; with --list the file to read.
     file: PathBuf,
-    /// Encrypt for this age recipient (age1...), repeatable. Without one a key is made and
+    /// Encrypt for this age recipient (age1...). Repeatable. Without it a new key is created and
     /// written to FILE.key.
     #[arg(long, value_name = "RECIPIENT", conflicts_with = "list")]
     recipient: Vec<String>,
-    /// Do not encrypt. Whoever reads the file then reads the whole state; only the key that
-    /// unseals the private keys in it is left out.
+    /// Do not encrypt. The file then shows the whole state to everybody who can read it; only the
+    /// key that unseals the private keys in it is left out.
     #[arg(long, conflicts_with_all = ["recipient", "list"])]
     plain: bool,
-    /// Show what is in the file and prove that it is whole.
+    /// Show the contents of the file and verify that it is complete.
     #[arg(long)]
     pub(crate) list: bool,
-    /// With --list: the key file that opens it [default: FILE.key].
+    /// Key file that decrypts the backup, with --list [default: FILE.key].
     #[arg(long, value_name = "KEYFILE", requires = "list")]
     identity: Option<PathBuf>,
 }
 
-pub(crate) async fn run(app: &App, backup: Backup) -> Result<()> {
+pub(crate) async fn run(app: &App, backup: ClusterBackupArgs) -> Result<()> {
     ensure!(
         !backup.file.exists(),
-        "{} exists already; name a new file",
+        "{} exists already; choose a new file",
         backup.file.display()
     );
     let key = key_file(&backup.file);
@@ -64,13 +64,18 @@ pub(crate) async fn run(app: &App, backup: Backup) -> Result<()> {
         }
     };
     if let Some(new) = &new {
-        // The key is at hand: prove the file before anybody relies on it.
+        // The new key is still in memory: verify the file before anybody relies on it.
         read_all(&backup.file, Some(&Identities::parse(&new.file())?))?;
     }
     told(app, &backup, &summary, new.is_some().then_some(&key))
 }
 
-fn told(app: &App, backup: &Backup, summary: &BackupSummary, key: Option<&PathBuf>) -> Result<()> {
+fn told(
+    app: &App,
+    backup: &ClusterBackupArgs,
+    summary: &BackupSummary,
+    key: Option<&PathBuf>,
+) -> Result<()> {
     if !app.output.is_table() {
         return app.output.value(&json!({
             "file": backup.file, "key": key, "revision": summary.revision,
@@ -87,20 +92,21 @@ fn told(app: &App, backup: &Backup, summary: &BackupSummary, key: Option<&PathBu
         Some(key) => {
             outln!("key:     {}", key.display());
             noteln!(
-                "hint:  keep the key in another place than the backup: without it the backup \
-                 cannot be read, with both everything can"
+                "hint:  keep the key apart from the backup: the backup cannot be read without the \
+                 key, and both together give the whole state"
             );
         }
         None if backup.plain => noteln!(
-            "hint:  the backup is not encrypted, and to restore it you need copies of a node's \
-                 seal.key and data.key"
+            "hint:  the backup is not encrypted; to restore it you need copies of a node's \
+             seal.key and data.key"
         ),
         None => {}
     }
     Ok(())
 }
 
-/// Receives a backup; the file appears under its name only when it is whole.
+/// Receives a backup. The file gets its name only when it is complete, so that no script takes a
+/// part for a backup.
 async fn create(
     app: &App,
     path: &Path,
@@ -146,11 +152,11 @@ async fn receive(
             return Ok(summary);
         }
     }
-    bail!("the server ended before the backup was whole; try again")
+    bail!("the stream ended before the backup was complete; try again")
 }
 
-/// Shows what is in a file.
-pub(crate) fn list(output: &Format, backup: &Backup) -> Result<()> {
+/// Shows the contents of a backup file.
+pub(crate) fn list(output: &OutputFormat, backup: &ClusterBackupArgs) -> Result<()> {
     let path = &backup.file;
     let head = Head::read(&mut open(path)?).with_context(|| named(path))?;
     let key = backup.identity.clone().unwrap_or_else(|| key_file(path));
@@ -173,7 +179,7 @@ pub(crate) fn list(output: &Format, backup: &Backup) -> Result<()> {
     show(&head, counts.as_ref());
     if counts.is_none() {
         noteln!(
-            "hint:  it is encrypted; to see what is in it, and whether it is whole, name its key: \
+            "hint:  the backup is encrypted; to show and verify its contents, name its key: \
              --identity KEYFILE"
         );
     }
@@ -208,7 +214,7 @@ fn show(head: &Head, counts: Option<&BTreeMap<String, u64>>) {
     print_table(&["kind", "objects"], rows);
 }
 
-/// Reads the whole file: objects by kind.
+/// Reads and verifies the whole file. Returns the number of objects of each kind.
 fn read_all(path: &Path, keys: Option<&Identities>) -> Result<BTreeMap<String, u64>> {
     let mut reader = Reader::open(open(path)?, keys).with_context(|| named(path))?;
     let mut counts = BTreeMap::new();
@@ -241,7 +247,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Removes what is not whole; when that fails, it says so.
+/// Removes an incomplete file, and warns if that fails.
 fn remove(path: &Path) {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,25 +1,31 @@
-//! The audit trail: whether the places outside read it before it is dropped.
+//! Checks of the audit trail: exports read the records before they are dropped.
 
 use proto_public::metalmesh::admin::v1::AuditExport;
 
-use super::facts::Facts;
-use super::report::{Found, high};
+use super::facts::DoctorFacts;
+use super::level::high;
+use super::report::DoctorFinding;
 
-/// What is known of the places and of what is kept for them.
+/// The exports of the audit trail, and the limit of records that wait for them.
 #[derive(Clone, Debug)]
 pub(super) struct AuditFacts {
     pub(super) exports: Vec<AuditExport>,
-    /// Records that are kept at most while a place has not read them.
+    /// Maximum number of records that are kept for an export that has not read them.
     pub(super) unread_max: u64,
 }
 
-pub(super) fn exports(facts: &Facts) -> Vec<Found> {
+pub(super) fn exports(facts: &DoctorFacts) -> Vec<DoctorFinding> {
     let audit = match &facts.audit {
         Ok(audit) => audit,
-        Err(error) => return vec![Found::unknown("how far the audit trail was sent", error)],
+        Err(error) => {
+            return vec![DoctorFinding::unknown(
+                "how far the audit trail was sent",
+                error,
+            )];
+        }
     };
     if audit.exports.is_empty() {
-        return vec![Found::ok("the audit trail is sent nowhere")];
+        return vec![DoctorFinding::ok("the audit trail is sent nowhere")];
     }
     let places = audit.exports.iter();
     places
@@ -27,7 +33,7 @@ pub(super) fn exports(facts: &Facts) -> Vec<Found> {
         .collect()
 }
 
-fn export(place: &AuditExport, unread_max: u64) -> Found {
+fn export(place: &AuditExport, unread_max: u64) -> DoctorFinding {
     let AuditExport { name, behind, .. } = place;
     let what = format!("audit export {name:?} is {behind} records behind of {unread_max}");
     let why = "beyond that records are dropped before they were sent";
@@ -36,5 +42,5 @@ fn export(place: &AuditExport, unread_max: u64) -> Found {
          --forget {name}"
     );
     let level = high(*behind, unread_max / 5, unread_max / 2);
-    Found::graded(level, what, why, mend)
+    DoctorFinding::graded(level, what, why, mend)
 }

@@ -1,10 +1,10 @@
-//! The shell of the doctor: asks everybody, in bounded time, and takes no for an answer.
+//! Gathers the facts of a report. Each request has a timeout, and a failure is a fact as well.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use control_client::{Client, Contexts, Settings};
+use control_client::{Client, ClientSettings, ServerContexts};
 use proto_public::admin::v2::MachineServiceIssuesRequest;
 use proto_public::metalmesh::admin::v1::{
     AuditTrailServiceExportsRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
@@ -14,22 +14,23 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::audit::AuditFacts;
-use super::facts::{Facts, File, Known, Mesh, Node};
-use super::{Doctor, probe};
+use super::facts::{DoctorFacts, FactResult};
+use super::probed::{PrivateFile, ProbedAddress, ProbedNode};
+use super::{DoctorArgs, probe};
 use crate::app::App;
-use crate::args::Global;
+use crate::global_flags::GlobalFlags;
 
-/// How long one question may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Where a control node keeps its data when nobody says.
+/// Longest wait for one request; then the fact is unknown.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Default data directory of a control node.
 const DATA_DIR: &str = "/var/lib/metalmesh";
-/// Files in it that are their owner's alone.
+/// Files in it that only their owner should be able to read.
 const KEYS: [&str; 3] = ["seal.key", "data.key", "peer.key"];
-/// Addresses that are tried at once.
+/// Most mesh addresses that are probed; the others are left out.
 const ADDRESSES_MAX: usize = 64;
 
-/// Asks everybody.
-pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Facts {
+/// Gathers all facts.
+pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs) -> DoctorFacts {
     let mut urls = vec![app.settings.api_url.clone()];
     for url in &doctor.nodes {
         if !urls.contains(url) {
@@ -38,7 +39,7 @@ pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Fact
     }
     let mut asked = JoinSet::new();
     for (place, url) in urls.into_iter().enumerate() {
-        let settings = Settings {
+        let settings = ClientSettings {
             api_url: url,
             ..app.settings.clone()
         };
@@ -46,14 +47,15 @@ pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Fact
     }
     let mut nodes = asked.join_all().await;
     nodes.sort_by_key(|(place, _)| *place);
-    let nodes: Vec<Node> = nodes.into_iter().map(|(_, node)| node).collect();
-    // Whoever leads knows most; without one, whoever answers.
+    let nodes: Vec<ProbedNode> = nodes.into_iter().map(|(_, node)| node).collect();
+    // The leader alone knows the sessions of agents; without it any node that answers is
+    // better than none.
     let best = nodes
         .iter()
-        .find(|node| node.said.as_ref().is_ok_and(|it| it.serves_sessions))
+        .find(|node| node.said.as_ref().is_ok_and(|said| said.serves_sessions))
         .or_else(|| nodes.iter().find(|node| node.said.is_ok()));
     let url = best.map_or(&app.settings.api_url, |node| &node.url);
-    let settings = Settings {
+    let settings = ClientSettings {
         api_url: url.clone(),
         ..app.settings.clone()
     };
@@ -66,21 +68,21 @@ pub(super) async fn collect(app: &App, global: &Global, doctor: &Doctor) -> Fact
         Err(error) => (Err(error.clone()), Err(error.clone()), Err(error.clone())),
         Ok(client) => ask_cluster(client).await,
     };
-    Facts {
+    DoctorFacts {
         now_s: now_ms() / 1000,
         context: context(global),
         keys: keys(doctor.data_dir.as_deref()),
         nodes,
         mesh: mesh(cluster.as_ref().ok()).await,
         cluster,
-        identities: identities.map(|it| it.identities),
-        issues: issues.map(|it| it.issues),
+        identities: identities.map(|answer| answer.identities),
+        issues: issues.map(|answer| answer.issues),
         audit,
     }
 }
 
-/// How far the audit trail was sent, and how much is kept for places that did not read it.
-async fn ask_audit(client: &Client) -> Known<AuditFacts> {
+/// Reads the progress of the exports and the limit of records that wait for them.
+async fn ask_audit(client: &Client) -> FactResult<AuditFacts> {
     let (mut trail, mut settings) = (client.audit_trail(), client.settings());
     let (exports, settings) = tokio::join!(
         answer(trail.exports(AuditTrailServiceExportsRequest {})),
@@ -94,11 +96,11 @@ async fn ask_audit(client: &Client) -> Known<AuditFacts> {
     })
 }
 
-type Answers<T, U, V> = (Known<T>, Known<U>, Known<V>);
+type ClusterAnswers<T, U, V> = (FactResult<T>, FactResult<U>, FactResult<V>);
 
 async fn ask_cluster(
     client: &Client,
-) -> Answers<
+) -> ClusterAnswers<
     ClusterServiceStatusResponse,
     proto_public::metalmesh::admin::v1::IdentityServiceListResponse,
     proto_public::admin::v2::MachineServiceIssuesResponse,
@@ -120,22 +122,22 @@ async fn ask_cluster(
     )
 }
 
-/// An answer in time, or why there is none.
+/// The answer of a call, or the reason why there is none.
 async fn answer<T>(
     call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
-) -> Known<T> {
-    match timeout(PATIENCE, call).await {
+) -> FactResult<T> {
+    match timeout(REQUEST_TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
         Ok(Err(status)) => Err(status.message().to_owned()),
-        Err(_) => Err(format!("no answer in {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer in {} s", REQUEST_TIMEOUT.as_secs())),
     }
 }
 
-/// One node: whether it can be reached, what it says, and its clock.
-async fn node(settings: Settings) -> Node {
+/// Probes one node: its TCP port, its report and its clock.
+async fn node(settings: ClientSettings) -> ProbedNode {
     let url = settings.api_url.clone();
     let tcp_ms = probe::tcp(&url).await;
-    let mut node = Node {
+    let mut node = ProbedNode {
         url,
         said: Err("it cannot be reached".to_owned()),
         skew_ms: None,
@@ -151,7 +153,8 @@ async fn node(settings: Settings) -> Node {
             return node;
         }
     };
-    // The first call opens the connection; the second one takes as long as the way is.
+    // The first call also opens the connection. Only the second one takes a plain round trip, half of
+    // which bounds the error of the clock's offset.
     for _ in 0..2 {
         let (sent_ms, began) = (now_ms(), Instant::now());
         node.said = answer(client.doctor().get(DoctorServiceGetRequest {})).await;
@@ -166,8 +169,8 @@ async fn node(settings: Settings) -> Node {
     node
 }
 
-async fn mesh(cluster: Option<&ClusterServiceStatusResponse>) -> Vec<Mesh> {
-    let nodes = cluster.into_iter().flat_map(|it| &it.nodes);
+async fn mesh(cluster: Option<&ClusterServiceStatusResponse>) -> Vec<ProbedAddress> {
+    let nodes = cluster.into_iter().flat_map(|status| &status.nodes);
     let addresses = nodes.flat_map(|node| {
         let addresses = node.mesh_addresses.iter();
         addresses.map(|address| (node.id, address.clone()))
@@ -178,7 +181,7 @@ async fn mesh(cluster: Option<&ClusterServiceStatusResponse>) -> Vec<Mesh> {
             let quic_ms = probe::quic(&address).await;
             (
                 place,
-                Mesh {
+                ProbedAddress {
                     node,
                     address,
                     quic_ms,
@@ -191,23 +194,26 @@ async fn mesh(cluster: Option<&ClusterServiceStatusResponse>) -> Vec<Mesh> {
     all.into_iter().map(|(_, mesh)| mesh).collect()
 }
 
-fn file(path: &Path) -> Option<File> {
+fn file(path: &Path) -> Option<PrivateFile> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    Some(File {
+    Some(PrivateFile {
         path: path.display().to_string(),
         mode,
     })
 }
 
-fn context(global: &Global) -> Option<File> {
-    file(&Contexts::path(global.config.as_deref()).ok()?)
+fn context(global: &GlobalFlags) -> Option<PrivateFile> {
+    file(&ServerContexts::path(global.config.as_deref()).ok()?)
 }
 
-/// Keys of a control node on this host, as far as they can be seen from here.
-fn keys(data_dir: Option<&Path>) -> Vec<File> {
+/// The keys of a control node on this host that this user can see.
+fn keys(data_dir: Option<&Path>) -> Vec<PrivateFile> {
     let dir = data_dir.unwrap_or_else(|| Path::new(DATA_DIR));
-    let mut found: Vec<File> = KEYS.iter().filter_map(|it| file(&dir.join(it))).collect();
-    // A folder without keys is not a control node's.
+    let mut found: Vec<PrivateFile> = KEYS
+        .iter()
+        .filter_map(|name| file(&dir.join(name)))
+        .collect();
+    // A directory without keys does not belong to a control node.
     if !found.is_empty() {
         found.extend(file(dir));
     }

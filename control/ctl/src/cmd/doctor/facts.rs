@@ -1,4 +1,4 @@
-//! What the report is over. The shell fills it; nothing here asks anybody.
+//! The facts that the checks judge. `collect` fills them in.
 
 use proto_public::api::v2::MachineIssues;
 use proto_public::metalmesh::admin::v1::{
@@ -6,70 +6,45 @@ use proto_public::metalmesh::admin::v1::{
 };
 
 use super::audit::AuditFacts;
+use super::probed::{PrivateFile, ProbedAddress, ProbedNode};
 
-/// What is known, or why it is not.
-pub(super) type Known<T> = Result<T, String>;
+/// A fact, or the reason why it is unknown.
+pub(super) type FactResult<T> = Result<T, String>;
 
-/// A file that is its owner's alone.
+/// All facts of a report.
 #[derive(Clone, Debug)]
-pub(super) struct File {
-    pub(super) path: String,
-    /// Permission bits.
-    pub(super) mode: u32,
-}
-
-/// A control node's API.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    /// Where it was asked.
-    pub(super) url: String,
-    /// Milliseconds until the TCP connection was there.
-    pub(super) tcp_ms: Known<u64>,
-    /// What it says of itself.
-    pub(super) said: Known<DoctorServiceGetResponse>,
-    /// Milliseconds that its clock is ahead of the one here; and how much that may be wrong.
-    pub(super) skew_ms: Option<(i64, u64)>,
-}
-
-/// An address where agents call.
-#[derive(Clone, Debug)]
-pub(super) struct Mesh {
-    pub(super) node: u64,
-    pub(super) address: String,
-    /// Milliseconds until something that speaks QUIC answered.
-    pub(super) quic_ms: Known<u64>,
-}
-
-/// Everything.
-#[derive(Clone, Debug)]
-pub(super) struct Facts {
-    /// Seconds since 1970, by the clock here.
+pub(super) struct DoctorFacts {
+    /// Seconds since 1970, by the clock of this host.
     pub(super) now_s: i64,
-    pub(super) context: Option<File>,
-    /// Of a control node on this host.
-    pub(super) keys: Vec<File>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) mesh: Vec<Mesh>,
-    pub(super) cluster: Known<ClusterServiceStatusResponse>,
-    pub(super) identities: Known<Vec<Identity>>,
-    pub(super) issues: Known<Vec<MachineIssues>>,
-    pub(super) audit: Known<AuditFacts>,
+    /// The context file. `None` means there is none.
+    pub(super) context: Option<PrivateFile>,
+    /// Keys of a control node on this host, and its data directory. Empty without one.
+    pub(super) keys: Vec<PrivateFile>,
+    pub(super) nodes: Vec<ProbedNode>,
+    pub(super) mesh: Vec<ProbedAddress>,
+    pub(super) cluster: FactResult<ClusterServiceStatusResponse>,
+    pub(super) identities: FactResult<Vec<Identity>>,
+    pub(super) issues: FactResult<Vec<MachineIssues>>,
+    pub(super) audit: FactResult<AuditFacts>,
 }
 
-impl Facts {
-    /// What nodes said of themselves.
+impl DoctorFacts {
+    /// The reports of the nodes that answered.
     pub(super) fn answers(&self) -> impl Iterator<Item = &DoctorServiceGetResponse> {
-        self.nodes.iter().filter_map(|it| it.said.as_ref().ok())
+        self.nodes.iter().filter_map(|node| node.said.as_ref().ok())
     }
 
-    /// The node that has the agents' sessions, when it was asked.
+    /// The node that serves the agents' sessions. `None` if it was not asked, or did not answer.
     pub(super) fn serving(&self) -> Option<&DoctorServiceGetResponse> {
-        self.answers().find(|it| it.serves_sessions)
+        self.answers().find(|answer| answer.serves_sessions)
     }
 
-    /// Why no node said anything.
+    /// The reason why no node answered.
     pub(super) fn silence(&self) -> String {
-        let mut errors = self.nodes.iter().filter_map(|it| it.said.as_ref().err());
+        let mut errors = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.said.as_ref().err());
         errors.next().cloned().unwrap_or_default()
     }
 }

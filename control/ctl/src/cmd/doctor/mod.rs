@@ -1,15 +1,17 @@
-//! `metalmesh doctor`: what is wrong, why that matters, and what mends it.
+//! `metalmesh doctor`: findings, their consequences, and the commands that mend them.
 //!
-//! `collect` asks everybody and knows nothing of right and wrong; `report` and the checks judge
-//! what was found and ask nobody.
+//! `collect` gathers facts over the network and judges nothing. `report` and the checks are pure
+//! functions of these facts.
 
 mod audit;
 mod cluster;
 mod collect;
 mod facts;
 mod fleet;
+mod level;
 mod local;
 mod probe;
+mod probed;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -21,48 +23,56 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::args::Global;
-use report::{CHECKS, Level};
+use crate::global_flags::GlobalFlags;
+use level::FindingLevel;
+use report::CHECKS;
 
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
-    /// The API of another control node; repeatable. The context's token is sent there too: the
-    /// nodes of a cluster know the same tokens.
+pub(crate) struct DoctorArgs {
+    /// API of another control node. Repeatable. The context's token is sent to it as well, since all
+    /// nodes of a cluster accept the same tokens.
     #[arg(long = "node", value_name = "URL")]
     nodes: Vec<String>,
-    /// Only these checks.
+    /// Run only these checks, separated by commas.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     only: Vec<String>,
-    /// Not these checks.
+    /// Leave these checks out, separated by commas.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     omit: Vec<String>,
-    /// The data directory of a control node on this host.
+    /// Data directory of a control node on this host [default: /var/lib/metalmesh].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
 
-/// The program ends with this code: 0 all is well, 1 a warning, 2 a failure. Nothing more is said.
+/// The exit code of the program: 1 after a warning, 2 after a failure. The report has been printed;
+/// nothing else is.
 #[derive(Debug, thiserror::Error)]
-#[error("the report says it")]
-pub(crate) struct Exit(pub(crate) u8);
+#[error("the report has warnings or failures")]
+pub(crate) struct DoctorExit(pub(crate) u8);
 
-/// Runs the checks; the error is how the program ends.
-pub(crate) async fn run(global: &Global, doctor: &Doctor) -> Result<()> {
+/// Runs the checks.
+///
+/// # Errors
+/// [`DoctorExit`] after a warning or failure.
+pub(crate) async fn run(global: &GlobalFlags, doctor: &DoctorArgs) -> Result<()> {
     match examined(global, doctor).await {
-        Ok(Level::Ok) => Ok(()),
-        Ok(level) => Err(Exit(level.exit_code()).into()),
+        Ok(FindingLevel::Ok) => Ok(()),
+        Ok(level) => Err(DoctorExit(level.exit_code()).into()),
         Err(error) => {
             noteln!("{}", crate::explain::explain(&error));
-            Err(Exit(Level::Fail.exit_code()).into())
+            Err(DoctorExit(FindingLevel::Fail.exit_code()).into())
         }
     }
 }
 
-async fn examined(global: &Global, doctor: &Doctor) -> Result<Level> {
+async fn examined(global: &GlobalFlags, doctor: &DoctorArgs) -> Result<FindingLevel> {
     for code in doctor.only.iter().chain(&doctor.omit) {
         if !CHECKS.iter().any(|check| check.code == code) {
             let all: Vec<&str> = CHECKS.iter().map(|check| check.code).collect();
-            bail!("there is no check {code:?}; there are {}", all.join(", "));
+            bail!(
+                "there is no check {code:?}; the checks are {}",
+                all.join(", ")
+            );
         }
     }
     let app = App::new(global)?;
@@ -73,7 +83,7 @@ async fn examined(global: &Global, doctor: &Doctor) -> Result<Level> {
             outln!("{line}");
         }
     } else {
-        let all: Vec<Value> = lines.iter().map(report::Line::json).collect();
+        let all: Vec<Value> = lines.iter().map(report::ReportLine::json).collect();
         app.output.value(&Value::Array(all))?;
     }
     Ok(report::worst(&lines))

@@ -1,4 +1,4 @@
-//! Whether something answers at an address.
+//! Probes of addresses: TCP connections, and QUIC version negotiation.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result, bail};
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
 use tokio::time::timeout;
 
-/// How long one address may take to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How often a packet is sent: one may get lost.
+/// Longest wait for an answer of one address; then the probe fails.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Number of times that a packet is sent, as packets may get lost.
 const PACKETS: u32 = 3;
-/// A version of QUIC that nobody speaks and everybody has to refuse (RFC 9000 §15).
+/// A reserved version of QUIC, which every server refuses by version negotiation (RFC 9000 §15).
 const NO_VERSION: [u8; 4] = [0x1a, 0x2a, 0x3a, 0x4a];
-/// A packet that begins a connection is not answered when it is shorter (RFC 9000 §14.1).
+/// Smallest first packet of a connection, bytes. Servers drop shorter ones (RFC 9000 §14.1).
 const INITIAL_BYTES: usize = 1200;
 
 /// Host and port of an `http://` or `https://` address.
@@ -29,10 +29,10 @@ pub(super) fn host_and_port(url: &str) -> Option<(String, u16)> {
     }
 }
 
-/// Milliseconds until a TCP connection is there.
+/// Measures the time to open a TCP connection, milliseconds.
 pub(super) async fn tcp(url: &str) -> Result<u64, String> {
     let connect = async {
-        let (host, port) = host_and_port(url).context("it is no URL")?;
+        let (host, port) = host_and_port(url).context("it is not a URL")?;
         let began = Instant::now();
         TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
         Ok(began.elapsed())
@@ -40,8 +40,8 @@ pub(super) async fn tcp(url: &str) -> Result<u64, String> {
     in_time(connect).await
 }
 
-/// Milliseconds until something that speaks QUIC answers. It is offered a version that it cannot
-/// know, and has to say which ones it does: no connection begins.
+/// Measures the time until a QUIC server answers, milliseconds. The probe offers a reserved version,
+/// so that the server answers with the versions that it supports and opens no connection.
 pub(super) async fn quic(address: &str) -> Result<u64, String> {
     in_time(async {
         let target = lookup_host(address).await?.next();
@@ -58,13 +58,14 @@ pub(super) async fn quic(address: &str) -> Result<u64, String> {
         for _ in 0..PACKETS {
             let began = Instant::now();
             socket.send(&packet(id)).await?;
-            let Ok(read) = timeout(PATIENCE / (PACKETS + 1), socket.recv(&mut answer)).await else {
+            let attempt = PROBE_TIMEOUT / (PACKETS + 1);
+            let Ok(read) = timeout(attempt, socket.recv(&mut answer)).await else {
                 continue;
             };
             if is_version_negotiation(&answer[..read?], id) {
                 return Ok(began.elapsed());
             }
-            bail!("what answered does not speak QUIC");
+            bail!("the server does not speak QUIC");
         }
         bail!("no answer")
     })
@@ -72,14 +73,14 @@ pub(super) async fn quic(address: &str) -> Result<u64, String> {
 }
 
 async fn in_time(probe: impl Future<Output = Result<Duration>>) -> Result<u64, String> {
-    match timeout(PATIENCE, probe).await {
+    match timeout(PROBE_TIMEOUT, probe).await {
         Ok(Ok(took)) => Ok(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         Ok(Err(error)) => Err(format!("{error:#}")),
         Err(_) => Err("no answer".to_owned()),
     }
 }
 
-/// The first packet of a connection, with ids of ours.
+/// The first packet of a connection, with the given ids.
 fn packet(id: [u8; 16]) -> Vec<u8> {
     let (destination, source) = id.split_at(8);
     let mut packet = vec![0xc0];
@@ -92,7 +93,8 @@ fn packet(id: [u8; 16]) -> Vec<u8> {
     packet
 }
 
-/// The answer of a server that does not know the version: version 0, and our ids changed over.
+/// `true` for the answer of a server that does not support the version: version 0, with the ids
+/// swapped.
 fn is_version_negotiation(answer: &[u8], id: [u8; 16]) -> bool {
     let (destination, source) = id.split_at(8);
     let expected: Vec<u8> = [&[0, 0, 0, 0, 8][..], source, &[8], destination].concat();

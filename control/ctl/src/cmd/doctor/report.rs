@@ -1,82 +1,33 @@
-//! What a check says, and the catalogue of checks.
+//! Findings, the catalogue of checks, and the report.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::facts::Facts;
+use super::facts::DoctorFacts;
+use super::level::FindingLevel;
 use super::{audit, cluster, fleet, local};
 
-/// Where the checks are explained.
+/// Page that explains the checks.
 const DOC: &str = "docs/reference/doctor.md";
-/// Findings of one check that are told one by one.
+/// Most findings of one check that are listed; one more line counts the rest.
 pub(super) const TOLD_MAX: usize = 20;
 
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
-    /// As it should be.
-    Ok,
-    /// Works, and will not for ever.
-    Warn,
-    /// Does not work, or not when it will be needed.
-    Fail,
-}
-
-impl Level {
-    /// What the program ends with when nothing is worse.
-    pub(super) const fn exit_code(self) -> u8 {
-        match self {
-            Self::Ok => 0,
-            Self::Warn => 1,
-            Self::Fail => 2,
-        }
-    }
-}
-
-/// How bad it is that a value is so small.
-pub(super) fn low<T: PartialOrd>(value: T, warn: T, fail: T) -> Level {
-    match value {
-        value if value < fail => Level::Fail,
-        value if value < warn => Level::Warn,
-        _ => Level::Ok,
-    }
-}
-
-/// How bad it is that a value is so large.
-pub(super) fn high<T: PartialOrd>(value: T, warn: T, fail: T) -> Level {
-    match value {
-        value if value >= fail => Level::Fail,
-        value if value >= warn => Level::Warn,
-        _ => Level::Ok,
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ok => "OK",
-            Self::Warn => "WARN",
-            Self::Fail => "FAIL",
-        })
-    }
-}
-
-/// What a check found, without its code.
+/// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) level: Level,
+pub(super) struct DoctorFinding {
+    pub(super) level: FindingLevel,
     pub(super) what: String,
-    /// Why that matters; empty when all is well.
+    /// Its consequence. Empty means no problem.
     pub(super) why: String,
-    /// The command that mends it, or shows more; empty when all is well.
+    /// The command that mends it or shows more. Empty means no problem.
     pub(super) mend: String,
 }
 
-impl Found {
+impl DoctorFinding {
     pub(super) fn ok(what: impl Into<String>) -> Self {
         Self {
-            level: Level::Ok,
+            level: FindingLevel::Ok,
             what: what.into(),
             why: String::new(),
             mend: String::new(),
@@ -85,7 +36,7 @@ impl Found {
 
     pub(super) fn warn(what: impl Into<String>, why: &str, mend: impl Into<String>) -> Self {
         Self {
-            level: Level::Warn,
+            level: FindingLevel::Warn,
             what: what.into(),
             why: why.to_owned(),
             mend: mend.into(),
@@ -94,41 +45,41 @@ impl Found {
 
     pub(super) fn fail(what: impl Into<String>, why: &str, mend: impl Into<String>) -> Self {
         Self {
-            level: Level::Fail,
+            level: FindingLevel::Fail,
             ..Self::warn(what, why, mend)
         }
     }
 
-    /// As bad as it is.
+    /// A finding of the given level.
     pub(super) fn graded(
-        level: Level,
+        level: FindingLevel,
         what: impl Into<String>,
         why: &str,
         mend: impl Into<String>,
     ) -> Self {
         match level {
-            Level::Ok => Self::ok(what),
-            Level::Warn => Self::warn(what, why, mend),
-            Level::Fail => Self::fail(what, why, mend),
+            FindingLevel::Ok => Self::ok(what),
+            FindingLevel::Warn => Self::warn(what, why, mend),
+            FindingLevel::Fail => Self::fail(what, why, mend),
         }
     }
 
-    /// Nobody could be asked.
+    /// A warning that a fact is unknown.
     pub(super) fn unknown(what: &str, error: &str) -> Self {
         let mend = "metalmesh doctor --only api";
         Self::warn(format!("{what} is not known"), error, mend)
     }
 }
 
-/// One check.
-pub(super) struct Check {
-    /// What it is called.
+/// A check of the catalogue.
+pub(super) struct DoctorCheck {
+    /// Its name, which `--only` and `--omit` take.
     pub(super) code: &'static str,
-    run: fn(&Facts) -> Vec<Found>,
+    run: fn(&DoctorFacts) -> Vec<DoctorFinding>,
 }
 
-/// All checks, in the order in which they are told.
-pub(super) const CHECKS: [Check; 21] = [
+/// All checks, in the order of the report.
+pub(super) const CHECKS: [DoctorCheck; 21] = [
     check("context-file", local::context_file),
     check("key-files", local::key_files),
     check("api", local::api),
@@ -152,18 +103,18 @@ pub(super) const CHECKS: [Check; 21] = [
     check("machines", fleet::machines),
 ];
 
-const fn check(code: &'static str, run: fn(&Facts) -> Vec<Found>) -> Check {
-    Check { code, run }
+const fn check(code: &'static str, run: fn(&DoctorFacts) -> Vec<DoctorFinding>) -> DoctorCheck {
+    DoctorCheck { code, run }
 }
 
 /// A line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ReportLine {
     pub(super) code: &'static str,
-    pub(super) found: Found,
+    pub(super) found: DoctorFinding,
 }
 
-impl Line {
+impl ReportLine {
     pub(super) fn json(&self) -> Value {
         json!({
             "level": self.found.level.to_string(),
@@ -176,9 +127,9 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for ReportLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found {
+        let DoctorFinding {
             level,
             what,
             why,
@@ -194,33 +145,38 @@ impl fmt::Display for Line {
     }
 }
 
-/// Whether a check was asked for.
+/// `true` if a check is selected by `--only` and `--omit`.
 pub(super) fn is_wanted(code: &str, only: &[String], omit: &[String]) -> bool {
-    (only.is_empty() || only.iter().any(|it| it == code)) && !omit.iter().any(|it| it == code)
+    (only.is_empty() || only.iter().any(|listed| listed == code))
+        && !omit.iter().any(|listed| listed == code)
 }
 
-/// The report over the facts: at least one line for each check that is wanted.
-pub(super) fn report(facts: &Facts, only: &[String], omit: &[String]) -> Vec<Line> {
-    let wanted = CHECKS.iter().filter(|it| is_wanted(it.code, only, omit));
+/// Runs the selected checks over the facts. Each check gives at least one line.
+pub(super) fn report(facts: &DoctorFacts, only: &[String], omit: &[String]) -> Vec<ReportLine> {
+    let wanted = CHECKS
+        .iter()
+        .filter(|check| is_wanted(check.code, only, omit));
     let lines = wanted.flat_map(|check| {
         let mut found = (check.run)(facts);
         let more = found.len().saturating_sub(TOLD_MAX);
         found.truncate(TOLD_MAX);
         if more > 0 {
-            let worst = found.iter().map(|it| it.level).max();
-            found.push(Found {
-                level: worst.unwrap_or(Level::Warn),
-                ..Found::ok(format!("and {more} more"))
+            let worst = found.iter().map(|finding| finding.level).max();
+            found.push(DoctorFinding {
+                level: worst.unwrap_or(FindingLevel::Warn),
+                ..DoctorFinding::ok(format!("and {more} more"))
             });
         }
         let code = check.code;
-        found.into_iter().map(move |found| Line { code, found })
+        found
+            .into_iter()
+            .map(move |found| ReportLine { code, found })
     });
     lines.collect()
 }
 
-/// The worst of a report.
-pub(super) fn worst(lines: &[Line]) -> Level {
+/// The worst level of a report.
+pub(super) fn worst(lines: &[ReportLine]) -> FindingLevel {
     let levels = lines.iter().map(|line| line.found.level);
-    levels.max().unwrap_or(Level::Ok)
+    levels.max().unwrap_or(FindingLevel::Ok)
 }

@@ -10,8 +10,10 @@ use proto_public::metalmesh::admin::v1::{
 };
 
 use super::audit::AuditFacts;
-use super::facts::{Facts, File, Mesh, Node};
-use super::report::{CHECKS, Level, TOLD_MAX, report, worst};
+use super::facts::DoctorFacts;
+use super::level::FindingLevel;
+use super::probed::{PrivateFile, ProbedAddress, ProbedNode};
+use super::report::{CHECKS, TOLD_MAX, report, worst};
 
 const NOW_S: i64 = 1_800_000_000;
 
@@ -70,8 +72,8 @@ fn member(id: u64) -> Member {
     }
 }
 
-fn node(id: u64) -> Node {
-    Node {
+fn node(id: u64) -> ProbedNode {
+    ProbedNode {
         url: format!("https://control-{id}:4443"),
         tcp_ms: Ok(1),
         said: Ok(said(id)),
@@ -80,15 +82,15 @@ fn node(id: u64) -> Node {
 }
 
 /// Three nodes and an agent, all well.
-fn well() -> Facts {
-    let mesh = |node| Mesh {
+fn well() -> DoctorFacts {
+    let mesh = |node| ProbedAddress {
         node,
         address: format!("control-{node}:4443"),
         quic_ms: Ok(2),
     };
-    Facts {
+    DoctorFacts {
         now_s: NOW_S,
-        context: Some(File {
+        context: Some(PrivateFile {
             path: "/home/ada/config.yaml".into(),
             mode: 0o600,
         }),
@@ -139,46 +141,71 @@ fn issue() -> MachineIssues {
     }
 }
 
-fn first(facts: &mut Facts) -> &mut DoctorServiceGetResponse {
+fn first(facts: &mut DoctorFacts) -> &mut DoctorServiceGetResponse {
     facts.nodes[0].said.as_mut().unwrap()
 }
 
-fn members(facts: &mut Facts) -> &mut Vec<Member> {
+fn members(facts: &mut DoctorFacts) -> &mut Vec<Member> {
     &mut facts.cluster.as_mut().unwrap().nodes
 }
 
 /// What is made wrong, and the one check that has to say so.
-type Case = (&'static str, Level, &'static str, fn(&mut Facts));
+type Case = (
+    &'static str,
+    FindingLevel,
+    &'static str,
+    fn(&mut DoctorFacts),
+);
 
 const CASES: [Case; 38] = [
-    ("context-file", Level::Fail, "chmod 600", |f| {
+    ("context-file", FindingLevel::Fail, "chmod 600", |f| {
         f.context.as_mut().unwrap().mode = 0o644
     }),
-    ("key-files", Level::Fail, "chmod go= /d/seal.key", |f| {
-        first(f).exposed = vec!["/d/seal.key (mode 644)".into()];
-    }),
-    ("key-files", Level::Fail, "/k/data.key", |f| {
-        f.keys = vec![File {
+    (
+        "key-files",
+        FindingLevel::Fail,
+        "chmod go= /d/seal.key",
+        |f| {
+            first(f).exposed = vec!["/d/seal.key (mode 644)".into()];
+        },
+    ),
+    ("key-files", FindingLevel::Fail, "/k/data.key", |f| {
+        f.keys = vec![PrivateFile {
             path: "/k/data.key".into(),
             mode: 0o640,
         }];
     }),
-    ("api", Level::Fail, "cannot be reached: refused", |f| {
-        f.nodes[2].tcp_ms = Err("refused".into());
-    }),
-    ("api-certificate", Level::Warn, "ends in 10 days", |f| {
-        first(f).api_certificate_ends = at(10 * 86_400);
-    }),
-    ("api-certificate", Level::Fail, "ends in -1 days", |f| {
-        first(f).api_certificate_ends = at(-5);
-    }),
-    ("api-certificate", Level::Fail, "plain HTTP", |f| {
+    (
+        "api",
+        FindingLevel::Fail,
+        "cannot be reached: refused",
+        |f| {
+            f.nodes[2].tcp_ms = Err("refused".into());
+        },
+    ),
+    (
+        "api-certificate",
+        FindingLevel::Warn,
+        "ends in 10 days",
+        |f| {
+            first(f).api_certificate_ends = at(10 * 86_400);
+        },
+    ),
+    (
+        "api-certificate",
+        FindingLevel::Fail,
+        "ends in -1 days",
+        |f| {
+            first(f).api_certificate_ends = at(-5);
+        },
+    ),
+    ("api-certificate", FindingLevel::Fail, "plain HTTP", |f| {
         f.nodes[0].url = "http://control-1:4443".into();
         first(f).api_certificate_ends = None;
     }),
     (
         "cluster-time",
-        Level::Fail,
+        FindingLevel::Fail,
         "metalmesh cluster accept-time",
         |facts| {
             facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
@@ -191,7 +218,7 @@ const CASES: [Case; 38] = [
     ),
     (
         "cluster-time",
-        Level::Warn,
+        FindingLevel::Warn,
         "restored from a backup",
         |facts| {
             facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
@@ -201,103 +228,143 @@ const CASES: [Case; 38] = [
             });
         },
     ),
-    ("cluster-time", Level::Warn, "300 s ahead", |facts| {
+    ("cluster-time", FindingLevel::Warn, "300 s ahead", |facts| {
         facts.cluster.as_mut().unwrap().time = Some(ClusterTime {
             time: at(300),
             ..Default::default()
         });
     }),
-    ("mesh", Level::Warn, "drops UDP", |f| {
+    ("mesh", FindingLevel::Warn, "drops UDP", |f| {
         f.mesh[1].quic_ms = Err("no answer".into())
     }),
-    ("mesh", Level::Fail, "drops UDP", |f| {
+    ("mesh", FindingLevel::Fail, "drops UDP", |f| {
         f.mesh
             .iter_mut()
-            .for_each(|it| it.quic_ms = Err("no answer".into()));
+            .for_each(|probed| probed.quic_ms = Err("no answer".into()));
     }),
-    ("clock", Level::Warn, "3000 ms behind", |f| {
+    ("clock", FindingLevel::Warn, "3000 ms behind", |f| {
         f.nodes[1].skew_ms = Some((-3000, 10))
     }),
-    ("clock", Level::Fail, "600000 ms ahead", |f| {
+    ("clock", FindingLevel::Fail, "600000 ms ahead", |f| {
         f.nodes[1].skew_ms = Some((600_000, 10))
     }),
-    ("nodes-asked", Level::Warn, "node 3", |f| {
+    ("nodes-asked", FindingLevel::Warn, "node 3", |f| {
         f.nodes.pop();
     }),
-    ("leader", Level::Fail, "nobody leads", |f| {
+    ("leader", FindingLevel::Fail, "nobody leads", |f| {
         f.cluster.as_mut().unwrap().leader = 0
     }),
-    ("leader", Level::Fail, "no answer in 10 s", |f| {
+    ("leader", FindingLevel::Fail, "no answer in 10 s", |f| {
         f.cluster = Err("no answer in 10 s".into());
     }),
-    ("quorum", Level::Warn, "node 3 is not heard", |f| {
+    ("quorum", FindingLevel::Warn, "node 3 is not heard", |f| {
         f.nodes[2].said = Err("gone".into());
         members(f)[2].heard_at = at(-60);
     }),
-    ("quorum", Level::Fail, "1 of 3 voters are there", |f| {
-        for at_place in [1, 2] {
-            f.nodes[at_place].said = Err("gone".into());
-            members(f)[at_place].heard_at = None;
-        }
-    }),
-    ("quorum", Level::Warn, "one node alone", |f| {
+    (
+        "quorum",
+        FindingLevel::Fail,
+        "1 of 3 voters are there",
+        |f| {
+            for at_place in [1, 2] {
+                f.nodes[at_place].said = Err("gone".into());
+                members(f)[at_place].heard_at = None;
+            }
+        },
+    ),
+    ("quorum", FindingLevel::Warn, "one node alone", |f| {
         members(f).truncate(1)
     }),
-    ("lag", Level::Warn, "node 2 is 5000 entries behind", |f| {
-        members(f)[1].behind = Some(5_000);
-    }),
-    ("lag", Level::Fail, "50000 entries", |f| {
+    (
+        "lag",
+        FindingLevel::Warn,
+        "node 2 is 5000 entries behind",
+        |f| {
+            members(f)[1].behind = Some(5_000);
+        },
+    ),
+    ("lag", FindingLevel::Fail, "50000 entries", |f| {
         members(f)[1].behind = Some(50_000)
     }),
-    ("versions", Level::Warn, "node 2: 0.9.0 (level 4)", |f| {
-        let old = &mut members(f)[1];
-        (old.version, old.feature_level) = ("0.9.0".into(), 4);
-    }),
-    ("log-sync", Level::Warn, "150.0 ms", |f| {
+    (
+        "versions",
+        FindingLevel::Warn,
+        "node 2: 0.9.0 (level 4)",
+        |f| {
+            let old = &mut members(f)[1];
+            (old.version, old.feature_level) = ("0.9.0".into(), 4);
+        },
+    ),
+    ("log-sync", FindingLevel::Warn, "150.0 ms", |f| {
         first(f).sync_p99_us = Some(150_000)
     }),
-    ("log-sync", Level::Fail, "2000.0 ms", |f| {
+    ("log-sync", FindingLevel::Fail, "2000.0 ms", |f| {
         first(f).sync_p99_us = Some(2_000_000)
     }),
-    ("disk", Level::Warn, "10 %", |f| {
+    ("disk", FindingLevel::Warn, "10 %", |f| {
         first(f).disk_free_bytes = 100
     }),
-    ("disk", Level::Fail, "1 %", |f| {
+    ("disk", FindingLevel::Fail, "1 %", |f| {
         first(f).disk_free_bytes = 10
     }),
-    ("snapshot", Level::Warn, "90000 entries", |f| {
+    ("snapshot", FindingLevel::Warn, "90000 entries", |f| {
         first(f).applied = 90_000
     }),
-    ("audit-exports", Level::Warn, "12000 records behind", |f| {
-        if let Ok(audit) = &mut f.audit {
-            audit.exports[0].behind = 12_000;
-        }
-    }),
-    ("audit-exports", Level::Fail, "26000 records behind", |f| {
-        if let Ok(audit) = &mut f.audit {
-            audit.exports[0].behind = 26_000;
-        }
-    }),
-    ("backup", Level::Warn, "no backups are scheduled", |f| {
-        for node in &mut f.nodes {
-            node.said.as_mut().unwrap().has_schedule = false;
-        }
-    }),
-    ("backup", Level::Fail, "disk full", |f| {
+    (
+        "audit-exports",
+        FindingLevel::Warn,
+        "12000 records behind",
+        |f| {
+            if let Ok(audit) = &mut f.audit {
+                audit.exports[0].behind = 12_000;
+            }
+        },
+    ),
+    (
+        "audit-exports",
+        FindingLevel::Fail,
+        "26000 records behind",
+        |f| {
+            if let Ok(audit) = &mut f.audit {
+                audit.exports[0].behind = 26_000;
+            }
+        },
+    ),
+    (
+        "backup",
+        FindingLevel::Warn,
+        "no backups are scheduled",
+        |f| {
+            for node in &mut f.nodes {
+                node.said.as_mut().unwrap().has_schedule = false;
+            }
+        },
+    ),
+    ("backup", FindingLevel::Fail, "disk full", |f| {
         first(f).backups[0].error = "disk full".into()
     }),
-    ("backup", Level::Warn, "4000 minutes old", |f| {
+    ("backup", FindingLevel::Warn, "4000 minutes old", |f| {
         first(f).backups[0].newest = at(-4000 * 60);
     }),
-    ("authority", Level::Warn, "metalmesh ca rotate", |f| {
-        first(f).authority[0].ends = at(20 * 86_400);
-    }),
-    ("partitions", Level::Fail, "\"lab\" is not observed", |f| {
-        first(f).unobserved_partitions = vec!["lab".into()];
-    }),
+    (
+        "authority",
+        FindingLevel::Warn,
+        "metalmesh ca rotate",
+        |f| {
+            first(f).authority[0].ends = at(20 * 86_400);
+        },
+    ),
     (
         "partitions",
-        Level::Warn,
+        FindingLevel::Fail,
+        "\"lab\" is not observed",
+        |f| {
+            first(f).unobserved_partitions = vec!["lab".into()];
+        },
+    ),
+    (
+        "partitions",
+        FindingLevel::Warn,
         "9 unknown machines that never registered",
         |f| {
             first(f).unknown_machines = vec![DoctorUnknownMachines {
@@ -310,7 +377,7 @@ const CASES: [Case; 38] = [
     ),
     (
         "agents",
-        Level::Warn,
+        FindingLevel::Warn,
         "partition/lab/core/leaf1 is silent",
         |f| {
             f.identities.as_mut().unwrap()[0].connected = Some(false);
@@ -318,7 +385,7 @@ const CASES: [Case; 38] = [
     ),
     (
         "machines",
-        Level::Fail,
+        FindingLevel::Fail,
         "1 machine: asn-not-unique (critical)",
         |f| {
             f.issues.as_mut().unwrap().push(issue());
@@ -330,7 +397,7 @@ const CASES: [Case; 38] = [
 fn when_all_is_well_every_check_says_so() {
     let lines = report(&well(), &[], &[]);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    assert_eq!(worst(&lines), Level::Ok, "{text}");
+    assert_eq!(worst(&lines), FindingLevel::Ok, "{text}");
     let told: BTreeSet<&str> = lines.iter().map(|line| line.code).collect();
     let all: BTreeSet<&str> = CHECKS.iter().map(|check| check.code).collect();
     assert_eq!(told, all);
@@ -346,7 +413,10 @@ fn what_is_wrong_is_told_with_why_and_how_to_mend_it() {
         let shown: String = lines.iter().map(|line| format!("{line}\n")).collect();
         assert_eq!(worst(&lines), level, "{code}: {shown}");
         assert!(shown.contains(text), "{code}: {text:?} is not in {shown}");
-        for line in lines.iter().filter(|line| line.found.level > Level::Ok) {
+        for line in lines
+            .iter()
+            .filter(|line| line.found.level > FindingLevel::Ok)
+        {
             let found = &line.found;
             assert!(!found.why.is_empty() && !found.mend.is_empty(), "{line}");
         }
@@ -383,7 +453,7 @@ fn nobody_answers() {
     facts.identities = Err("refused".into());
     facts.issues = Err("refused".into());
     let lines = report(&facts, &[], &[]);
-    assert_eq!(worst(&lines), Level::Fail);
+    assert_eq!(worst(&lines), FindingLevel::Fail);
     let unknown = lines
         .iter()
         .filter(|line| line.found.what.contains("is not known"));
@@ -399,7 +469,7 @@ fn many_findings_are_told_in_few_lines() {
     let lines = report(&facts, &["agents".to_owned()], &[]);
     assert_eq!(lines.len(), TOLD_MAX + 1);
     let last = lines.last().unwrap();
-    assert!(last.found.what.contains("480 more") && last.found.level == Level::Warn);
+    assert!(last.found.what.contains("480 more") && last.found.level == FindingLevel::Warn);
 }
 
 #[test]
@@ -407,7 +477,7 @@ fn each_check_is_explained() {
     let page = include_str!("../../../../../docs/reference/doctor.md");
     let told: Vec<&str> = page
         .lines()
-        .filter_map(|it| it.strip_prefix("## "))
+        .filter_map(|line| line.strip_prefix("## "))
         .collect();
     let all: Vec<&str> = CHECKS.iter().map(|check| check.code).collect();
     assert_eq!(

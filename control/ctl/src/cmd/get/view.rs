@@ -1,4 +1,4 @@
-//! How objects and their changes look, in every format.
+//! Objects and their changes in every output format.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use anyhow::{Context as _, Result};
 use proto_public::metalmesh::admin::v1::{WatchChange, WatchChangeType};
 use serde_json::{Value, json};
 
-use crate::kinds::Known;
-use crate::output::{Format, table};
+use crate::kinds::ObjectKind;
+use crate::output::{OutputFormat, table};
 
-/// Characters of the longest name of an event.
+/// Width of the event column: characters of the longest event name.
 const EVENT_WIDTH: usize = 7;
 
-/// Shows objects of a kind and what becomes of them.
+/// Formats the objects of a kind and their changes.
 #[derive(Debug)]
-pub(super) struct View<'a> {
-    output: &'a Format,
-    known: &'static Known,
-    /// Of the columns, while rows are added to a table.
+pub(super) struct ObjectView<'a> {
+    output: &'a OutputFormat,
+    known: &'static ObjectKind,
+    /// Column widths of a growing table. Wider cells widen the columns from then on.
     widths: Vec<usize>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(output: &'a Format, known: &'static Known) -> Self {
+impl<'a> ObjectView<'a> {
+    pub(super) fn new(output: &'a OutputFormat, known: &'static ObjectKind) -> Self {
         Self {
             output,
             known,
@@ -30,7 +30,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What is there: a whole table or document, or the beginning of a stream.
+    /// The listed objects: a whole table or document, or the beginning of a stream.
     pub(super) fn listing(
         &mut self,
         there: &[WatchChange],
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
             return self.stream(there);
         }
         if self.output.is_table() {
-            let rows = there.iter().map(|it| self.cells(it));
+            let rows = there.iter().map(|change| self.cells(change));
             let rows = rows.collect::<Result<Vec<_>>>()?;
             return Ok(table(&self.titles(), rows));
         }
@@ -59,7 +59,11 @@ impl<'a> View<'a> {
         if !self.output.is_table() {
             return there.iter().map(|change| self.change(change)).collect();
         }
-        let titles: Vec<String> = self.titles().iter().map(|it| it.to_uppercase()).collect();
+        let titles: Vec<String> = self
+            .titles()
+            .iter()
+            .map(|title| title.to_uppercase())
+            .collect();
         let mut rows = vec![[vec!["EVENT".to_owned()], titles].concat()];
         for change in there {
             rows.push(self.event_cells(change)?);
@@ -73,15 +77,15 @@ impl<'a> View<'a> {
     /// One change, on a line or as a document.
     pub(super) fn change(&mut self, change: &WatchChange) -> Result<String> {
         Ok(match self.output {
-            Format::Table | Format::Wide => {
+            OutputFormat::Table | OutputFormat::Wide => {
                 let row = self.event_cells(change)?;
                 self.widen(&row);
                 self.row(&row)
             }
-            Format::JsonPath(_) => self.output.text(&object(change)?)?,
-            // One line each, for programs that read lines.
-            Format::Json => format!("{}\n", event(change)?),
-            Format::Yaml => format!("---\n{}", self.output.text(&event(change)?)?),
+            OutputFormat::JsonPath(_) => self.output.text(&object(change)?)?,
+            // One line for each change (JSON Lines), for programs that read line by line.
+            OutputFormat::Json => format!("{}\n", event(change)?),
+            OutputFormat::Yaml => format!("---\n{}", self.output.text(&event(change)?)?),
         })
     }
 
@@ -98,7 +102,7 @@ impl<'a> View<'a> {
         let mut cells = match &change.object {
             Some(object) => (self.known.cells)(&object.value, wide)?,
             None => {
-                // It went while the server was away: its id is all that is known of it.
+                // It was deleted while the server was away: only its id is known.
                 let mut cells = vec!["-".to_owned(); (self.known.titles)(wide).len()];
                 if let Some(first) = cells.first_mut() {
                     first.clone_from(&change.id);
@@ -152,7 +156,7 @@ fn object(change: &WatchChange) -> Result<Value> {
     };
     let name = object.type_url.rsplit('/').next().unwrap_or_default();
     let descriptor = proto_public::message(name)
-        .with_context(|| format!("the server sent a {name:?}, which this program does not know"))?;
+        .with_context(|| format!("the server sent a {name:?}, which this version does not know"))?;
     let message = proto_public::json::decode(&descriptor, &object.value)?;
     let text = proto_public::json::print_full(&message)?;
     let mut fields: BTreeMap<String, Value> = serde_json::from_slice(&text)?;

@@ -58,7 +58,7 @@ fn one(field: &FieldDescriptor, depth: usize) -> It {
     }
 }
 
-fn change(known: &Known, r#type: WatchChangeType) -> WatchChange {
+fn change(known: &ObjectKind, r#type: WatchChangeType) -> WatchChange {
     let descriptor = proto_public::message(known.message).unwrap();
     WatchChange {
         r#type: r#type.into(),
@@ -72,18 +72,25 @@ fn change(known: &Known, r#type: WatchChangeType) -> WatchChange {
     }
 }
 
-fn listing(known: &'static Known, format: &str, there: &[WatchChange], is_one: bool) -> String {
+fn listing(
+    known: &'static ObjectKind,
+    format: &str,
+    there: &[WatchChange],
+    is_one: bool,
+) -> String {
     let format = format.parse().unwrap();
-    let mut view = View::new(&format, known);
+    let mut view = ObjectView::new(&format, known);
     view.listing(there, is_one, false).unwrap()
 }
 
 /// Fields of a sample of the kind as JSON has them, with the revision: of those that exclude each
 /// other the last.
-fn fields(known: &Known) -> Vec<String> {
+fn fields(known: &ObjectKind) -> Vec<String> {
     let descriptor = proto_public::message(known.message).unwrap();
     let is_set = |field: &FieldDescriptor| {
-        let last = field.containing_oneof().and_then(|it| it.fields().last());
+        let last = field
+            .containing_oneof()
+            .and_then(|oneof| oneof.fields().last());
         last.is_none_or(|last| last == *field)
     };
     let names = descriptor.fields().filter(is_set);
@@ -166,10 +173,10 @@ fn documents_of_every_kind() {
 }
 
 /// What a stream shows: one present object, then each change.
-fn stream(known: &'static Known, format: &str) -> Vec<String> {
+fn stream(known: &'static ObjectKind, format: &str) -> Vec<String> {
     use WatchChangeType::{Changed, Created, Deleted, Present};
     let format = format.parse().unwrap();
-    let mut view = View::new(&format, known);
+    let mut view = ObjectView::new(&format, known);
     let there = [change(known, Present)];
     let mut shown = vec![view.listing(&there, false, true).unwrap()];
     for r#type in [Created, Changed, Deleted] {

@@ -1,4 +1,4 @@
-//! Waits on loopback for the browser that brings the token.
+//! A loopback HTTP listener, to which the login redirects the browser with the token.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// The largest request that is read, bytes.
+/// Largest request, bytes. The connection of a larger one is dropped.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
-/// How long a browser may take for its request.
+/// Longest time for one request. A slower connection is dropped, so that it cannot block the login.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the page that ends it all is waited for.
+/// Longest wait for the browser to load the final page, after the token was received.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A place on this machine that a browser is sent to. Its path is a secret: no other page can hand
-/// over a token of somebody else.
-pub(super) struct Listener {
+/// The target of the login's redirect. Its path is random and secret, so that no other web page can
+/// inject the token of another user.
+pub(super) struct TokenListener {
     socket: TcpListener,
     path: String,
 }
 
-impl Listener {
+impl TokenListener {
     pub(super) async fn bind() -> Result<Self> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         Ok(Self {
@@ -36,7 +36,7 @@ impl Listener {
         Ok(format!("http://{}{}", self.socket.local_addr()?, self.path))
     }
 
-    /// The token that a browser brings.
+    /// Waits for the request with the token.
     pub(super) async fn token(&self) -> Result<String> {
         loop {
             let (mut stream, _) = self.socket.accept().await?;
@@ -45,10 +45,10 @@ impl Listener {
                 None => continue,
             };
             let Some(token) = token else {
-                answer(&mut stream, "404 Not Found", "", "Nothing is here.").await;
+                answer(&mut stream, "404 Not Found", "", "Not found.").await;
                 continue;
             };
-            // The token leaves the browser's address line.
+            // The redirect removes the token from the browser's address bar and history.
             let away = format!("Location: {}/done\r\n", self.path);
             answer(&mut stream, "303 See Other", &away, "").await;
             let farewell = timeout(FAREWELL_TIMEOUT, self.farewell()).await;
@@ -61,23 +61,23 @@ impl Listener {
         loop {
             let (mut stream, _) = self.socket.accept().await?;
             let found = target(&mut stream).await;
-            let is_done = found.is_some_and(|it| it == format!("{}/done", self.path));
+            let is_done = found.is_some_and(|target| target == format!("{}/done", self.path));
             if is_done {
-                let text = "You are logged in. This window can be closed.";
+                let text = "You are logged in. You can close this window.";
                 answer(&mut stream, "200 OK", "", text).await;
                 return Ok(());
             }
-            answer(&mut stream, "404 Not Found", "", "Nothing is here.").await;
+            answer(&mut stream, "404 Not Found", "", "Not found.").await;
         }
     }
 }
 
-/// Path and query of a GET.
+/// Path and query of a GET request. `None` if the request is not valid, too large or too slow.
 async fn target(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     let read = async {
         let mut piece = [0; 2048];
-        while !request.windows(4).any(|it| it == b"\r\n\r\n") {
+        while !request.windows(4).any(|window| window == b"\r\n\r\n") {
             let count = stream.read(&mut piece).await.ok()?;
             if count == 0 || request.len() + count > REQUEST_BYTES_MAX {
                 return None;
@@ -92,7 +92,7 @@ async fn target(stream: &mut TcpStream) -> Option<String> {
     Some(target.to_owned())
 }
 
-/// The token in a target of this path; tokens need no decoding.
+/// The token in the query of a target with this path. Tokens need no percent-decoding.
 fn token(target: &str, path: &str) -> Option<String> {
     let (found, query) = target.split_once('?')?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -109,7 +109,7 @@ async fn answer(stream: &mut TcpStream, status: &str, header: &str, text: &str) 
         text.len()
     );
     if let Err(error) = stream.write_all(text.as_bytes()).await {
-        tracing::debug!(error = %error, "the browser went away");
+        tracing::debug!(error = %error, "the browser closed the connection");
     }
 }
 

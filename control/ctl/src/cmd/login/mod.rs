@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use control_client::{Client, Context, Contexts, Secret, Settings};
+use control_client::{Client, ClientSettings, SecretText, ServerContext, ServerContexts};
 use proto_public::api::v2::{
     ProjectServiceListRequest, TokenQuery, TokenServiceCreateRequest, TokenServiceListRequest,
     TokenServiceRevokeRequest, User, UserServiceGetRequest,
@@ -15,45 +15,45 @@ use proto_public::api::v2::{
 use tokio::time::timeout;
 
 use super::given;
-use crate::args::Global;
+use crate::global_flags::GlobalFlags;
 use crate::text::{enum_value, percent_encoded};
-use listener::Listener;
+use listener::TokenListener;
 
-/// How long somebody has to log in.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// Life of a token with an admin role, seconds: three hours.
-const ADMIN_LIFE_S: i64 = 3 * 3600;
+/// Longest time from the start of the command to the end of the login in the browser.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
+/// Lifetime of a token with an admin role, seconds: three hours.
+const ADMIN_TOKEN_LIFETIME_S: i64 = 3 * 3600;
 
 /// Flags of `metalmesh login`.
 #[derive(Debug, Args)]
-pub(crate) struct Login {
-    /// Only print the address; open no browser.
+pub(crate) struct LoginArgs {
+    /// Print the address without opening a browser.
     #[arg(long)]
     no_browser: bool,
-    /// Go on with a token that has this role over everything, for three hours: editor or viewer.
+    /// Get a token with this admin role for three hours: editor or viewer.
     ///
-    /// Owners of the provider's tenant may order it.
+    /// Only owners of the provider tenant may request it.
     #[arg(long, value_name = "ROLE")]
     admin_role: Option<String>,
 }
 
 /// Flags of `metalmesh logout`.
 #[derive(Debug, Args)]
-pub(crate) struct Logout {
-    /// Also end the browser's session with the provider of the logins, in a browser.
+pub(crate) struct LogoutArgs {
+    /// Also end the session with the identity provider, in a browser.
     #[arg(long)]
     provider: bool,
-    /// Only print the address; open no browser.
+    /// Print the address without opening a browser.
     #[arg(long, requires = "provider")]
     no_browser: bool,
 }
 
-/// Logs in with a browser and keeps the token in the context.
-pub(crate) async fn login(global: &Global, login: &Login) -> Result<()> {
-    let path = Contexts::path(global.config.as_deref())?;
-    let mut contexts = Contexts::load(&path)?;
+/// Logs in with a browser and stores the token in the context.
+pub(crate) async fn login(global: &GlobalFlags, login: &LoginArgs) -> Result<()> {
+    let path = ServerContexts::path(global.config.as_deref())?;
+    let mut contexts = ServerContexts::load(&path)?;
     let mut context = chosen(&contexts, global)?;
-    let listener = Listener::bind().await?;
+    let listener = TokenListener::bind().await?;
     let address = format!(
         "{}/auth/openid-connect?redirect-url={}",
         context.api_url.trim_end_matches('/'),
@@ -64,8 +64,8 @@ pub(crate) async fn login(global: &Global, login: &Login) -> Result<()> {
         open(&address);
     }
     let token = tokio::select! {
-        token = timeout(PATIENCE, listener.token()) => {
-            token.context("nobody logged in within ten minutes; begin again")??
+        token = timeout(LOGIN_TIMEOUT, listener.token()) => {
+            token.context("no login within ten minutes; try again")??
         }
         _ = tokio::signal::ctrl_c() => bail!("not logged in"),
     };
@@ -90,14 +90,14 @@ pub(crate) async fn login(global: &Global, login: &Login) -> Result<()> {
     Ok(())
 }
 
-/// Ends the context's token and forgets it.
-pub(crate) async fn logout(global: &Global, logout: &Logout) -> Result<()> {
-    let path = Contexts::path(global.config.as_deref())?;
-    let mut contexts = Contexts::load(&path)?;
+/// Revokes the context's token and deletes it from the context file.
+pub(crate) async fn logout(global: &GlobalFlags, logout: &LogoutArgs) -> Result<()> {
+    let path = ServerContexts::path(global.config.as_deref())?;
+    let mut contexts = ServerContexts::load(&path)?;
     let mut context = chosen(&contexts, global)?;
     let Some(token) = context.api_token.take() else {
         bail!(
-            "context {:?} keeps no token; to end one: metalmesh token revoke ID",
+            "context {:?} stores no token; to revoke a token: metalmesh token revoke ID",
             context.name
         );
     };
@@ -113,12 +113,13 @@ pub(crate) async fn logout(global: &Global, logout: &Logout) -> Result<()> {
             open(&address);
         }
     }
-    // It is forgotten in any case.
-    ended.context("the token was forgotten, but the server did not end it")
+    // The context file is saved before the result is checked: a server that is away must not keep
+    // the token in the file.
+    ended.context("the token was deleted from the context, but the server did not revoke it")
 }
 
 /// The context that gets the token: the one named or in use, or a new one for a server.
-fn chosen(contexts: &Contexts, global: &Global) -> Result<Context> {
+fn chosen(contexts: &ServerContexts, global: &GlobalFlags) -> Result<ServerContext> {
     let known = match &global.context {
         Some(name) => contexts.get(name).ok(),
         None => contexts.current(),
@@ -131,13 +132,13 @@ fn chosen(contexts: &Contexts, global: &Global) -> Result<Context> {
         (Some(known), None) => Ok(known.clone()),
         (Some(known), Some(url)) if known.api_url.trim_end_matches('/') == url => Ok(known.clone()),
         (Some(known), Some(url)) if global.context.is_some() => bail!(
-            "context {:?} is for {}, not for {url}; name another one: --context NAME",
+            "context {:?} is for {}, not for {url}; choose another one: --context NAME",
             known.name,
             known.api_url
         ),
         (_, Some(url)) => {
             let host = url.split("://").nth(1).unwrap_or(url);
-            Ok(Context {
+            Ok(ServerContext {
                 name: global.context.clone().unwrap_or_else(|| host.to_owned()),
                 api_url: url.to_owned(),
                 api_token: None,
@@ -152,12 +153,12 @@ fn chosen(contexts: &Contexts, global: &Global) -> Result<Context> {
     }
 }
 
-fn settings(context: &Context, token: &str) -> Settings {
-    Settings {
+fn settings(context: &ServerContext, token: &str) -> ClientSettings {
+    ClientSettings {
         ca_file: context.ca_file.clone(),
         default_project: context.default_project.clone(),
-        token: Some(Secret::new(token)),
-        ..Settings::new(&context.api_url)
+        token: Some(SecretText::new(token)),
+        ..ClientSettings::new(&context.api_url)
     }
 }
 
@@ -171,19 +172,19 @@ async fn admin_token(client: &Client, role: &str) -> Result<String> {
         description: "metalmesh login".to_owned(),
         admin_role: Some(enum_value("metalstack.api.v2.AdminRole", role)?),
         expires: Some(prost_types::Duration {
-            seconds: ADMIN_LIFE_S,
+            seconds: ADMIN_TOKEN_LIFETIME_S,
             nanos: 0,
         }),
         ..Default::default()
     };
     let made = client.tokens().create(request).await;
     Ok(made
-        .context("the login is good, but gets no admin role")?
+        .context("the login succeeded, but the server refused the admin role")?
         .into_inner()
         .secret)
 }
 
-/// The caller's project, when there is just one.
+/// The caller's project. `None` unless the caller has exactly one.
 async fn only_project(client: &Client) -> Option<String> {
     let request = ProjectServiceListRequest { query: None };
     let answer = client.projects().list(request).await.ok()?;
@@ -194,13 +195,13 @@ async fn only_project(client: &Client) -> Option<String> {
 }
 
 async fn revoke(client: &Client, secret: &str) -> Result<()> {
-    let id = token_id(secret).context("the token is not one of metalmesh")?;
+    let id = token_id(secret).context("the token was not issued by metalmesh")?;
     let query = TokenQuery {
         uuid: Some(id.clone()),
         ..Default::default()
     };
     let own = TokenServiceListRequest { query: Some(query) };
-    // One that is over already needs no end.
+    // An expired or revoked token cannot call `Revoke`, and needs no revocation.
     if client
         .tokens()
         .list(own)
@@ -216,7 +217,7 @@ async fn revoke(client: &Client, secret: &str) -> Result<()> {
     Ok(())
 }
 
-/// The id that a token's text says.
+/// The id in a token's claims, which are not verified here.
 fn token_id(secret: &str) -> Option<String> {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -226,7 +227,8 @@ fn token_id(secret: &str) -> Option<String> {
     Some(claims.get("jti")?.as_str()?.to_owned())
 }
 
-/// Opens the browser where there may be one; the address was printed anyway.
+/// Opens a browser if the host seems to have one. Failures are logged alone, as the address was
+/// printed before.
 fn open(address: &str) {
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
         .iter()

@@ -1,4 +1,4 @@
-//! What BMCs say of themselves, and the password of a console.
+//! `metalmesh machine bmc`, `confirm-bmc` and `console-password`.
 
 use anyhow::Result;
 use proto_public::admin::v2 as admin;
@@ -13,7 +13,7 @@ use crate::output::{message_json, print_table};
 const DETAILS: &str = "metalstack.api.v2.MachineBMCDetails";
 const CONFIRMED: &str = "metalmesh.admin.v1.BmcClaimServiceConfirmResponse";
 
-/// One machine's, or as an administrator everybody's.
+/// Shows the BMC of one machine, or all BMCs, for administrators.
 pub(super) async fn show(app: &App, machine: Option<&str>) -> Result<()> {
     let Some(machine) = machine else {
         return list(app).await;
@@ -51,7 +51,7 @@ async fn list(app: &App) -> Result<()> {
     app.output.value(&all.collect::<Result<_>>()?)
 }
 
-/// Has orders for a machine go to the BMC at that address.
+/// Confirms the BMC at an address as the machine's: orders go to it.
 pub(super) async fn confirm(app: &App, machine: &str, address: String) -> Result<()> {
     let machine = app.machine_id(machine).await?;
     let request = BmcClaimServiceConfirmRequest { machine, address };
@@ -62,7 +62,7 @@ pub(super) async fn confirm(app: &App, machine: &str, address: String) -> Result
     })
 }
 
-/// The password for the console of an allocated machine; the reason goes into the audit trail.
+/// Prints the console password of an allocated machine. The reason goes into the audit trail.
 pub(super) async fn console_password(app: &App, machine: &str, reason: String) -> Result<()> {
     let uuid = app.machine_id(machine).await?;
     let request = admin::MachineServiceConsolePasswordRequest { uuid, reason };

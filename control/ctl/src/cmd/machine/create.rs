@@ -11,68 +11,76 @@ use proto_public::api::v2::{
 use tonic::Request;
 use tonic::metadata::MetadataValue;
 
-use super::Wait;
-use super::wait::{self, Goal};
+use super::WaitArgs;
+use super::wait::{self, WaitGoal};
 use crate::app::App;
 use crate::cmd::given;
 use crate::files;
 use crate::text::labels;
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
-    /// What it is called.
+pub(crate) struct MachineCreateArgs {
+    /// Name of the allocation.
     #[arg(long)]
     name: String,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
+    /// Host name of the machine.
     #[arg(long)]
     hostname: Option<String>,
+    /// Partition of the machine.
     #[arg(long, required_unless_present = "machine")]
     partition: Option<String>,
+    /// Size of the machine.
     #[arg(long, required_unless_present = "machine")]
     size: Option<String>,
-    /// This very machine, as an administrator.
+    /// Allocate the machine with this id, as an administrator.
     #[arg(long, value_name = "UUID", conflicts_with_all = ["partition", "size"])]
     machine: Option<String>,
+    /// Image to install.
     #[arg(long)]
     image: String,
+    /// Filesystem layout; by default the one that fits size and image.
     #[arg(long, value_name = "LAYOUT")]
     filesystem_layout: Option<String>,
-    /// A network, with addresses of one's own after a colon: NETWORK[:IP,IP].
+    /// Network of the machine, with allocated addresses after a colon: NETWORK[:IP,IP]. Repeatable.
     #[arg(long = "network", value_name = "NETWORK[:IP]", required = true)]
     networks: Vec<String>,
-    /// File with a public SSH key.
+    /// File with a public SSH key. Repeatable.
     #[arg(long = "ssh-key", value_name = "FILE")]
     ssh_keys: Vec<PathBuf>,
-    /// File with user data, up to 24 KiB: for Ignition or cloud-init, which the image must have.
+    /// File with user data for Ignition or cloud-init, which the image must have; at most 24 KiB.
     #[arg(long, value_name = "FILE")]
     userdata: Option<PathBuf>,
+    /// Set a label. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
-    /// Spread machines with the same placement labels over racks.
+    /// Placement label: machines with the same ones are spread over racks. Repeatable.
     #[arg(long = "placement-label", value_name = "NAME=VALUE")]
     placement_labels: Vec<String>,
-    /// Name server instead of the partition's: an address.
+    /// Address of a DNS server, instead of the partition's. Repeatable.
     #[arg(long = "dns-server", value_name = "IP")]
     dns_servers: Vec<String>,
-    /// Time server instead of the partition's: an address or a name.
+    /// Address or name of a time server, instead of the partition's. Repeatable.
     #[arg(long = "ntp-server", value_name = "SERVER")]
     ntp_servers: Vec<String>,
-    /// Make it a firewall: it routes between its networks.
+    /// Allocate a firewall, which routes between its networks.
     #[arg(long)]
     firewall: bool,
-    /// YAML or JSON with what a firewall lets through: lists `egress` and `ingress` of rules with
+    /// File with the firewall's rules, YAML or JSON: lists `egress` and `ingress` of rules with
     /// `protocol`, `ports`, `to`, `from` and `comment`.
     #[arg(long, value_name = "FILE", requires = "firewall")]
     firewall_rules: Option<PathBuf>,
-    /// The same key gives the same machine again; made up without it.
+    /// Idempotency key: a repeated call with the same key returns the same machine. Random by
+    /// default.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
-    wait: Wait,
+    wait: WaitArgs,
 }
 
-pub(super) async fn make(app: &App, create: Create) -> Result<()> {
+pub(super) async fn make(app: &App, create: MachineCreateArgs) -> Result<()> {
     let wait = create.wait;
     let key = create
         .idempotency_key
@@ -124,7 +132,7 @@ pub(super) async fn make(app: &App, create: Create) -> Result<()> {
     if !wait.wait || app.is_dry() {
         return app.output.one(&machine);
     }
-    let machine = wait::until(app, &machine.uuid, Goal::Installed, wait.timeout).await?;
+    let machine = wait::until(app, &machine.uuid, WaitGoal::Installed, wait.timeout).await?;
     app.output.one(&machine)
 }
 
@@ -133,7 +141,7 @@ fn encode(userdata: String) -> String {
     base64::engine::general_purpose::STANDARD.encode(userdata)
 }
 
-/// `NETWORK` or `NETWORK:IP,IP`.
+/// Parses `NETWORK` or `NETWORK:IP,IP`.
 fn network(flag: &str) -> MachineAllocationNetwork {
     let (network, ips) = flag.split_once(':').unwrap_or((flag, ""));
     let ips = ips
@@ -155,7 +163,7 @@ fn ntp(address: String) -> NtpServer {
     NtpServer { address }
 }
 
-/// What a firewall lets through, as its file says it.
+/// Reads a firewall's rules from a file.
 fn rules(path: &Path) -> Result<FirewallRules> {
     parse_rules(&files::read(path)?).with_context(|| format!("{}", path.display()))
 }

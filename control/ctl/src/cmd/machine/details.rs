@@ -1,21 +1,21 @@
-//! `metalmesh machine show` for people.
+//! The text of `metalmesh machine show` and `metalmesh machine bmc`.
 
 use proto_public::api::v2::{
     Machine, MachineAllocation, MachineBmcDetails, MachineHardware, MachinePowerMetric,
 };
 
-use crate::output::{Row, print_table};
+use crate::output::{TableRow, print_table};
 use crate::show::{event_name, last_event, machine_state, phase, reason};
 use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels};
 
-/// How many events are shown; `machine events` has all.
+/// Number of events shown, the newest first; `machine events` lists all.
 const EVENTS_SHOWN: usize = 10;
 
 fn line(title: &str, value: impl Into<String>) {
     outln!("{:<14}{}", format!("{title}:"), value.into());
 }
 
-/// All of a machine, one screen.
+/// Prints a machine: state, allocation, hardware, events.
 pub(crate) fn print(machine: &Machine) {
     line("machine", machine.uuid.clone());
     line(
@@ -159,7 +159,7 @@ fn print_events(machine: &Machine) {
     print_table(&Event::titles(false), rows);
 }
 
-/// A BMC as it reports itself.
+/// Prints a BMC as it reports itself.
 pub(crate) fn print_bmc(details: &MachineBmcDetails) {
     line("machine", details.uuid.clone());
     line("partition", details.partition.clone());
@@ -205,7 +205,7 @@ pub(crate) fn print_bmc(details: &MachineBmcDetails) {
     line("reported", moment(report.updated_at.as_ref()));
 }
 
-/// The mean and the bounds of what was drawn.
+/// Mean, minimum and maximum of the power consumption.
 fn draw(metric: &MachinePowerMetric) -> String {
     format!(
         "{:.0} W, {:.0} to {:.0} W in {:.0} min",

@@ -14,25 +14,25 @@ use crate::text::{ISSUE_TYPE, enum_text, enum_value, issue_code, or_dash};
 const SEVERITY: &str = "metalstack.api.v2.MachineIssueSeverity";
 
 #[derive(Debug, Args)]
-pub(crate) struct Issues {
-    /// Only of this machine, with why and what to do.
+pub(crate) struct MachineIssuesArgs {
+    /// Explain the issues of this machine: cause and remedy.
     machine: Option<String>,
-    /// Only these issues.
+    /// Show only these issues, separated by commas.
     #[arg(long, value_name = "ISSUE", value_delimiter = ',')]
     only: Vec<String>,
-    /// Not these issues.
+    /// Leave these issues out, separated by commas.
     #[arg(long, value_name = "ISSUE", value_delimiter = ',')]
     omit: Vec<String>,
-    /// Only those that are at least so bad: minor, major or critical.
+    /// Show only issues of at least this severity: minor, major or critical.
     #[arg(long)]
     severity: Option<String>,
-    /// Only of machines of this partition.
+    /// Show only issues of machines in this partition.
     #[arg(long)]
     partition: Option<String>,
 }
 
 /// One issue of one machine.
-struct Line {
+struct IssueLine {
     machine: String,
     severity: String,
     code: String,
@@ -41,7 +41,7 @@ struct Line {
     doc: String,
 }
 
-impl Line {
+impl IssueLine {
     fn entry(&self) -> Option<IssueCode> {
         IssueCode::of(&self.code)
     }
@@ -50,7 +50,7 @@ impl Line {
         self.entry().map(IssueCode::why).unwrap_or_default()
     }
 
-    /// What to do, with the machine's id where the catalogue has a place for it.
+    /// The remedy, with the machine's id in place of the catalogue's `MACHINE`.
     fn mend(&self) -> String {
         let mend = self.entry().map(IssueCode::mend).unwrap_or_default();
         mend.replace("MACHINE", &self.machine)
@@ -70,7 +70,7 @@ impl Line {
     }
 }
 
-/// Entries of the catalogue by name, and their numbers in the contract, which knows not all.
+/// Numbers of issues in the contract's enum. Issues that metalmesh added have 0.
 fn numbers(names: &[String]) -> Result<Vec<i32>> {
     let mut numbers = Vec::new();
     for name in names {
@@ -83,7 +83,7 @@ fn numbers(names: &[String]) -> Result<Vec<i32>> {
     Ok(numbers)
 }
 
-pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
+pub(super) async fn show(app: &App, issues: MachineIssuesArgs) -> Result<()> {
     let is_one = issues.machine.is_some();
     let uuid = match &issues.machine {
         Some(machine) => Some(app.machine_id(machine).await?),
@@ -97,7 +97,7 @@ pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
             ..Default::default()
         }),
         only: numbers(&issues.only)?,
-        // Zero stands for all that the contract does not know.
+        // Zero stands for every issue that metalmesh added; to omit it would omit them all.
         omit: numbers(&issues.omit)?
             .into_iter()
             .filter(|number| *number != 0)
@@ -110,14 +110,14 @@ pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
     let request = MachineServiceIssuesRequest { query: Some(query) };
     let answer = app.client.admin_machines().issues(request).await?;
     let mut lines = lines(&answer.into_inner().issues);
-    let is_own = |line: &Line| enum_value(ISSUE_TYPE, &line.code).is_err();
+    let is_own = |line: &IssueLine| enum_value(ISSUE_TYPE, &line.code).is_err();
     lines.retain(|line| {
         let is_named = |names: &[String]| names.contains(&line.code);
         !is_own(line)
             || ((issues.only.is_empty() || is_named(&issues.only)) && !is_named(&issues.omit))
     });
     if !app.output.is_table() {
-        let all: Vec<Value> = lines.iter().map(Line::json).collect();
+        let all: Vec<Value> = lines.iter().map(IssueLine::json).collect();
         return app.output.value(&Value::Array(all));
     }
     if is_one {
@@ -128,14 +128,14 @@ pub(super) async fn show(app: &App, issues: Issues) -> Result<()> {
     Ok(())
 }
 
-/// The worst first.
-fn lines(machines: &[MachineIssues]) -> Vec<Line> {
+/// The issues, the most severe first.
+fn lines(machines: &[MachineIssues]) -> Vec<IssueLine> {
     let all = machines
         .iter()
         .flat_map(|machine| machine.issues.iter().map(move |issue| (machine, issue)));
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(_, issue)| std::cmp::Reverse(issue.severity));
-    let line = |(machine, issue): (&MachineIssues, &MachineIssue)| Line {
+    let line = |(machine, issue): (&MachineIssues, &MachineIssue)| IssueLine {
         machine: machine.uuid.clone(),
         severity: enum_text(SEVERITY, issue.severity),
         code: issue_code(issue),
@@ -146,7 +146,7 @@ fn lines(machines: &[MachineIssues]) -> Vec<Line> {
     all.into_iter().map(line).collect()
 }
 
-fn table(lines: &[Line], is_wide: bool) {
+fn table(lines: &[IssueLine], is_wide: bool) {
     let mut titles = vec!["machine", "severity", "issue", "what", "details"];
     if is_wide {
         titles.push("what to do");
@@ -165,9 +165,9 @@ fn table(lines: &[Line], is_wide: bool) {
     print_table(&titles, rows);
 }
 
-fn explain(lines: &[Line]) {
+fn explain(lines: &[IssueLine]) {
     if lines.is_empty() {
-        outln!("nothing is wrong with it");
+        outln!("the machine has no issues");
     }
     for line in lines {
         outln!("{} ({}): {}", line.code, line.severity, line.what);

@@ -1,4 +1,4 @@
-//! `--wait`: until a machine is where it should be, showing each step on stderr.
+//! `--wait`: polls a machine until it reaches its goal, and shows each step on stderr.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tonic::{Code, Status};
 use crate::app::App;
 use crate::show::{event_name, label, last_event, machine_state, newest, reason};
 
-/// Pause between two looks.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Pause between two requests.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where the machine should get.
+/// The state to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// Its system phoned home.
+pub(crate) enum WaitGoal {
+    /// The installed system phoned home.
     Installed,
-    /// It can be allocated again.
+    /// The machine can be allocated again.
     Waiting,
 }
 
-/// Whether the machine left what one may see.
+/// `true` if the caller can no longer see the machine.
 pub(crate) fn is_gone(error: &anyhow::Error) -> bool {
     let status = error
         .chain()
@@ -31,8 +31,16 @@ pub(crate) fn is_gone(error: &anyhow::Error) -> bool {
     status.is_some_and(|status| status.code() == Code::NotFound)
 }
 
-/// Waits; an error tells how far it got.
-pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) -> Result<Machine> {
+/// Waits until a machine reaches a goal.
+///
+/// # Errors
+/// The machine is tainted, or the limit passed; the error has the last step.
+pub(crate) async fn until(
+    app: &App,
+    uuid: &str,
+    goal: WaitGoal,
+    limit: Duration,
+) -> Result<Machine> {
     let start = Instant::now();
     let mut shown = String::new();
     loop {
@@ -47,21 +55,22 @@ pub(crate) async fn until(app: &App, uuid: &str, goal: Goal, limit: Duration) ->
         }
         if machine_state(&machine) == "tainted" {
             bail!(
-                "the machine is held: {}; see: metalmesh machine show {uuid}",
+                "the machine is tainted: {}; see: metalmesh machine show {uuid}",
                 reason(&machine)
             );
         }
         if start.elapsed() >= limit {
             bail!(
-                "not done after {}s, last was {shown}; it goes on, see: metalmesh machine show {uuid}",
+                "not complete after {}s, last step: {shown}; the operation continues, see: \
+                 metalmesh machine show {uuid}",
                 limit.as_secs()
             );
         }
-        sleep(PAUSE).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Waits for a task: an order ends by itself, at its deadline at the latest.
+/// Waits until a task ends. It needs no limit, as a task ends at its deadline at the latest.
 pub(crate) async fn until_done(app: &App, task: &str) -> Result<()> {
     loop {
         let request = TaskServiceGetRequest {
@@ -72,8 +81,10 @@ pub(crate) async fn until_done(app: &App, task: &str) -> Result<()> {
         let info = answer.task.unwrap_or_default();
         match info.state() {
             TaskState::Completed => return Ok(()),
-            TaskState::Archived => bail!("the BMC did not do it: {}", info.last_error),
-            _ => sleep(PAUSE).await,
+            TaskState::Archived => {
+                bail!("the BMC did not carry out the order: {}", info.last_error)
+            }
+            _ => sleep(POLL_INTERVAL).await,
         }
     }
 }
@@ -89,11 +100,11 @@ fn step(machine: &Machine) -> String {
     format!("{phase}: {}: {}", event_name(newest), newest.message)
 }
 
-fn reached(machine: &Machine, goal: Goal) -> bool {
+fn reached(machine: &Machine, goal: WaitGoal) -> bool {
     let event = newest(machine).map(|newest| newest.event());
     match goal {
-        Goal::Installed => machine.allocation.is_some() && event == Some(Event::PhonedHome),
-        Goal::Waiting => machine.allocation.is_none() && event == Some(Event::Waiting),
+        WaitGoal::Installed => machine.allocation.is_some() && event == Some(Event::PhonedHome),
+        WaitGoal::Waiting => machine.allocation.is_none() && event == Some(Event::Waiting),
     }
 }
 
@@ -127,14 +138,14 @@ mod tests {
     #[test]
     fn goals() {
         let old = [(2, Event::Installing), (1, Event::PhonedHome)];
-        assert!(!reached(&machine(&old, true), Goal::Installed));
+        assert!(!reached(&machine(&old, true), WaitGoal::Installed));
         let up = [(3, Event::PhonedHome), (3, Event::BootingNewKernel)];
-        assert!(reached(&machine(&up, true), Goal::Installed));
-        assert!(!reached(&machine(&up, false), Goal::Waiting));
+        assert!(reached(&machine(&up, true), WaitGoal::Installed));
+        assert!(!reached(&machine(&up, false), WaitGoal::Waiting));
         assert!(reached(
             &machine(&[(4, Event::Waiting)], false),
-            Goal::Waiting
+            WaitGoal::Waiting
         ));
-        assert!(!reached(&machine(&[], false), Goal::Waiting));
+        assert!(!reached(&machine(&[], false), WaitGoal::Waiting));
     }
 }

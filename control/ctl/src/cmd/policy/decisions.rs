@@ -1,62 +1,66 @@
-//! What policies decide: for whom it changes, and which rule it was.
+//! Decisions of policies for sample callers: their differences, and the rules behind them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use control_policy::{MOMENTS, CallOutcome, Sample, SitePolicies, callers, compare, decide_sample};
+use control_policy::{CallOutcome, MOMENTS, Sample, SitePolicies, callers, compare, decide_sample};
 use proto_public::{Method, methods};
 use serde_json::{Value, json};
 
-use super::Against;
+use super::PolicyBaseArgs;
 use crate::files;
-use crate::output::{Format, print_table};
+use crate::output::{OutputFormat, print_table};
 
 #[derive(Debug, Args)]
-pub(crate) struct Explain {
-    /// A method: its path, or enough of its end, as MachineService/Delete.
+pub(crate) struct PolicyExplainArgs {
+    /// Method: its path, or a unique end of it, such as api.v2.MachineService/Delete.
     method: String,
-    /// A sort of caller; without it all are shown.
+    /// Show only this sample caller.
     #[arg(long = "as", value_name = "CALLER")]
     caller: Option<String>,
-    /// A file with fields of the request, JSON; - for stdin.
+    /// File with fields of the request, JSON; - is stdin.
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
-    /// The night of a Sunday instead of the noon of a Wednesday.
+    /// Decide for a Sunday night instead of a Wednesday noon.
     #[arg(long)]
     night: bool,
     #[command(flatten)]
-    pub(super) against: Against,
+    pub(super) against: PolicyBaseArgs,
 }
 
-impl Explain {
+impl PolicyExplainArgs {
     pub(super) fn asks_server(&self) -> bool {
         self.against.is_server()
     }
 }
 
-/// Prints who gains and who loses.
-pub(super) fn diff(output: &Format, before: &Arc<SitePolicies>, after: &Arc<SitePolicies>) -> Result<()> {
+/// Prints the callers that gain or lose methods.
+pub(super) fn diff(
+    output: &OutputFormat,
+    before: &Arc<SitePolicies>,
+    after: &Arc<SitePolicies>,
+) -> Result<()> {
     let changes = compare(before, after);
     if !output.is_table() {
-        let values = changes.iter().map(|it| {
+        let values = changes.iter().map(|change| {
             json!({
-                "method": it.method, "caller": it.caller, "when": it.moment,
-                "before": it.before.to_string(), "after": it.after.to_string(),
-                "change": word(&it.before, &it.after),
+                "method": change.method, "caller": change.caller, "when": change.moment,
+                "before": change.before.to_string(), "after": change.after.to_string(),
+                "change": word(&change.before, &change.after),
             })
         });
         return output.value(&values.collect());
     }
-    let rows = changes.iter().map(|it| {
+    let rows = changes.iter().map(|change| {
         vec![
-            it.method.to_owned(),
-            it.caller.to_owned(),
-            it.moment.unwrap_or("always").to_owned(),
-            word(&it.before, &it.after).to_owned(),
-            it.before.to_string(),
-            it.after.to_string(),
+            change.method.to_owned(),
+            change.caller.to_owned(),
+            change.moment.unwrap_or("always").to_owned(),
+            word(&change.before, &change.after).to_owned(),
+            change.before.to_string(),
+            change.after.to_string(),
         ]
     });
     if !changes.is_empty() {
@@ -67,12 +71,12 @@ pub(super) fn diff(output: &Format, before: &Arc<SitePolicies>, after: &Arc<Site
     }
     let count = |wanted| {
         let all = changes.iter();
-        all.filter(|it| word(&it.before, &it.after) == wanted)
+        all.filter(|change| word(&change.before, &change.after) == wanted)
             .count()
     };
     noteln!(
-        "{} gained, {} lost, {} decided otherwise; rules about what a request says show in the \
-         policies' own tests",
+        "{} gained, {} lost, {} decided otherwise; rules about the content of requests are covered \
+         by the policies' own tests",
         count("gains"),
         count("loses"),
         count("other")
@@ -88,12 +92,16 @@ const fn word(before: &CallOutcome, after: &CallOutcome) -> &'static str {
     }
 }
 
-/// Prints which rule decides.
-pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<SitePolicies>) -> Result<()> {
+/// Prints the deciding rule for each chosen caller.
+pub(super) fn explain(
+    output: &OutputFormat,
+    asked: &PolicyExplainArgs,
+    site: &Arc<SitePolicies>,
+) -> Result<()> {
     let method = method(&asked.method)?;
     let request = asked.request.as_deref().map(files::read).transpose()?;
     let request: Option<Value> = request
-        .map(|text| serde_json::from_str(&text).context("the request is no JSON"))
+        .map(|text| serde_json::from_str(&text).context("the request is not JSON"))
         .transpose()?;
     let (name, moment) = MOMENTS[usize::from(asked.night)];
     let all = callers();
@@ -103,10 +111,10 @@ pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<SitePolicies>
     };
     let decided: Vec<_> = chosen
         .into_iter()
-        .map(|it| {
+        .map(|sample| {
             (
-                it,
-                decide_sample(site, method, it, moment, request.as_ref()),
+                sample,
+                decide_sample(site, method, sample, moment, request.as_ref()),
             )
         })
         .collect();
@@ -114,7 +122,7 @@ pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<SitePolicies>
         let values = decided.iter().map(|(sample, (outcome, input))| {
             let input = input
                 .as_deref()
-                .and_then(|it| serde_json::from_str(it).ok());
+                .and_then(|input| serde_json::from_str(input).ok());
             json!({
                 "method": method.path, "caller": sample.name, "when": name,
                 "permitted": outcome.is_yes(), "outcome": outcome.to_string(),
@@ -134,12 +142,12 @@ pub(super) fn explain(output: &Format, asked: &Explain, site: &Arc<SitePolicies>
     });
     print_table(&["caller", "who that is", "outcome", "message"], rows);
     if !site.judges(method) {
-        noteln!("No policy names this method: the contract's table decides.");
+        noteln!("No policy names this method; the built-in authorisation table decides.");
     }
     Ok(())
 }
 
-/// What a rule has told, or why there is none.
+/// The message of a rule that refused the call, or of a policy that failed.
 fn message(outcome: &CallOutcome) -> &str {
     match outcome {
         CallOutcome::NoBy(_, message) | CallOutcome::Broken(_, message) => message,
@@ -148,21 +156,21 @@ fn message(outcome: &CallOutcome) -> &str {
 }
 
 fn sample<'a>(all: &'a [Sample], name: &str) -> Result<&'a Sample> {
-    let found = all.iter().find(|it| it.name == name);
+    let found = all.iter().find(|sample| sample.name == name);
     found.with_context(|| {
-        let names: Vec<&str> = all.iter().map(|it| it.name).collect();
+        let names: Vec<&str> = all.iter().map(|sample| sample.name).collect();
         format!(
-            "{name:?} is no sort of caller; they are {}",
+            "{name:?} is not a sample caller; the callers are {}",
             names.join(", ")
         )
     })
 }
 
-/// The method that people mean.
+/// Finds a method by its path or a unique end of it.
 fn method(text: &str) -> Result<&'static Method> {
     let wanted = text.trim_start_matches('/');
-    let is_meant = |it: &&'static Method| {
-        let path = it.path.trim_start_matches('/');
+    let is_meant = |method: &&'static Method| {
+        let path = method.path.trim_start_matches('/');
         path == wanted
             || path
                 .strip_suffix(wanted)
@@ -173,8 +181,11 @@ fn method(text: &str) -> Result<&'static Method> {
         [one] => Ok(one),
         [] => bail!("there is no method {text:?}; see them: metalmesh methods"),
         several => {
-            let paths: Vec<&str> = several.iter().map(|it| it.path.as_str()).collect();
-            bail!("{text:?} could be {}; say more of it", paths.join(" or "))
+            let paths: Vec<&str> = several.iter().map(|method| method.path.as_str()).collect();
+            bail!(
+                "{text:?} could be {}; give more of the path",
+                paths.join(" or ")
+            )
         }
     }
 }
@@ -185,7 +196,7 @@ mod tests {
 
     #[test]
     fn methods_go_by_the_ends_of_their_paths() {
-        let path = |text| method(text).map(|it| it.path.as_str());
+        let path = |text| method(text).map(|method| method.path.as_str());
         let delete = "/metalstack.api.v2.MachineService/Delete";
         assert_eq!(path(delete).unwrap(), delete);
         assert_eq!(path("api.v2.MachineService/Delete").unwrap(), delete);

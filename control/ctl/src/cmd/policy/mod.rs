@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
-use control_policy::{Checked, Compiled, SitePolicy, SitePolicies, check};
+use control_policy::{Checked, Compiled, SitePolicies, SitePolicy, check};
 use proto_public::metalmesh::admin::v1::{
     Policy, PolicyServiceGetRequest, PolicyServiceListRequest, PolicyServiceRemoveRequest,
     PolicyServiceSetRequest,
@@ -17,73 +17,83 @@ use serde_json::json;
 use super::given;
 use crate::app::App;
 use crate::files;
-use crate::output::{Format, print_table};
+use crate::output::{OutputFormat, print_table};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Compile policies, run their tests, and try them on every sort of caller; no server is asked.
+pub(crate) enum PolicyCommand {
+    /// Compile policies, run their tests and try them with sample callers; needs no server.
     ///
-    /// Exits with 1 and the first fault: file, line, column.
+    /// Exits with 1 at the first fault, and prints its file, line and column.
     Check {
+        /// Files with the policies.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Show who would gain and who would lose by policies, before they are in force.
+    /// Show which callers would gain or lose methods by policies, before they are in force.
     ///
-    /// Every method that a policy names is called as every sort of caller, without a server's
-    /// objects: rules about what a request says show in the policy's own tests instead.
+    /// Each method that a policy names is called by each sample caller, without a server's objects.
+    /// Rules about the content of requests are covered by the policy's own tests instead.
     Diff {
-        /// Policies to put in force beside, or in place of, those that are.
+        /// Policies to add to those in force, or to replace those of the same name.
         files: Vec<PathBuf>,
-        /// A policy to take away; may be given more than once.
+        /// Policy to remove. Repeatable.
         #[arg(long = "rm", value_name = "NAME")]
         removed: Vec<String>,
         #[command(flatten)]
-        against: Against,
+        against: PolicyBaseArgs,
     },
-    /// Show which rule decides a method for a sort of caller, or for all of them.
-    Explain(decisions::Explain),
-    /// Put a policy in force, or another one in its place.
+    /// Show which rule decides a method for a sample caller, or for all of them.
+    Explain(decisions::PolicyExplainArgs),
+    /// Put a policy in force, or replace it.
     ///
-    /// It is called after its file. One that is broken is refused; the one before stays. With
-    /// --dry-run it is shown who would gain and who would lose.
+    /// The policy has the name of its file. A broken policy is refused, and the previous one stays in
+    /// force. With --dry-run the command shows which callers would gain or lose methods.
     Set {
-        /// The policy; - for stdin.
+        /// File with the policy; - is stdin.
         file: PathBuf,
-        /// Its name, if not that of the file.
+        /// Name of the policy, instead of the file's.
         #[arg(long)]
         name: Option<String>,
     },
-    /// Show a policy's source; with -o json all of it.
+    /// Show the source of a policy; -o json shows all of its fields.
     #[command(visible_alias = "describe")]
-    Show { name: String },
-    /// List the policies in force, and what came of them at the node that answers.
+    Show {
+        /// Name of the policy.
+        name: String,
+    },
+    /// List the policies in force, with the counters of the node that answers.
     #[command(visible_alias = "list")]
     Ls,
-    /// Take a policy out of force.
+    /// Remove a policy.
     #[command(visible_alias = "delete")]
-    Rm { name: String },
+    Rm {
+        /// Name of the policy.
+        name: String,
+    },
 }
 
-/// What is in force before.
+/// The policies to compare with.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Against {
-    /// What is in force now: server, none, or a file; may be given more than once for files.
+pub(crate) struct PolicyBaseArgs {
+    /// Policies to compare with: server for those in force, none, or files. Repeatable for files.
     #[arg(long, value_name = "server|none|FILE", default_value = "server")]
     against: Vec<String>,
 }
 
-impl Against {
+impl PolicyBaseArgs {
     fn is_server(&self) -> bool {
-        self.against.iter().any(|it| it == "server")
+        self.against.iter().any(|source| source == "server")
     }
 }
 
-/// Carries out what needs no server; gives back the rest.
-pub(crate) fn offline(output: &Format, command: Command) -> Result<Option<Command>> {
+/// Runs a command that needs no server. Returns a command that needs one.
+pub(crate) fn offline(
+    output: &OutputFormat,
+    command: PolicyCommand,
+) -> Result<Option<PolicyCommand>> {
     match command {
-        Command::Check { files } => checked(output, &files).map(|()| None),
-        Command::Diff {
+        PolicyCommand::Check { files } => checked(output, &files).map(|()| None),
+        PolicyCommand::Diff {
             files,
             removed,
             against,
@@ -93,7 +103,7 @@ pub(crate) fn offline(output: &Format, command: Command) -> Result<Option<Comman
             decisions::diff(output, &site(before), &site(after))?;
             Ok(None)
         }
-        Command::Explain(explain) if !explain.asks_server() => {
+        PolicyCommand::Explain(explain) if !explain.asks_server() => {
             let site = site(of_files(&explain.against)?);
             decisions::explain(output, &explain, &site)?;
             Ok(None)
@@ -102,35 +112,36 @@ pub(crate) fn offline(output: &Format, command: Command) -> Result<Option<Comman
     }
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: PolicyCommand) -> Result<()> {
     let mut policies = app.client.policies();
     match command {
-        Command::Check { files } => checked(&app.output, &files),
-        Command::Diff { files, removed, .. } => {
+        PolicyCommand::Check { files } => checked(&app.output, &files),
+        PolicyCommand::Diff { files, removed, .. } => {
             let before = of_server(app).await?;
             let after = changed(&before, &files, &removed)?;
             decisions::diff(&app.output, &site(before), &site(after))
         }
-        Command::Explain(explain) => {
+        PolicyCommand::Explain(explain) => {
             let site = site(of_server(app).await?);
             decisions::explain(&app.output, &explain, &site)
         }
-        Command::Set { file, name } => set(app, &file, name).await,
-        Command::Show { name } => {
+        PolicyCommand::Set { file, name } => set(app, &file, name).await,
+        PolicyCommand::Show { name } => {
             let request = PolicyServiceGetRequest { name };
             let policy = given(policies.get(request).await?.into_inner().policy)?;
-            app.output.one_with(&policy, |it| out!("{}", it.source))
+            app.output
+                .one_with(&policy, |policy| out!("{}", policy.source))
         }
-        Command::Ls => {
+        PolicyCommand::Ls => {
             let answer = policies.list(PolicyServiceListRequest {}).await?;
             let policies = answer.into_inner().policies;
             if policies.is_empty() && app.output.is_table() {
-                noteln!("No policy is in force; the contract's table decides.");
+                noteln!("No policy is in force; the built-in authorisation table decides.");
                 return Ok(());
             }
             app.output.list(&policies)
         }
-        Command::Rm { name } => {
+        PolicyCommand::Rm { name } => {
             let request = PolicyServiceRemoveRequest { name };
             let answer = policies.remove(request).await?.into_inner();
             app.output.one(&given(answer.policy)?)
@@ -144,14 +155,14 @@ async fn set(app: &App, file: &Path, name: Option<String>) -> Result<()> {
         None => name_of(file)?,
     };
     let source = files::read(file)?;
-    // Faults are told with the file's name, before the server is asked.
+    // The server would refuse a fault as well, but without the name of the file.
     check(&file.display().to_string(), &source)?;
     let before = of_server(app).await?;
-    let known = before.iter().find(|it| it.name == name);
+    let known = before.iter().find(|policy| policy.name == name);
     let request = PolicyServiceSetRequest {
         name: name.clone(),
         source: source.clone(),
-        expected_generation: Some(known.map_or(0, |it| it.generation)),
+        expected_generation: Some(known.map_or(0, |policy| policy.generation)),
     };
     let answer = app.client.policies().set(request).await?.into_inner();
     let policy = given(answer.policy)?;
@@ -162,12 +173,12 @@ async fn set(app: &App, file: &Path, name: Option<String>) -> Result<()> {
     put(&mut after, policy);
     decisions::diff(&app.output, &site(before), &site(after))?;
     if app.output.is_table() {
-        noteln!("Nothing is changed. To put it in force, leave --dry-run out.");
+        noteln!("Nothing was changed. To put the policy in force, leave --dry-run out.");
     }
     Ok(())
 }
 
-fn checked(output: &Format, files: &[PathBuf]) -> Result<()> {
+fn checked(output: &OutputFormat, files: &[PathBuf]) -> Result<()> {
     let mut rows = Vec::new();
     for file in files {
         let Checked { compiled, calls } = check(&file.display().to_string(), &files::read(file)?)?;
@@ -189,7 +200,7 @@ fn checked(output: &Format, files: &[PathBuf]) -> Result<()> {
         );
         for (file, compiled, _) in &rows {
             if compiled.tests().next().is_none() {
-                noteln!("note:  {file} has no tests: rules called test_... that must be true");
+                noteln!("note:  {file} has no tests, which are rules named test_...");
             }
         }
         return Ok(());
@@ -203,10 +214,10 @@ fn checked(output: &Format, files: &[PathBuf]) -> Result<()> {
     output.value(&values.collect())
 }
 
-/// A policy is called after its file.
+/// The name of a policy: that of its file, without the extension.
 fn name_of(file: &Path) -> Result<String> {
-    let name = file.file_stem().and_then(|it| it.to_str());
-    let name = name.filter(|it| *it != "-");
+    let name = file.file_stem().and_then(|stem| stem.to_str());
+    let name = name.filter(|stem| *stem != "-");
     let name = name.context("the policy has no name: --name NAME")?;
     Ok(name.to_owned())
 }
@@ -217,9 +228,9 @@ async fn of_server(app: &App) -> Result<Vec<Policy>> {
     Ok(answer.into_inner().policies)
 }
 
-fn of_files(against: &Against) -> Result<Vec<Policy>> {
+fn of_files(against: &PolicyBaseArgs) -> Result<Vec<Policy>> {
     let mut policies = Vec::new();
-    let files = against.against.iter().filter(|it| *it != "none");
+    let files = against.against.iter().filter(|source| *source != "none");
     for file in files {
         put(&mut policies, of_file(Path::new(file))?);
     }
@@ -236,23 +247,23 @@ fn of_file(file: &Path) -> Result<Policy> {
     })
 }
 
-/// Puts a policy beside others, or in the place of the one with its name.
+/// Adds a policy, or replaces the one with its name.
 fn put(policies: &mut Vec<Policy>, policy: Policy) {
-    policies.retain(|it| it.name != policy.name);
+    policies.retain(|known| known.name != policy.name);
     policies.push(policy);
     policies.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
-/// What is in force after a change.
+/// The policies after a change.
 fn changed(before: &[Policy], files: &[PathBuf], removed: &[String]) -> Result<Vec<Policy>> {
     ensure!(
         !files.is_empty() || !removed.is_empty(),
-        "name a file to put in force, or a policy to take away: --rm NAME"
+        "name a file to put in force, or a policy to remove: --rm NAME"
     );
     let mut after = before.to_vec();
     for name in removed {
-        let Some(at) = after.iter().position(|it| it.name == *name) else {
-            bail!("no policy is called {name:?}; see: metalmesh policy ls");
+        let Some(at) = after.iter().position(|policy| policy.name == *name) else {
+            bail!("there is no policy {name:?}; see: metalmesh policy ls");
         };
         after.remove(at);
     }
@@ -262,11 +273,18 @@ fn changed(before: &[Policy], files: &[PathBuf], removed: &[String]) -> Result<V
     Ok(after)
 }
 
-/// The policies compiled; one that this program cannot compile refuses its methods, as at a node.
+/// Compiles the policies. A policy that does not compile refuses all of its methods, as it does on a
+/// node.
 fn site(policies: Vec<Policy>) -> Arc<SitePolicies> {
-    let member = |it: Policy| match Compiled::new(&it.name, &it.source) {
+    let member = |policy: Policy| match Compiled::new(&policy.name, &policy.source) {
         Ok(compiled) => SitePolicy::new(compiled),
-        Err(_) => SitePolicy::stored(&it.name, &it.source, &it.methods.iter().cloned().collect()),
+        Err(_) => SitePolicy::stored(
+            &policy.name,
+            &policy.source,
+            &policy.methods.iter().cloned().collect(),
+        ),
     };
-    Arc::new(SitePolicies::new(policies.into_iter().map(member).collect()))
+    Arc::new(SitePolicies::new(
+        policies.into_iter().map(member).collect(),
+    ))
 }

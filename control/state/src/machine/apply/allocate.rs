@@ -1,4 +1,4 @@
-//! A machine for a project: everything at once, or nothing.
+//! Allocation of a machine to a project, in one transaction: all of it or nothing.
 
 use std::sync::Arc;
 
@@ -26,16 +26,16 @@ use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
 use crate::tenancy::entity::Project;
 
-/// Keys of a machine.
+/// SSH keys per machine; a request with more is refused.
 const KEYS_MAX: usize = 50;
-/// Length of a key, characters.
+/// Longest SSH key, characters; a longer one is refused.
 const KEY_MAX: usize = 8192;
-/// Length of user data, bytes of base64.
+/// Longest user data, bytes of base64; longer data is refused. The whole log entry carries it.
 const USERDATA_MAX: usize = 32_768;
 
-type Result<T> = std::result::Result<T, Error>;
-
-pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
+/// Refuses SSH keys that are too many, too long, or not one line each.
+pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
+    // Hammer writes each key as a line of authorized_keys: a newline would smuggle in another line.
     let is_key = |key: &String| {
         (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
     };
@@ -55,7 +55,7 @@ pub(crate) fn check_keys(keys: &[String]) -> Result<()> {
     }
 }
 
-fn check_request(op: &AllocateMachine) -> Result<()> {
+fn check_request(op: &AllocateMachine) -> Result<(), Error> {
     check_name(&op.name)?;
     check_description(&op.description)?;
     check_keys(&op.ssh_public_keys)?;
@@ -86,7 +86,10 @@ fn check_request(op: &AllocateMachine) -> Result<()> {
     }
 }
 
-pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
+/// Allocates without a look at the quota.
+pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
+    // The replay comes before every check: the image or size may be gone by the time a client
+    // repeats a call whose answer it lost, and it must still get its machine.
     if let Some(machine) = replay(tx, op)? {
         return Ok(Reply::Machine(machine));
     }
@@ -97,7 +100,8 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
         tx.tables().require::<Partition>(partition)?;
     }
     let networks = check_networks(tx.tables(), op)?;
-    // What is wrong with the request is told whether or not a machine is there for it.
+    // The layout is checked before a machine is chosen: a bad request gets its own error, and not
+    // `NoMachineAvailable` as long as the partition happens to be full.
     if let Some(size) = &op.size {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
@@ -106,6 +110,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
+    // Once more with the machine's own size: a request by machine id names none.
     let layout = usable_layout(tx.tables(), op, &size, &image)?;
     check_layout_fits(&layout, &machine.hardware)?;
     let asn = pool::next_asn(tx, op.project)?;
@@ -143,6 +148,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
             attempt: 1,
             ..Install::default()
         },
+        // Remembered, so that a reader can tell this tenancy's events from the last tenant's.
         events_before: tx
             .get::<EventLog>(&machine.id)
             .map_or(0, |log| log.recorded),
@@ -154,8 +160,10 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply> {
     Ok(Reply::Machine(machine))
 }
 
-/// The machine that is asked for by its id, or the best one for the request.
-fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+/// The machine named by the request, or the best candidate for it.
+fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
+    // A machine that is free in the backup may be a tenant's since: nothing is handed out before
+    // the operator has reconciled the state.
     if restored(tables).is_some() {
         return Err(not_reconciled());
     }
@@ -165,7 +173,7 @@ fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
     }
 }
 
-/// The machine is its tenant's, and no longer clean.
+/// Enters the tenancy: label, phase (which marks the disks dirty) and trace.
 fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
     machine
         .meta
@@ -175,7 +183,8 @@ fn begin(tx: &Tx<'_>, machine: &mut Machine, asn: Asn) {
     machine.trace = tx.trace.map(str::to_owned);
 }
 
-fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
+/// The newest image of the request, if the machine may be installed with it now.
+fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>, Error> {
     let id = op.image.as_str();
     let supported = Some(Classification::Supported);
     let image = newest_image(tx.tables(), id, supported, tx.now)?;
@@ -196,6 +205,7 @@ fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
     if tx.now >= image.expires_at {
         return refuse("has expired");
     }
+    // Hammer refuses an image that it cannot verify: fail the call, not the installation.
     if image.digest().is_none() {
         return Err(Error::new(
             ErrorCode::ImageWithoutDigest,
@@ -206,13 +216,14 @@ fn usable_image(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Arc<Image>> {
     Ok(Arc::clone(image))
 }
 
-/// The layout of the request, or the one that matches, where the size allows the image.
+/// The layout of the request, or the one that matches size and image. Refuses an image that the
+/// size does not allow.
 fn usable_layout(
     tables: &Tables,
     op: &AllocateMachine,
     size: &SizeId,
     image: &Image,
-) -> Result<Layout> {
+) -> Result<Layout, Error> {
     check_image_constraint(tables, size, image)?;
     match &op.layout {
         Some(id) if id.as_str() == LAYOUT_DEFAULT => default_layout(),
@@ -228,9 +239,7 @@ fn usable_layout(
     }
 }
 
-pub(crate) fn allocate_machine(
-    tx: &mut Tx<'_>,
-    op: &AllocateMachine,
-) -> std::result::Result<Reply, Error> {
+/// Allocates within the project's quota.
+pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
     within(tx, op.project, |tx| allocate(tx, op))
 }

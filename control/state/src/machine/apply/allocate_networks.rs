@@ -1,4 +1,4 @@
-//! The networks of an allocation.
+//! Networks and addresses of an allocation.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,10 +13,8 @@ use crate::network::apply::ip;
 use crate::network::entity::{Family, Network, NetworkType};
 use crate::tables::{Tables, Tx};
 
-/// Networks of a machine.
+/// Most networks per machine; a request with more is refused.
 const NETWORKS_MAX: usize = 32;
-
-type Result<T> = std::result::Result<T, Error>;
 
 fn not_allowed(network: &Network, why: &str) -> Error {
     Error::new(
@@ -26,8 +24,11 @@ fn not_allowed(network: &Network, why: &str) -> Error {
     .object("network", &network.id)
 }
 
-/// The networks that are asked for, when the project may use them for this.
-pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Vec<Arc<Network>>> {
+/// The networks of the request, if the project may use them for this kind of machine.
+pub(crate) fn check_networks(
+    tables: &Tables,
+    op: &AllocateMachine,
+) -> Result<Vec<Arc<Network>>, Error> {
     if op.networks.is_empty() || op.networks.len() > NETWORKS_MAX {
         return Err(Error::invalid(
             "networks",
@@ -42,6 +43,7 @@ pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Ve
     for wanted in &op.networks {
         let network = tables.require::<Network>(&wanted.network)?;
         let theirs = network.project.is_none_or(|owner| owner == op.project);
+        // Not found, and not forbidden: a project must not learn which networks others have.
         if !theirs && network.kind != NetworkType::ChildShared {
             return Err(Error::not_found("network", &wanted.network));
         }
@@ -68,7 +70,7 @@ pub(crate) fn check_networks(tables: &Tables, op: &AllocateMachine) -> Result<Ve
     Ok(networks)
 }
 
-fn check_partition(network: &Network, partition: &PartitionId) -> Result<()> {
+fn check_partition(network: &Network, partition: &PartitionId) -> Result<(), Error> {
     let elsewhere = network.partition.as_ref().filter(|its| *its != partition);
     elsewhere.map_or(Ok(()), |_| {
         let why = format!("is not in partition \"{partition}\"");
@@ -76,7 +78,8 @@ fn check_partition(network: &Network, partition: &PartitionId) -> Result<()> {
     })
 }
 
-fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<()> {
+/// Refuses sets of networks that cannot be routed.
+fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<(), Error> {
     let count = |kind: NetworkType| networks.iter().filter(|n| n.kind == kind).count();
     let shared = count(NetworkType::ChildShared);
     let children = count(NetworkType::Child) + shared;
@@ -103,7 +106,7 @@ fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<()> {
     })
 }
 
-/// Takes addresses in every network for the machine.
+/// Binds addresses of every network to the machine.
 pub(crate) fn connect(
     tx: &mut Tx<'_>,
     op: &AllocateMachine,
@@ -111,10 +114,10 @@ pub(crate) fn connect(
     partition: &PartitionId,
     machine: MachineId,
     asn: Asn,
-) -> Result<Vec<AllocationNetwork>> {
+) -> Result<Vec<AllocationNetwork>, Error> {
     let mut connected = Vec::new();
     for (network, wanted) in networks.iter().zip(&op.networks) {
-        // A machine that was named tells only now where it is.
+        // A request by machine id names no partition: it is known only now.
         check_partition(network, partition)?;
         let ips = addresses(tx, op, network, &wanted.ips, machine)?;
         connected.push(describe(network, ips, asn));
@@ -127,13 +130,14 @@ pub(crate) fn connect(
     Ok(connected)
 }
 
+/// Binds the given addresses, or creates one of each family.
 fn addresses(
     tx: &mut Tx<'_>,
     op: &AllocateMachine,
     network: &Network,
     given: &[IpAddr],
     machine: MachineId,
-) -> Result<Vec<IpAddr>> {
+) -> Result<Vec<IpAddr>, Error> {
     if given.is_empty() {
         let families: Vec<_> = network.families().collect();
         let mut create = |family| ip::create_for_machine(tx, network, family, op.project, machine);
@@ -145,7 +149,8 @@ fn addresses(
     Ok(given.to_vec())
 }
 
-/// An address that is in use is a mistake of the request, which names it.
+/// Turns `AddressInUse` into `InvalidField`: the request named the address itself, so that a retry
+/// cannot help.
 fn of_request(error: Error) -> Error {
     match error.code {
         ErrorCode::AddressInUse => Error {
@@ -157,7 +162,8 @@ fn of_request(error: Error) -> Error {
     }
 }
 
-fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>> {
+/// The one underlay of a partition.
+fn underlay_of(tables: &Tables, partition: &PartitionId) -> Result<Arc<Network>, Error> {
     let mut underlays = tables.all::<Network>().filter(|network| {
         network.kind == NetworkType::Underlay && network.partition.as_ref() == Some(partition)
     });

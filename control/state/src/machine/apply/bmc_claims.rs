@@ -1,8 +1,8 @@
-//! Which BMC is a machine's, when more than one says so.
+//! Claims of several BMCs to be that of one machine.
 //!
-//! The first BMC that a BMC agent reads with a machine's UUID is believed. Another one that tells
-//! the same UUID later is a claim: a second BMC, or the first one at another address. Either way
-//! nobody but an operator can tell whose orders it would carry out, so all orders are held.
+//! The first BMC that an agent reads with a machine's UUID is believed. Another one that reports
+//! the same UUID later is a claim: a second BMC, or the first one at another address. Only an
+//! operator can tell which machine it would power off, so that all orders are held until then.
 
 use proto_errors::Error;
 use proto_types::Timestamp;
@@ -13,12 +13,16 @@ use crate::machine::read::{is_claim, is_old_claim};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// BMCs that are remembered beside the believed one; more of them change nothing.
+/// Most claims kept beside the believed BMC. Further ones are dropped: one claim holds the orders
+/// already.
 const CLAIMS_MAX: usize = 4;
 
-/// Notes a reading of another BMC than the believed one. `true` if it is one.
+/// Notes a reading of another BMC than the believed one. `true` if it was one: the reading must
+/// then change nothing else of the machine.
 pub(crate) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) -> bool {
     if !is_claim(machine, reading) {
+        // A reading of the believed BMC is the time to drop claims that were not repeated: a BMC
+        // that was replaced or renumbered stops claiming by itself.
         machine.bmc_claims.retain(|claim| !is_old_claim(claim, now));
         return false;
     }
@@ -41,7 +45,7 @@ pub(crate) fn take(machine: &mut Machine, reading: &BmcReading, now: Timestamp) 
     true
 }
 
-/// Why orders of a machine are held; `None` when they are not.
+/// The reason why orders of a machine are held; `None` means that they are not.
 pub(crate) fn contest(machine: &Machine) -> Option<String> {
     if !machine.is_bmc_contested() {
         return None;
@@ -57,8 +61,9 @@ pub(crate) fn contest(machine: &Machine) -> Option<String> {
     ))
 }
 
-/// An operator says which BMC it is. The others are rejected until they fall silent.
-pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<Reply, Error> {
+/// Takes an operator's decision which BMC is the machine's. The others are rejected until they fall
+/// silent.
+pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     let is_wanted = |address: &str| bmc_host(address) == bmc_host(&op.address);
     let is_believed = machine
@@ -82,6 +87,8 @@ pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> std::result::Result<R
             updated_at: chosen.seen_at,
             ..Bmc::default()
         };
+        // The old BMC goes among the rejected claims: it keeps reporting, and as an unknown one it
+        // would contest the machine again.
         if let Some(old) = machine.bmc.replace(fresh) {
             machine.bmc_claims.push(BmcClaim {
                 address: old.address,

@@ -1,9 +1,9 @@
-//! One boot of a machine: what hammer was given for it, and the end of all that.
+//! Credentials of one boot of a machine: what hammer was given, and its end.
 //!
 //! A ticket, a certificate and a token of hammer are good for one boot. They end when the installed
 //! system takes over, when the machine is released, and when the next boot has proved itself by a
-//! ticket or a token of its own. What merely claims to be a boot of the machine ends nothing: any
-//! host of the provisioning segment can send such packets.
+//! ticket or a token of its own. A mere boot request ends nothing: any host of the provisioning
+//! segment can send such packets and would log a working hammer out.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,8 @@ use crate::machine::read::{hammer_may_boot, is_left_alone};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Check {
+pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Result<(), Error> {
     if hammer_may_boot(tables, machine) {
         return Ok(());
     }
@@ -55,7 +52,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     end_credentials(tx, machine, reason);
 }
 
-/// Ends what an earlier boot was given. The ticket of the next boot stays.
+/// Ends certificates and tokens of an earlier boot. The ticket of the next boot stays.
 pub(crate) fn end_credentials(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     end_identity(tx, machine, reason);
     end_tokens(tx, machine);
@@ -71,7 +68,7 @@ pub(crate) fn end_tokens(tx: &mut Tx<'_>, machine: MachineId) {
     }
 }
 
-/// Whether hammer still has a ticket, a certificate or a token.
+/// `true` if hammer still has a ticket, a certificate or a token.
 pub(crate) fn is_open(tables: &Tables, machine: MachineId) -> bool {
     let index = tables.index();
     let serials = index.machine_certificates.get(&machine);
@@ -84,7 +81,8 @@ pub(crate) fn is_open(tables: &Tables, machine: MachineId) -> bool {
         || serials.into_iter().flatten().any(is_live)
 }
 
-/// Certificates of an allocation are not hammer's: they end with the allocation.
+/// Revokes hammer's certificates and identities. Certificates of an allocation belong to the
+/// installed system and end with the allocation.
 fn end_identity(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     let serials = tx.tables().index().machine_certificates.get(&machine);
     let of_hammer = serials
@@ -109,8 +107,8 @@ fn end_identity(tx: &mut Tx<'_>, machine: MachineId, reason: &str) {
     revoke(tx, serials, reason);
 }
 
-/// Takes a machine out of a token, also out of those that hammer's token made. One that is left
-/// without any right is revoked.
+/// Removes the rights on a machine from a token, also from tokens that hammer's token made. A token
+/// left without any right is revoked.
 fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
     let is_machine = |text: &str| text.parse().ok() == Some(machine);
     token
@@ -119,6 +117,7 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
     token
         .permissions
         .retain(|permission| !is_machine(&permission.subject));
+    // A user's token may name the machine among others: it keeps its other rights.
     let has_rights = !token.machine_roles.is_empty()
         || !token.permissions.is_empty()
         || !token.project_roles.is_empty()
@@ -132,20 +131,20 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
 }
 
 /// A token for the hammer of the published stack: the machine's next boot.
-pub(crate) fn create_token(
-    tx: &mut Tx<'_>,
-    op: &CreateMachineToken,
-) -> std::result::Result<Reply, Error> {
+pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
+    // Before the new token is made: the end takes every token of the machine.
     end(tx, op.machine, "the machine booted again");
     token::create(tx, &op.token)
 }
 
-/// Longest life of a boot ticket, milliseconds.
+/// Longest validity of a boot ticket, milliseconds; a longer one is refused. A boot into hammer
+/// takes minutes.
 const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
 
-pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result {
+/// Issues the ticket of the next boot, in place of older tickets.
+pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     if machine.partition.as_ref() != Some(&op.partition) {
         return Err(Error::new(
@@ -172,6 +171,8 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
             "must be in the next 15 minutes",
         ));
     }
+    // The certificate and tokens of the running boot stay: the request may be forged, and only the
+    // redeemed ticket proves a new boot.
     let older = tx.tables().index().machine_boot_tickets.get(&op.machine);
     for id in older.cloned().unwrap_or_default() {
         tx.delete::<BootTicket>(&id);
@@ -184,11 +185,13 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
         expires_at: op.expires_at,
         redeemed_at: None,
     };
+    // Ordered now, so that the BMC holds the nonce by the time hammer is up and reads it.
     nonce::prepare(tx, &machine, op.expires_at)?;
     Ok(Reply::BootTicket(tx.save(ticket)))
 }
 
-pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result {
+/// Redeems a ticket, which proves a new boot: credentials of the one before end.
+pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result<Reply, Error> {
     const KIND: &str = "boot-ticket";
     let ticket = tx
         .get::<BootTicket>(&op.id)
@@ -213,6 +216,8 @@ pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Resu
     }
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
+    // All checks come before the first change: a refused stranger must neither spend the nonce nor
+    // end the credentials of the machine that runs.
     nonce::redeem(tx, op.machine, op.nonce.as_ref())?;
     end_credentials(tx, op.machine, "the machine booted again");
     ticket.redeemed_at = Some(tx.now);

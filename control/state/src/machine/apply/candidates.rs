@@ -1,4 +1,4 @@
-//! Which machines are on offer, and which one is the best for a request.
+//! Choice of the machine for an allocation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,7 @@ use crate::machine::entity::Machine;
 use crate::machine::read::{candidates, obstacle};
 use crate::tables::Tables;
 
-type Result<T> = std::result::Result<T, Error>;
-
+/// The refusal of a machine that cannot be allocated now.
 pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     Error::new(
         ErrorCode::MachineNotReady,
@@ -22,7 +21,8 @@ pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     .object("machine", machine.id)
 }
 
-pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
+/// The machine that a request names, if it can be allocated. Tainted ones can.
+pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
     let machine = tables.require::<Machine>(&id)?;
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -38,7 +38,9 @@ pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine> {
     }
 }
 
-pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
+/// The best machine on offer of the partition and size of a request: in the rack that its project
+/// uses least.
+pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
     let (Some(partition), Some(size)) = (&op.partition, &op.size) else {
         return Err(Error::invalid("partition", "and size are missing"));
     };
@@ -66,16 +68,19 @@ pub(crate) fn best(tables: &Tables, op: &AllocateMachine) -> Result<Machine> {
         })
 }
 
-/// Puts racks that are equally full into another order with each seed.
+/// Order of equally full racks, different for each seed: otherwise every project would fill the
+/// same rack first.
 fn spread(seed: u64, rack: &str) -> u64 {
-    // FNV-1a: it only has to be the same on all replicas.
+    // FNV-1a. The standard library's hasher may differ between builds, and all replicas must choose
+    // the same machine.
     rack.bytes()
         .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
 }
 
-/// The first machine that can be had, beginning at a place that the seed chooses.
+/// The first allocatable machine, beginning at an id that the seed chooses: a broken machine is not
+/// handed out to every caller in turn.
 fn first_from(tables: &Tables, machines: &BTreeSet<MachineId>, seed: u64) -> Option<Machine> {
     let start = MachineId::new(Uuid::from_u64_pair(seed, seed));
     machines
@@ -86,8 +91,8 @@ fn first_from(tables: &Tables, machines: &BTreeSet<MachineId>, seed: u64) -> Opt
         .map(|machine| Machine::clone(machine))
 }
 
-/// How full racks are with what should be spread: first machines of the project with the same
-/// placement labels, then its machines of the same kind.
+/// Load of racks: first the project's machines with the same placement labels, then all of its
+/// machines of the same kind.
 fn used_racks<'a>(
     tables: &'a Tables,
     op: &AllocateMachine,
@@ -116,19 +121,19 @@ fn used_racks<'a>(
     racks
 }
 
-/// What others reserved and do not use yet must stay free, unless the project has a reservation
-/// of its own left.
+/// Refuses when the free machines are no more than other projects reserved and do not use yet. A
+/// project with an unused reservation of its own passes.
 fn check_reservations(
     tables: &Tables,
     project: ProjectId,
     partition: &PartitionId,
     size: &SizeId,
-) -> Result<()> {
+) -> Result<(), Error> {
     let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
-    for it in tables.all::<SizeReservation>() {
-        if it.size == *size && it.partitions.contains(partition) {
-            let amount = usize::try_from(it.amount).unwrap_or(usize::MAX);
-            let sum = reserved.entry(it.project).or_default();
+    for reservation in tables.all::<SizeReservation>() {
+        if reservation.size == *size && reservation.partitions.contains(partition) {
+            let amount = usize::try_from(reservation.amount).unwrap_or(usize::MAX);
+            let sum = reserved.entry(reservation.project).or_default();
             *sum = sum.saturating_add(amount);
         }
     }
@@ -156,6 +161,7 @@ fn check_reservations(
     if own > 0 || others == 0 {
         return Ok(());
     }
+    // Counted last: it looks at every machine on offer, and most requests need no such look.
     let free = candidates(tables, partition, size).count();
     if free == 0 || others < free {
         return Ok(());

@@ -1,7 +1,8 @@
-//! The event machine: what an event makes of a machine's event log.
+//! The event state machine: the effect of an event on a machine's event log.
 //!
-//! The states are the events themselves; a legal event moves on, an illegal one is remembered as
-//! the last error and moves on as well, so that one lost event does not wedge a machine for ever.
+//! The states are the events themselves. A legal event moves the state on; an illegal one is stored
+//! as the last error and moves it on as well, so that one lost event does not wedge a machine for
+//! ever.
 
 use proto_types::Timestamp;
 
@@ -11,22 +12,24 @@ use crate::machine::entity::EventKind::{
 };
 use crate::machine::entity::{EVENT_MESSAGE_MAX, EVENTS_MAX, Event, EventLog, Liveliness};
 
-/// A freed machine that still phones home after this is not reclaimed, milliseconds.
+/// Grace period in which a freed machine may still phone home, milliseconds. A later call sets
+/// `failed_reclaim`, and the machine is not on offer.
 pub(crate) const RECLAIM_GRACE_MS: u64 = 5 * 60_000;
 
-/// What an event means in a state.
+/// Meaning of an event in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// It moves on and is stored.
+    /// It is stored and moves the state on.
     Step,
-    /// Only a sign of life.
+    /// It is a sign of life only.
     Heartbeat,
-    /// The tenant's system is there although the machine was freed.
+    /// The tenant's system still runs although the machine was freed.
     StillThere,
-    /// It does not belong here.
+    /// It is out of order.
     Unexpected,
 }
 
+/// The meaning of an event after the last one.
 fn meaning(state: Option<EventKind>, event: EventKind) -> Meaning {
     use Meaning::{Heartbeat, Step, StillThere, Unexpected};
     let hammer = matches!(
@@ -37,7 +40,8 @@ fn meaning(state: Option<EventKind>, event: EventKind) -> Meaning {
     match (event, state) {
         (MachineReclaim | PlannedReboot, _) => Step,
         (PxeBooting, Some(PxeBooting)) | (PhonedHome, Some(PhonedHome)) => Heartbeat,
-        // Hammer goes on beating until the power is really cut.
+        // Hammer's heartbeats may go on after a reboot or release was ordered, until the power is
+        // cut. After a phone home hammer cannot be there.
         (Alive, Some(PhonedHome)) => Unexpected,
         (Alive, _) => Heartbeat,
         (Crashed, _) => step(hammer),
@@ -51,15 +55,15 @@ fn meaning(state: Option<EventKind>, event: EventKind) -> Meaning {
         )),
         (Registering, _) => step(matches!(state, None | Some(Preparing))),
         (Waiting, _) => step(matches!(state, None | Some(Registering))),
-        // From itself: another attempt in the same boot.
+        // After itself it is another attempt in the same boot.
         (Installing, _) => step(matches!(
             state,
             None | Some(Registering | Waiting | Installing)
         )),
         (BootingNewKernel, _) => step(matches!(state, None | Some(Installing))),
         (PhonedHome, Some(MachineReclaim)) => StillThere,
-        // Callers are authenticated by the allocation's certificate, so that a planned reboot
-        // may end here without the fear of a buffered frame.
+        // The caller proves itself by the allocation's certificate: after a planned reboot a phone
+        // home is the new boot, and no leftover of another tenant.
         (PhonedHome, _) => step(matches!(
             state,
             None | Some(BootingNewKernel | PlannedReboot)
@@ -83,6 +87,8 @@ pub(crate) fn advance(
     // A sender's clock may be wrong: never in the future, never before what is stored.
     let time = sent.max(last).min(now);
     let message: String = message.chars().take(EVENT_MESSAGE_MAX).collect();
+    // The time of the receiver counts for liveliness: a sender's clock that is behind would make a
+    // living machine look dead.
     let is_sign_of_life = !matches!(kind, PlannedReboot | MachineReclaim);
     if is_sign_of_life {
         next.last_event_time = log.last_event_time.max(now);
@@ -115,8 +121,8 @@ pub(crate) fn advance(
     next
 }
 
-/// The log after an order that was not carried out: the reason is told, the machine is where it
-/// was.
+/// The log after an order that was not carried out. The failure is stored and the state stays:
+/// nothing happened to the machine.
 pub(crate) fn failed(log: &EventLog, kind: EventKind, message: &str, now: Timestamp) -> EventLog {
     let mut next = log.clone();
     let event = Event {
@@ -136,7 +142,8 @@ fn step(log: &mut EventLog, event: Event) {
             log.last_error_event = Some(event.clone());
         }
         PxeBooting | Preparing => log.failed_reclaim = false,
-        // A machine that got as far as this by itself is out of the loop.
+        // A machine that got as far as this is out of the loop; an ordered reboot begins a new
+        // count.
         Waiting | PhonedHome | PlannedReboot | MachineReclaim => log.crash_loop = false,
         _ => {}
     }
@@ -152,7 +159,8 @@ fn unexpected(log: &mut EventLog, mut event: Event) {
         log.crash_loop = true;
         log.failed_reclaim = false;
     }
-    // These two say nothing about where the machine is.
+    // These two may be late and do not tell where the machine is: moved on by them, the state would
+    // make the machine's real next event unexpected.
     if !matches!(event.kind, Alive | PhonedHome) {
         push(log, event);
     }
@@ -165,6 +173,7 @@ fn push(log: &mut EventLog, event: Event) {
 
 fn append(log: &mut EventLog, event: Event) {
     log.events.push(event);
+    // Counts dropped events too: readers find the events of a tenancy by it.
     log.recorded = log.recorded.saturating_add(1);
     let surplus = log.events.len().saturating_sub(EVENTS_MAX);
     log.events.drain(..surplus);

@@ -1,4 +1,4 @@
-//! Events, and what they do to the phase of a machine.
+//! Events of machines and their effect on the phase.
 
 use std::sync::Arc;
 
@@ -17,12 +17,10 @@ use crate::machine::read::{BootTarget, boot_target};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// Why hammer's boot ends when the installed system takes over.
+/// Reason of the end of hammer's credentials when the installed system takes over.
 pub(crate) const INSTALLED: &str = "the machine is installed";
 
-type Result = std::result::Result<Reply, Error>;
-
-/// Writes an event; the machine must be there.
+/// Writes an event into the machine's log; the machine must exist.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
     machine: MachineId,
@@ -35,18 +33,20 @@ pub(crate) fn record(
     tx.save(next)
 }
 
+/// The event log of a machine, or an empty one.
 fn log_of(tx: &Tx<'_>, machine: MachineId) -> Arc<EventLog> {
     let log = tx.get::<EventLog>(&machine).cloned();
     log.unwrap_or_else(|| Arc::new(EventLog::new(machine)))
 }
 
-/// `true` if the sender told the same before, word for word: the answer was lost. The sender's
-/// clock may be wrong, so that what it states is compared, and not what is recorded.
+/// `true` if the sender reported the same event before, word for word: the answer was lost. The
+/// time is compared as the sender stated it, because the recorded one is clamped.
 fn was_told(tx: &Tx<'_>, machine: MachineId, event: &[&str]) -> bool {
     let log = tx.get::<EventLog>(&machine);
     log.is_some_and(|log| log.told.contains(&fingerprint(event)))
 }
 
+/// Remembers the fingerprint of an event; beyond [`EVENTS_TOLD_MAX`] the oldest are dropped.
 fn remember_told(tx: &mut Tx<'_>, machine: MachineId, event: &[&str]) -> Arc<EventLog> {
     let mut log = EventLog::clone(&log_of(tx, machine));
     log.told.push(fingerprint(event));
@@ -57,6 +57,7 @@ fn remember_told(tx: &mut Tx<'_>, machine: MachineId, event: &[&str]) -> Arc<Eve
 
 /// The first eight bytes of the SHA-256 of the parts.
 fn fingerprint(parts: &[&str]) -> u64 {
+    // Each part is preceded by its length: "ab", "c" must differ from "a", "bc".
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -69,14 +70,14 @@ fn fingerprint(parts: &[&str]) -> u64 {
         .fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
-/// Writes why an order was not carried out.
+/// Records why an order was not carried out.
 pub(crate) fn record_failure(tx: &mut Tx<'_>, machine: MachineId, message: &str) {
     let log = log_of(tx, machine);
     tx.save(failed(&log, EventKind::PlannedReboot, message, tx.now));
 }
 
-/// The machine that asked for a boot, and `true` if it is a new one.
-fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machine, bool), Error> {
+/// The machine that asked for a boot, and `true` if it is new.
+fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> Result<(Machine, bool), Error> {
     tx.tables().require::<Partition>(&op.partition)?;
     let Some(known) = tx.get::<Machine>(&op.id) else {
         strangers::check_room(tx, &op.partition, op.mac)?;
@@ -100,7 +101,8 @@ fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> std::result::Result<(Machin
         .hint("if it was moved, an admin deletes it first"))
 }
 
-pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
+/// Takes a boot request that pixie answered.
+pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result<Reply, Error> {
     let (mut machine, is_new) = machine_of_boot(tx, op)?;
     let told = told_boot(op);
     let told: Option<Vec<&str>> = told
@@ -109,12 +111,13 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
     if told.as_ref().is_some_and(|told| was_told(tx, op.id, told)) {
         return Ok(Reply::Machine(tx.save(machine)));
     }
+    // The target of before the change: the answer that pixie gave was made from it.
     let target = boot_target(tx.tables(), op.id);
     if let Some(mac) = op.mac {
         remember_mac(&mut machine, mac);
     }
-    // On its way to the disk, whether or not hammer's last words were heard. A boot of before is
-    // hammer's own, told late.
+    // The machine boots on its way to the disk, so that hammer is gone even if its last event was
+    // lost. A boot from before the phase is hammer's own, reported late, and proves nothing.
     let left = machine.phase == Phase::Rebooting && op.seen_at >= machine.since;
     if left && target == BootTarget::Disk {
         machine.segment = Segment::Tenant;
@@ -131,12 +134,14 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
     }
     let log = tx.get::<EventLog>(&op.id);
     let last = log.map_or(Timestamp::ZERO, |log| log.last_event_time);
+    // Judged before this boot is recorded, which would be the last word itself.
     let is_astray = op.to_disk && log.is_none_or(|log| is_last_word(log, op.seen_at));
     if target == BootTarget::Disk {
         lifecycle::sign_of_life(tx, op.id);
         return Ok(Reply::Machine(machine));
     }
-    // What pixie kept while control was away may be older than what came after it.
+    // Pixie keeps boots while control is away: one older than the last event would throw the event
+    // machine back and count as a crash loop.
     if op.seen_at >= last {
         record(tx, op.id, EventKind::PxeBooting, "", op.seen_at);
     }
@@ -146,18 +151,19 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result {
     Ok(Reply::Machine(machine))
 }
 
-/// The parts by which a boot is known when a boot server tells it again; `None` when the boot
-/// server does not state its time.
+/// The parts that identify a repeated report of a boot; `None` if the boot server does not state
+/// its time.
 fn told_boot(op: &MachineSeen) -> Option<[String; 3]> {
     let stated_at = op.stated_at?.ms().to_string();
     let mac = op.mac.map(|mac| mac.to_string()).unwrap_or_default();
-    // The second telling of a boot, after the machine was sent to its disk, says more.
+    // Pixie may report a boot twice, once more after it sent the machine to its disk: the second
+    // report says more and is no repetition.
     let kind = if op.to_disk { "disk" } else { "seen" };
     Some([kind.to_owned(), mac, stated_at])
 }
 
-/// Whether nothing is known of a machine after a boot. The boot itself may be: pixie tells it
-/// again when it did not get the answer.
+/// `true` if no event of the machine is later than a boot. The boot itself may be recorded: pixie
+/// reports it again if the answer was lost.
 fn is_last_word(log: &EventLog, booted: Timestamp) -> bool {
     log.events.last().is_none_or(|last| match last.kind {
         EventKind::PxeBooting => booted >= last.time,
@@ -165,26 +171,30 @@ fn is_last_word(log: &EventLog, booted: Timestamp) -> bool {
     })
 }
 
-/// How many addresses are remembered that a machine asked from.
+/// Most MAC addresses remembered of a machine that did not register; further ones are not kept, and
+/// get no ticket.
 const BOOT_MACS_MAX: usize = 16;
 
-/// Only until the inventory tells the cards: later an unknown one may be somebody who claims the
-/// machine's UUID, and gets no ticket.
+/// Remembers the address of a boot until the inventory lists the NICs. Later an unknown address may
+/// be a stranger's that claims the machine's UUID: it is not remembered, and gets no ticket.
 fn remember_mac(machine: &mut Machine, mac: MacAddr) {
     if machine.hardware.nics.is_empty() && machine.boot_macs.len() < BOOT_MACS_MAX {
         machine.boot_macs.insert(mac);
     }
 }
 
-pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
+/// Takes an event that hammer reports.
+pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
+    // A repeated event must not count twice: reported again, a `Preparing` would look like a crash
+    // loop.
     let told = [op.kind.as_str(), &op.time.ms().to_string(), &op.message];
     if was_told(tx, op.id, &told) {
         return Ok(Reply::EventLog(log_of(tx, op.id)));
     }
     record(tx, op.id, op.kind, &op.message, op.time);
     let log = remember_told(tx, op.id, &told);
-    // An order to its BMC is no word of the machine's own.
+    // An order to the BMC is no sign of life of the machine: a dead one would count as back.
     if !matches!(
         op.kind,
         EventKind::PlannedReboot | EventKind::MachineReclaim
@@ -199,7 +209,8 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
         }
         EventKind::BootingNewKernel => {
             lifecycle::leaves_hammer(&mut machine, tx.now);
-            // Its session goes on until the next tick, so that it hears the answer.
+            // The session's certificate stays until the next tick, so that hammer gets the answer
+            // to this very call.
             if machine.segment == Segment::Tenant {
                 boots::end_tokens(tx, op.id);
             }
@@ -213,7 +224,8 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result {
     Ok(Reply::EventLog(log))
 }
 
-pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
+/// Takes a call of the installed system.
+pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let allocation = machine
         .allocation
@@ -237,6 +249,7 @@ pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result {
         .object("machine", op.id));
     }
     let log = record(tx, op.id, EventKind::PhonedHome, &op.message, op.time);
+    // A running machine calls again and again: only the first call changes the phase.
     if transition_of(&machine, PhaseEvent::PhonedHome).is_some() {
         enter(&mut machine, PhaseEvent::PhonedHome, tx.now, "");
         tx.save(machine);

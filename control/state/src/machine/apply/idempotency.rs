@@ -1,4 +1,4 @@
-//! An allocation that is asked for again with the same key.
+//! Idempotency keys of allocations: a repeated request gets the machine of the first.
 
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use crate::machine::command::AllocateMachine;
 use crate::machine::entity::{Idempotency, IdempotencyKey, Machine};
 use crate::tables::Tx;
 
-/// A client's key is remembered for so long, milliseconds: a day.
+/// Life of a client's key, milliseconds: a day. A later request with the same key is a new one.
 const IDEMPOTENCY_MS: u64 = 24 * 3_600_000;
 
-type Result<T> = std::result::Result<T, Error>;
-
-/// The machine of an earlier request with the same key.
-pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Machine>>> {
+/// The machine of an earlier request with the same key. `None` means that the key is new.
+///
+/// # Errors
+/// `KeyReused` if the earlier request differs; `KeySpent` if its machine was freed.
+pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Machine>>, Error> {
     let Some(wanted) = &op.idempotency else {
         return Ok(None);
     };
@@ -33,16 +34,18 @@ pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Mac
         return Err(Error::new(
             ErrorCode::KeyReused,
             format!(
-                "idempotency key \"{}\" came with another request before",
+                "idempotency key \"{}\" was used with a different request before",
                 wanted.key
             ),
         ));
     }
+    // By the allocation and not the machine alone: freed and allocated again, it is another
+    // tenant's.
     let machine = tx.get::<Machine>(&record.machine).filter(|machine| {
         machine
             .allocation
             .as_ref()
-            .is_some_and(|a| a.id == record.allocation)
+            .is_some_and(|allocation| allocation.id == record.allocation)
     });
     machine
         .map(|machine| Some(Arc::clone(machine)))
@@ -57,6 +60,7 @@ pub(crate) fn replay(tx: &Tx<'_>, op: &AllocateMachine) -> Result<Option<Arc<Mac
         })
 }
 
+/// Remembers the key of a request, if it has one.
 pub(crate) fn remember(tx: &mut Tx<'_>, op: &AllocateMachine, machine: MachineId) {
     let Some(wanted) = &op.idempotency else {
         return;

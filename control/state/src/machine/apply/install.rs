@@ -1,4 +1,4 @@
-//! The end of an installation, good or bad.
+//! The end of an installation, successful or not.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::Timestamp;
@@ -11,15 +11,14 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// How often an installation is begun.
+/// Most attempts of an installation; after the last failure the machine is held.
 pub const INSTALL_ATTEMPTS_MAX: u32 = 3;
 
-/// How much of hammer's log is kept, bytes.
+/// Longest tail of hammer's log that is kept, bytes; the beginning is cut off.
 const LOG_TAIL_MAX: usize = 16 * 1024;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
+/// Takes hammer's report on the end of an installation.
+pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     let phase = machine.phase;
@@ -37,6 +36,7 @@ pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
         )
         .object("machine", op.id));
     };
+    // A repeated report of success: entered again, the phase would order the boot device again.
     if allocation.install.installed_at.is_some() {
         return Ok(Reply::Machine(tx.save(machine)));
     }
@@ -72,8 +72,8 @@ pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result {
     Ok(Reply::Machine(tx.save(machine)))
 }
 
-/// `true` if hammer reports the failure of the attempt before once more: the answer was lost, and
-/// the next attempt has not begun.
+/// `true` if hammer repeats the failure of the last attempt: the answer was lost, and the next
+/// attempt has not begun. Counted again, one failure would use up two attempts.
 fn is_told_again(install: &Install, op: &InstallDone) -> bool {
     !install.begun
         && install.error.is_some()
@@ -82,7 +82,7 @@ fn is_told_again(install: &Install, op: &InstallDone) -> bool {
         && install.log_tail == tail(&op.log_tail, LOG_TAIL_MAX)
 }
 
-/// The end of a text, cut where a character begins.
+/// The end of a text, at most `max` bytes, cut at the start of a character.
 fn tail(text: &str, max: usize) -> &str {
     let start = (text.len().saturating_sub(max)..=text.len()).find(|at| text.is_char_boundary(*at));
     start.and_then(|at| text.get(at..)).unwrap_or_default()
@@ -102,6 +102,7 @@ pub(crate) fn next_attempt(machine: &mut Machine, now: Timestamp, why: &str) {
     } else {
         install.attempt += 1;
         machine.reason = format!("attempt {}: {why}", install.attempt);
+        // The deadline of silence restarts: the attempt has the whole time.
         machine.since = now;
     }
 }

@@ -1,4 +1,4 @@
-//! Helpers of the steps from the first registration to the running system.
+//! Shared steps between the first registration and the running system.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Timestamp};
@@ -7,10 +7,10 @@ use crate::machine::entity::{EventLog, Liveliness, Machine, Phase, Segment};
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::tables::Tx;
 
-/// Who taints machines that cannot be wiped.
+/// Issuer of the taint of a machine that cannot be wiped.
 pub(crate) const ISSUER: &str = "metalmesh";
 
-/// Anything heard from a machine that is not an event.
+/// Records a sign of life that is not an event.
 pub(crate) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
     let log = tx.get::<EventLog>(&machine).map(|log| EventLog::clone(log));
     let mut log = log.unwrap_or_else(|| EventLog::new(machine));
@@ -19,31 +19,32 @@ pub(crate) fn sign_of_life(tx: &mut Tx<'_>, machine: MachineId) {
     tx.save(log);
 }
 
-/// A machine that nobody has is heard again: its revivals count anew, and what was said of its silence
-/// is over.
+/// Ends the revival of a machine that is heard again: the reason tells of its silence no longer,
+/// and the reboots of a free machine count anew.
 pub(crate) fn came_back(machine: &mut Machine) {
     if machine.step_attempts == 0 {
         return;
     }
     match machine.phase {
         Phase::Wiping | Phase::Waiting => {
-            let _kept = 0;
+            machine.step_attempts = 0;
             machine.reason = resting_reason(machine).to_owned();
         }
-        // A tenant waits for it: one that comes up again and again is held in the end.
+        // The attempts stay: a tenant waits, and a machine that falls silent again and again must
+        // be held in the end.
         Phase::Installing => machine.reason.clear(),
         _ => {}
     }
 }
 
-/// Another size matches a machine that nobody has: a reason that told of the last one is over.
+/// Renews the resting reason of a free machine after its size changed.
 pub(crate) fn size_changed(machine: &mut Machine) {
     if machine.phase == Phase::Waiting && machine.step_attempts == 0 {
         machine.reason = resting_reason(machine).to_owned();
     }
 }
 
-/// The reason of a machine that waits although it is healthy; empty when it is on offer.
+/// The reason why a healthy waiting machine is not on offer; empty if it is.
 pub(crate) fn resting_reason(machine: &Machine) -> &'static str {
     match (machine.phase, &machine.size) {
         (Phase::Waiting, None) => "no size matches the hardware, or more than one does",
@@ -51,12 +52,13 @@ pub(crate) fn resting_reason(machine: &Machine) -> &'static str {
     }
 }
 
-/// Hammer says goodbye: from now on the port is the tenant's.
+/// Hands the ports over to the tenant at hammer's last event.
 pub(crate) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
     let installed = machine
         .allocation
         .as_ref()
         .is_some_and(|a| a.install.installed_at.is_some());
+    // A leftover event of an earlier boot must not hand ports over: image and phase have to agree.
     if installed && matches!(machine.phase, Phase::BootOrder | Phase::Rebooting) {
         if machine.phase == Phase::BootOrder {
             enter(machine, PhaseEvent::HammerLeft, now, "");
@@ -65,6 +67,7 @@ pub(crate) fn leaves_hammer(machine: &mut Machine, now: Timestamp) {
     }
 }
 
+/// The refusal of an action that the machine's phase does not allow; `verb` is a participle.
 pub(crate) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
     Error::new(
         ErrorCode::WrongPhase,
@@ -74,4 +77,31 @@ pub(crate) fn wrong_phase(machine: &Machine, verb: &str) -> Error {
         ),
     )
     .object("machine", machine.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn revivals_of_a_free_machine_count_anew_when_it_is_heard() {
+        for (phase, attempts) in [
+            (Phase::Wiping, 0),
+            (Phase::Waiting, 0),
+            (Phase::Installing, 2),
+        ] {
+            let seen = Machine::seen(MachineId::new(Uuid::nil()), None, Timestamp::ZERO);
+            let mut machine = Machine {
+                phase,
+                step_attempts: 2,
+                reason: "silent".into(),
+                ..seen
+            };
+            came_back(&mut machine);
+            assert_eq!(machine.step_attempts, attempts, "{phase}");
+            assert_ne!(machine.reason, "silent", "{phase}");
+        }
+    }
 }

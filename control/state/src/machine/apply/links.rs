@@ -1,4 +1,4 @@
-//! Cables between machines and switches, judged anew whenever one of both ends says something
+//! Updates of cables between machines and switches, judged anew whenever one end reports something
 //! else; see [`crate::machine::read::cables`].
 
 use std::collections::BTreeSet;
@@ -11,8 +11,10 @@ use crate::meta::label;
 use crate::switch::entity::{Neighbour, Switch, addresses};
 use crate::tables::{Tables, Tx};
 
-/// What a machine has by what it says now; `is_fresh` after its registration.
+/// Sets the cables of a machine. `is_fresh` is `true` after its registration.
 pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
+    // A port that only the switch reports does not place the machine in a rack: a forged frame
+    // could move it there.
     let links = cables(tx.tables(), machine, is_fresh);
     let claimed = links.iter().find(|link| !link.unclaimed);
     if let Some(switch) = claimed.and_then(|link| tx.get::<Switch>(&link.switch)) {
@@ -22,7 +24,8 @@ pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
         (machine.rack, machine.room) = (rack, room);
     }
     machine.links = links;
-    // A machine that was there before has been unplugged.
+    // A port has one machine: the one that had it before has been unplugged. Left in place, its
+    // link would put the port into its segment.
     for link in &machine.links {
         let at = (link.switch.clone(), link.port.clone());
         let other = tx.tables().index().port_machine.get(&at).copied();
@@ -37,7 +40,9 @@ pub(crate) fn take(tx: &mut Tx<'_>, machine: &mut Machine, is_fresh: bool) {
     }
 }
 
-/// Others that say something of a port or card of which the machine says something.
+/// Machines with a claim on a port or card that this machine claims too: a change of this one may
+/// decide their claims. Callers collect them before and after the change, because what the machine
+/// no longer claims concerns others as well.
 pub(crate) fn concerned(tables: &Tables, machine: &Machine) -> BTreeSet<MachineId> {
     let index = tables.index();
     let mut found = BTreeSet::new();
@@ -45,7 +50,7 @@ pub(crate) fn concerned(tables: &Tables, machine: &Machine) -> BTreeSet<MachineI
     for (switch, port) in links.map(|link| (link.switch.as_str(), &link.port)).chain(
         machine.hardware.nics.iter().flat_map(|nic| {
             let heard = nic.neighbours.iter();
-            heard.map(|it| (it.system_name.as_str(), &it.port_id))
+            heard.map(|neighbour| (neighbour.system_name.as_str(), &neighbour.port_id))
         }),
     ) {
         if let Ok(switch) = switch.parse() {
@@ -70,7 +75,7 @@ pub(crate) fn take_again(tx: &mut Tx<'_>, machines: BTreeSet<MachineId>) {
     }
 }
 
-/// Machines that say something of a switch, or that it hears.
+/// Machines that claim a port of a switch, or that the switch hears.
 pub(crate) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<MachineId> {
     let from: (SwitchId, String) = (switch.id.clone(), String::new());
     let claimed = tables.index().claimants.range(from..);
@@ -89,7 +94,7 @@ pub(crate) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<
     found
 }
 
-/// Machines that say something of a port, or that are heard there.
+/// Machines that claim a port, or that are heard there.
 pub(crate) fn concerned_by_port(
     tables: &Tables,
     switch: &SwitchId,
@@ -101,7 +106,7 @@ pub(crate) fn concerned_by_port(
     claimants.copied().chain(holders(tables, heard)).collect()
 }
 
-/// Machines with a card among these neighbours.
+/// Machines with a NIC among these neighbours.
 fn holders<'a>(tables: &'a Tables, heard: &'a [Neighbour]) -> impl Iterator<Item = MachineId> + 'a {
     let cards = heard.iter().flat_map(addresses);
     cards

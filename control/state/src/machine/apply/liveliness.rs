@@ -1,4 +1,4 @@
-//! Liveliness of machines, by the time of their last sign of life.
+//! Liveliness of machines, judged by the time since their last sign of life.
 
 use proto_types::{PartitionId, Timestamp};
 
@@ -8,13 +8,17 @@ use crate::machine::apply::lifecycle;
 use crate::machine::entity::{EventLog, Liveliness, Machine};
 use crate::tables::{Tables, Tx};
 
-/// A machine that is silent for so long is dead, or unknown when a tenant has it, milliseconds.
+/// Longest silence of a living machine, milliseconds. Beyond it a free machine counts as dead, and
+/// a tenant's as unknown.
 pub const DEAD_AFTER_MS: u64 = 5 * 60_000;
 
+/// `true` if the agents of a partition are connected, so that silence there means something. A
+/// machine without a partition counts as observed.
 pub(crate) fn is_observed(partition: Option<&PartitionId>, op: &Tick) -> bool {
     partition.is_none_or(|partition| !op.unobserved.contains(partition))
 }
 
+/// Writes the changed liveliness of all machines.
 pub(crate) fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
     let changed: Vec<EventLog> = judged(tx.tables(), op, tx.now).collect();
     for log in changed {
@@ -29,10 +33,13 @@ pub(crate) fn liveliness(tx: &mut Tx<'_>, op: &Tick) {
     }
 }
 
-/// Logs of machines that are not what they were taken for any more.
+/// Event logs with the liveliness that the machines have now, only where it changed. Heartbeats
+/// live in the leader's memory: an unchanged machine costs no write.
 pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterator<Item = EventLog> {
     let made_at = restored(tables).map(|restored| restored.made_at);
     let is_held = made_at.is_some();
+    // A new leader has heard nobody yet, and so had nobody before the reconciliation of a restored
+    // state: silence counts from there.
     let since = op.listening_since.max(reconciled_at(tables));
     tables
         .all::<EventLog>()
@@ -44,12 +51,14 @@ pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterato
                 .get(&log.machine)
                 .copied()
                 .unwrap_or_default()
+                // A heartbeat from a clock that is ahead must not keep a dead machine alive.
                 .min(now);
             let last = log.last_event_time.max(heard);
             let judged = if now.since_ms(last) < DEAD_AFTER_MS {
                 Liveliness::Alive
             } else if is_held || now.since_ms(last.max(since)) < DEAD_AFTER_MS {
-                // Silence of before this leader proves nothing, but neither does it prove life.
+                // Silence before this leader proves neither death nor life: the last judgement
+                // stays.
                 log.liveliness
             } else if !is_observed(machine.partition.as_ref(), op) {
                 log.liveliness
@@ -58,9 +67,11 @@ pub(crate) fn judged(tables: &Tables, op: &Tick, now: Timestamp) -> impl Iterato
             } else {
                 Liveliness::Dead
             };
-            // The operator who reconciles a restored state wants to know who was heard at all.
+            // While a restored state waits for its operator, the first sign of life is written: the
+            // operator compares by it.
             let is_first = made_at.is_some_and(|at| log.last_event_time <= at && last > at);
-            // Only credentials that the backup knows are heard while the state is held.
+            // Until the reconciliation only credentials that the backup knows are accepted, so that
+            // a heartbeat proves the machine to be what the backup knows.
             let is_confirmed = made_at.is_some_and(|at| heard > at);
             let confirmed_at = log.confirmed_at.or_else(|| is_confirmed.then_some(heard));
             let is_news = is_first || confirmed_at != log.confirmed_at;

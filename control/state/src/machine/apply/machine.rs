@@ -1,4 +1,4 @@
-//! What users and admins do to machines, beside allocating and freeing.
+//! Changes of machines by users and admins, other than allocation and release.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
@@ -14,9 +14,8 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::{Tables, Tx};
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
+/// Changes description, labels or keys of an allocation.
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
     let allocation = machine
@@ -40,7 +39,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
     if *allocation == before {
         return Ok(Reply::Machine(tx.save(machine)));
     }
-    // Hammer writes the keys into the system that it installs, and nobody does so later.
+    // Hammer writes the keys into the system that it installs, and nobody does so later: a change
+    // that were accepted here would be stored and never reach the machine.
     let is_written = allocation.install.begun || phase != Phase::Installing;
     if is_written && allocation.ssh_public_keys != before.ssh_public_keys {
         return Err(keys_are_written(op.id));
@@ -50,15 +50,18 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result {
     Ok(Reply::Machine(tx.update(machine)))
 }
 
+/// The refusal of a change of keys that are on the disk already.
 fn keys_are_written(id: MachineId) -> Error {
-    let message = format!("machine \"{id}\" has its SSH keys already: nothing changes them there");
+    let message =
+        format!("machine \"{id}\" already has its SSH keys: control cannot change them there");
     let hint = "change authorized_keys on the machine; or free it, and create it with other keys";
     Error::new(ErrorCode::WrongPhase, message)
         .object("machine", id)
         .hint(hint)
 }
 
-pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
+/// Sets the availability of a machine. Available ends a hold.
+pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result<Reply, Error> {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
     check_transition(&machine, op)?;
@@ -70,6 +73,8 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
             issuer: tx.actor.to_owned(),
         },
     };
+    // A hold because of the BMC or ports begins the whole reclaim anew: what happened to power and
+    // cables meanwhile is unknown.
     let mut restarts = false;
     if op.state == Availability::Available {
         match machine.phase {
@@ -90,13 +95,15 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
         }
     }
     let mut machine = tx.update(machine);
-    // A locked machine's word counts no more, that of others does.
+    // The claims of a locked free machine do not count, so that those of its rivals may win; made
+    // available, they count again.
     let concerned = links::concerned(tx.tables(), &machine);
     links::take_again(tx, concerned);
     if op.state == Availability::Available {
         let known: Machine = tx.require(&op.id)?;
         restored::release_ports(tx, &known);
     }
+    // Only now: the order reads the machine, which must be saved in its new phase.
     if restarts {
         reclaim::power_off(tx, op.id)?;
         machine = tx.save(tx.require(&op.id)?);
@@ -105,8 +112,8 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result {
 }
 
 /// Refuses to replace one reason for being out of the pool by another: the first would be lost. A
-/// tainted machine can be locked, because control taints by itself what it cannot wipe.
-fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Result<(), Error> {
+/// tainted machine can be locked, because control itself taints a machine that it cannot wipe.
+fn check_transition(machine: &Machine, op: &SetMachineState) -> Result<(), Error> {
     use Availability::{Available, Locked, Tainted};
     let old = &machine.condition;
     match (old.state, op.state) {
@@ -127,7 +134,8 @@ fn check_transition(machine: &Machine, op: &SetMachineState) -> std::result::Res
     }
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
+/// Deletes a machine that is gone.
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result<Reply, Error> {
     let machine = tx.tables().require::<Machine>(&op.id)?.clone();
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -146,22 +154,23 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result {
     if machine.segment != Segment::Isolated {
         check_is_dead(tx.tables(), &machine)?;
     } else if reclaim::may_be_connected(tx.tables(), &machine) {
-        // Otherwise it is unplugged, which says more than what was heard of it last.
+        // Without a carrier it is unplugged, which is better proof than its silence.
         return Err(isolated(&machine));
     }
+    // Rivals for its ports are found through its links, and so before it is gone.
     let concerned = links::concerned(tx.tables(), &machine);
     forget(tx, op.id);
     links::take_again(tx, concerned);
     Ok(Reply::Machine(machine))
 }
 
-/// Refuses what an administrator may do only to a machine that gives no sign of life.
-pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::Result<(), Error> {
+/// Refuses an administrator's action that needs a machine without signs of life.
+pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> Result<(), Error> {
     let log = tables.get::<EventLog>(&machine.id);
     let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
     let id = machine.id;
     let message = match &machine.allocation {
-        // A tenant may silence its machine: only its BMC knows that it does not run.
+        // A tenant can silence its machine, which then still runs: only its BMC knows.
         Some(_) if is_silent && is_off(machine) => return Ok(()),
         None if is_silent => return Ok(()),
         Some(allocation) => {
@@ -186,17 +195,18 @@ pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> std::result::
     Err(error.hint(hint))
 }
 
-/// `true` if its BMC told last that its power is off.
+/// `true` if the BMC last reported the power as off.
 fn is_off(machine: &Machine) -> bool {
     let bmc = machine.bmc.as_ref();
     bmc.is_some_and(|bmc| bmc.power_state.eq_ignore_ascii_case("off"))
 }
 
-/// Without its record the port of an isolated machine would go back to the provisioning segment.
+/// The refusal to delete an isolated machine: without its record its port would go back to the
+/// provisioning segment, with whatever runs on the machine.
 fn isolated(machine: &Machine) -> Error {
     let id = machine.id;
     let message = format!(
-        "machine \"{id}\" is isolated: its power could not be cut, and nobody knows what runs on it"
+        "machine \"{id}\" is isolated: its power could not be cut, and its last system may still run"
     );
     let hint = format!(
         "reclaim it: metalmesh machine set-state available {id}; or unplug it, and delete it when \
@@ -207,7 +217,7 @@ fn isolated(machine: &Machine) -> Error {
         .hint(hint)
 }
 
-/// Deletes a machine that nobody has, with its orders and events.
+/// Deletes a free machine with its orders, events and credentials.
 pub(crate) fn forget(tx: &mut Tx<'_>, id: MachineId) {
     orders::cancel_open(tx, id);
     boots::end(tx, id, "the machine was deleted");

@@ -17,6 +17,7 @@ pub(crate) mod liveliness;
 pub(crate) mod machine;
 pub(crate) mod nonce;
 pub(crate) mod order_deadlines;
+pub(crate) mod order_outcome;
 pub(crate) mod orders;
 pub(crate) mod reclaim;
 pub(crate) mod register;

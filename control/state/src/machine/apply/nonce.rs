@@ -1,4 +1,4 @@
-//! What a machine returns from its BMC: ordered with its ticket, spent when it joins.
+//! Nonces that machines return from their BMC: ordered with the boot ticket, spent at the join.
 
 use proto_errors::Error;
 use proto_types::{Digest, MachineId, Timestamp};
@@ -8,11 +8,9 @@ use crate::machine::entity::{BmcOrder, Machine};
 use crate::machine::read::Nonce;
 use crate::tables::Tx;
 
-type Step = std::result::Result<(), Error>;
-
-/// A machine whose partition demands it gets a nonce into its BMC, unless there is one that is
-/// good for as long as its ticket.
-pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> Step {
+/// Orders a nonce into the machine's BMC if its partition demands one and the last nonce does not
+/// outlive the ticket.
+pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> Result<(), Error> {
     if Nonce::of(tx.tables(), machine.id).is_wanted(until) {
         order_nonce(tx, machine)?;
     }
@@ -20,9 +18,14 @@ pub(crate) fn prepare(tx: &mut Tx<'_>, machine: &Machine, until: Timestamp) -> S
 }
 
 /// Spends the machine's nonce, if its partition demands one.
-pub(crate) fn redeem(tx: &mut Tx<'_>, machine: MachineId, shown: Option<&Digest>) -> Step {
+pub(crate) fn redeem(
+    tx: &mut Tx<'_>,
+    machine: MachineId,
+    shown: Option<&Digest>,
+) -> Result<(), Error> {
     let nonce = Nonce::of(tx.tables(), machine);
     nonce.judge(shown, tx.now)?;
+    // Taken out of the order, so that a copy of the nonce cannot join a second time.
     let spent = nonce.order.filter(|_| nonce.is_demanded).cloned();
     if let Some(order) = spent {
         tx.save(BmcOrder {

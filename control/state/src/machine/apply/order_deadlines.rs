@@ -1,4 +1,4 @@
-//! Orders to BMCs that nobody answered in time.
+//! Expiry of orders to BMCs that no agent answered in time.
 
 use proto_errors::Error;
 use proto_types::{OrderId, Timestamp};
@@ -11,12 +11,11 @@ use crate::machine::entity::{BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::machine::read::is_left_alone;
 use crate::tables::{Tables, Tx};
 
-type Step = std::result::Result<(), Error>;
-
-pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Step {
+pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Result<(), Error> {
     let late: Vec<_> = late(tx.tables(), op, tx.now).collect();
     for id in late {
-        // An earlier one may have cancelled it.
+        // The expiry of an earlier order may have cancelled this one: a retry cancels all orders of
+        // its step.
         let order = tx
             .get::<BmcOrder>(&id)
             .filter(|order| order.state == OrderState::Open);
@@ -28,8 +27,9 @@ pub(crate) fn expire_orders(tx: &mut Tx<'_>, op: &Tick) -> Step {
     Ok(())
 }
 
-/// Open orders whose time is over. What the life cycle ordered of a partition that is cut off
-/// waits: that nobody answers there says nothing on the BMC.
+/// Open orders past their deadline. Orders of the life cycle in a partition that is cut off wait:
+/// silence there says nothing about the BMC, and three expiries would hold every machine of the
+/// partition. Orders of users expire everywhere.
 pub(crate) fn late<'a>(
     tables: &'a Tables,
     op: &'a Tick,
@@ -46,7 +46,7 @@ pub(crate) fn late<'a>(
         .map(|order| order.id)
 }
 
-/// `true` if the life cycle ordered it of a machine that is locked now: it waits for the operator.
+/// `true` for a life-cycle order of a locked machine: it waits for the operator.
 fn is_spared(tables: &Tables, order: &BmcOrder) -> bool {
     let machine = tables.get::<Machine>(&order.machine);
     let is_locked = machine.is_some_and(|machine| is_left_alone(machine));

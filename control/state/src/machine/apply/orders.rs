@@ -1,4 +1,4 @@
-//! Orders to BMCs, and what their ends mean.
+//! Orders to BMCs: creation, hand-out, end and expiry.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use proto_types::{MachineId, OrderId, PartitionId};
 use uuid::Uuid;
 
 use crate::cluster::read::{not_reconciled, restored};
+use crate::machine::apply::order_outcome::{observe, record_order_failure};
 use crate::machine::apply::{bmc_claims, events, reclaim};
 use crate::machine::command::{
     BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
@@ -20,18 +21,18 @@ use crate::machine::read::{bmc_of, has_bmc_room};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-/// The end of an order for a nonce with which nobody could join.
-const UNTOLD_NONCE: &str = "the BMC agent did not tell what it wrote";
+/// Error of a nonce order that ended without the nonce's digest: no machine could join with it.
+const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote";
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
+/// Creates an order on behalf of a caller of the API.
+pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
         return Err(Error::not_found("machine", op.machine));
     }
     let is_led = matches!(op.action, BmcAction::LedOn | BmcAction::LedOff);
+    // A power order of a user would race with the orders of the reclaim. The LED disturbs nothing.
     let busy = matches!(
         machine.phase,
         Phase::ReclaimPowerOff | Phase::ReclaimPorts | Phase::ReclaimBoot
@@ -39,26 +40,30 @@ pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     if busy && !is_led {
         return Err(crate::machine::apply::lifecycle::wrong_phase(
             &machine,
-            "ordered about",
+            "given power or boot orders",
         ));
     }
-    // The machine may be somebody else's by now.
+    // Since the backup the machine may have been given to another tenant.
     if restored(tx.tables()).is_some() && !is_led {
         return Err(not_reconciled().object("machine", op.machine));
     }
-    // A lamp helps to find the machine that somebody looks at.
+    // The LED stays allowed: it helps to find a locked machine in the rack.
     if machine.condition.state == Availability::Locked && !is_led {
         let text = &machine.condition.description;
         let message = format!("machine \"{}\" is locked: {text}", op.machine);
         let error = Error::new(ErrorCode::MachineLocked, message);
         return Err(error.object("machine", op.machine));
     }
+    // The order could reach the BMC of another machine, and cut the power of its tenant.
     if let Some(contest) = bmc_claims::contest(&machine) {
         let error = Error::new(ErrorCode::BmcContested, contest).object("machine", op.machine);
         return Err(error);
     }
     let open = open_orders(tx, op.machine);
-    let open = open.iter().filter(|it| it.purpose != OrderPurpose::Join);
+    // Nonce orders come with boots, not with the user: they do not use up the user's allowance.
+    let open = open
+        .iter()
+        .filter(|order| order.purpose != OrderPurpose::Join);
     let open = open.count();
     if open >= ORDERS_OPEN_MAX {
         return Err(Error::new(
@@ -72,6 +77,7 @@ pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
         op.action,
         BmcAction::PowerOff | BmcAction::PowerReset | BmcAction::PowerCycle
     );
+    // Recorded before the reboot happens: its silence and its next boot are then expected.
     if reboots {
         let now = tx.now;
         events::record(
@@ -90,20 +96,17 @@ pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result {
     order(tx, &machine, op.action, purpose).map(Reply::BmcOrder)
 }
 
-/// An order of the life cycle: the phase waits for it.
+/// Creates an order of the life cycle: the machine's phase waits for its end.
 pub(crate) fn order_life(
     tx: &mut Tx<'_>,
     machine: &Machine,
     action: BmcAction,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+) -> Result<Arc<BmcOrder>, Error> {
     order(tx, machine, action, OrderPurpose::Life)
 }
 
-/// Has the machine's BMC hold something new, with which it joins.
-pub(crate) fn order_nonce(
-    tx: &mut Tx<'_>,
-    machine: &Machine,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+/// Orders a new nonce into the machine's BMC, with which the machine joins.
+pub(crate) fn order_nonce(tx: &mut Tx<'_>, machine: &Machine) -> Result<Arc<BmcOrder>, Error> {
     order(tx, machine, BmcAction::SetNonce, OrderPurpose::Join)
 }
 
@@ -112,7 +115,7 @@ fn order(
     machine: &Machine,
     action: BmcAction,
     purpose: OrderPurpose,
-) -> std::result::Result<Arc<BmcOrder>, Error> {
+) -> Result<Arc<BmcOrder>, Error> {
     let partition = machine.partition.clone().ok_or_else(|| {
         Error::new(
             ErrorCode::NoBmc,
@@ -120,11 +123,13 @@ fn order(
         )
         .object("machine", machine.id)
     })?;
-    // Steps of the life cycle follow from the call that set the machine on its way.
+    // A step of the life cycle belongs to the trace of the call that set the machine on its way,
+    // not to the tick or report that happens to trigger it.
     let trace = match purpose {
         OrderPurpose::Life | OrderPurpose::Join => machine.trace.clone(),
         OrderPurpose::User(_) => tx.trace.map(str::to_owned),
     };
+    // Derived from the log entry, and not random: every replica applies the entry by itself.
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
     Ok(tx.save(BmcOrder {
@@ -152,14 +157,14 @@ pub(crate) fn open_orders(tx: &Tx<'_>, machine: MachineId) -> Vec<Arc<BmcOrder>>
         .collect()
 }
 
-/// Overtaken by a change of plan.
+/// Cancels all open orders of a machine.
 pub(crate) fn cancel_open(tx: &mut Tx<'_>, machine: MachineId) {
     for order in open_orders(tx, machine) {
         end(tx, &order, OrderState::Cancelled, None);
     }
 }
 
-/// Cancels only what the life cycle ordered.
+/// Cancels the open orders of the life cycle; those of users and for nonces stay.
 pub(crate) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
     for order in open_orders(tx, machine) {
         if order.purpose == OrderPurpose::Life {
@@ -168,6 +173,7 @@ pub(crate) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
     }
 }
 
+/// Ends an order, and deletes the oldest ended ones beyond [`ORDERS_KEPT_MAX`].
 fn end(
     tx: &mut Tx<'_>,
     order: &BmcOrder,
@@ -191,32 +197,36 @@ fn end(
     ended
 }
 
-pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result {
+/// Takes an agent's report that an order ended.
+pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     if order.state != OrderState::Open {
-        // Told twice, or too late: the first end stands.
+        // A repeated report, or one after the expiry: the first end stands. The phase went on with
+        // it, and a second end would take a step twice.
         return Ok(Reply::BmcOrder(order));
     }
     let mut error = op.error.clone().filter(|error| !error.is_empty());
     let mut order = BmcOrder::clone(&order);
     if order.action == BmcAction::SetNonce && error.is_none() {
         order.nonce.clone_from(&op.nonce);
-        error = order.nonce.is_none().then(|| UNTOLD_NONCE.to_owned());
+        error = order.nonce.is_none().then(|| NONCE_NOT_TOLD.to_owned());
     }
     let state = if error.is_some() {
         OrderState::Failed
     } else {
         OrderState::Done
     };
+    // The observed power is written before the life cycle goes on, which reads the machine anew.
     let ended = end(tx, &order, state, error);
     observe(tx, &ended, op.power_state.as_deref());
-    tell_failure(tx, &ended);
+    record_order_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)?;
     Ok(Reply::BmcOrder(ended))
 }
 
-pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
+/// Assigns an open order to the stream that asks for it.
+pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result<Reply, Error> {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     let refuse = |why: &str| {
@@ -226,49 +236,43 @@ pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result {
     if order.state != OrderState::Open {
         return refuse("is over");
     }
-    // All open orders of one machine go to one stream, which keeps their sequence.
+    // All open orders of a machine go to one stream: two agents would break their sequence, and
+    // power a machine on before its boot device is set.
     let elsewhere = open_orders(tx, order.machine).into_iter().any(|order| {
         let holder = order.taken_by.filter(|holder| *holder != op.stream);
         holder.is_some_and(|holder| is_open(holder, op.stream.node, &op.open))
     });
     if elsewhere {
-        return refuse("is carried out for another stream, or one before it is");
+        return refuse("is assigned to another stream, or an order before it is");
     }
     let mut order = BmcOrder::clone(&order);
     order.taken_by = Some(op.stream);
     Ok(Reply::BmcOrder(tx.save(order)))
 }
 
-/// `true` if a stream may still be read: only its own control node knows that it ended.
+/// `true` if a stream may still be open. A control node knows the ends of its own streams only: one
+/// of another node counts as open, and its orders wait for their deadline.
 fn is_open(stream: BmcStream, node: u64, open_there: &BTreeSet<Uuid>) -> bool {
     stream.node != node || open_there.contains(&stream.id)
 }
 
-/// Nobody answered in time.
-pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> std::result::Result<(), Error> {
+/// Ends an order whose deadline passed without an answer.
+pub(crate) fn expire(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error> {
+    // Orders of a contested BMC are never sent: say that, and not that the agent is slow.
     let machine = tx.get::<Machine>(&order.machine);
     let contest = machine.and_then(|machine| bmc_claims::contest(machine));
     let error = contest.unwrap_or_else(|| "the BMC agent did not answer in time".to_owned());
     let ended = end(tx, order, OrderState::Expired, Some(error));
-    tell_failure(tx, &ended);
+    record_order_failure(tx, &ended);
     reclaim::order_ended(tx, &ended)
 }
 
-/// Who ordered reads in the machine's events why it did not happen, and so does whoever looks why
-/// it does not join. What the life cycle ordered shows in the machine's reason.
-fn tell_failure(tx: &mut Tx<'_>, order: &BmcOrder) {
-    let is_told = order.purpose != OrderPurpose::Life;
-    if let (true, Some(error)) = (is_told, &order.error) {
-        let message = format!("{} failed: {error}", order.action.as_str());
-        events::record_failure(tx, order.machine, &message);
-    }
-}
-
+/// Refuses an agent of another partition: one compromised agent must not end orders elsewhere.
 fn check_partition(
     of_order: &PartitionId,
     of_agent: &PartitionId,
     machine: MachineId,
-) -> std::result::Result<(), Error> {
+) -> Result<(), Error> {
     if of_order == of_agent {
         return Ok(());
     }
@@ -279,28 +283,13 @@ fn check_partition(
     .object("machine", machine))
 }
 
-fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&str>) {
-    let Some(mut machine) = tx.get::<Machine>(&order.machine).map(|m| Machine::clone(m)) else {
-        return;
-    };
-    if let (Some(bmc), Some(power)) = (&mut machine.bmc, power_state.filter(|p| !p.is_empty())) {
-        bmc.power_state = power.to_owned();
-    }
-    if order.state == OrderState::Done {
-        match order.action {
-            BmcAction::LedOn => machine.led.value = "on".into(),
-            BmcAction::LedOff => machine.led.value = "off".into(),
-            _ => {}
-        }
-    }
-    tx.save(machine);
-}
-
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
+/// Cancels an open order of a user, or deletes an ended order.
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result<Reply, Error> {
     let Some(order) = tx.get::<BmcOrder>(&op.id).cloned() else {
         return Err(Error::not_found("task", op.id));
     };
     match (order.state, &order.purpose) {
+        // A phase or a boot waits for its end: without it the machine would be stuck.
         (OrderState::Open, OrderPurpose::Life | OrderPurpose::Join) => {
             let message = format!(
                 "machine \"{}\" waits for task \"{}\", {}",
@@ -309,7 +298,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
                 order.action.as_str()
             );
             let error = Error::new(ErrorCode::StillInUse, message).object("task", op.id);
-            Err(error.hint("it ends by itself, at the latest when its time is over"))
+            Err(error.hint("it ends by itself, at the latest at its deadline"))
         }
         (OrderState::Open, OrderPurpose::User(_)) => {
             end(tx, &order, OrderState::Cancelled, None);
@@ -322,14 +311,16 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result {
     }
 }
 
-pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result {
+/// Stores how agents of the published stack log in at the machine's BMC.
+pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.machine)?;
     machine.bmc_access = Some(op.access.clone());
     tx.save(machine);
     Ok(Reply::None)
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
+/// Takes the readings of a BMC agent. Ids of machines that became known by them are the reply.
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result<Reply, Error> {
     let mut created = Vec::new();
     for reading in &op.readings {
         let Some(id) = reading.machine else { continue };
@@ -337,12 +328,14 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
             .get::<Machine>(&id)
             .map(|machine| Machine::clone(machine));
         let is_new = known.is_none();
+        // A broken or hostile BMC that tells new UUIDs must not fill the tables.
         if is_new && !has_bmc_room(tx.tables(), &op.partition, &reading.address) {
             continue;
         }
         let mut machine =
             known.unwrap_or_else(|| Machine::seen(id, Some(op.partition.clone()), tx.now));
-        // A machine is where its BMC agent is; another partition's agent has no say.
+        // The first agent that reads the BMC decides on the partition; agents of others are
+        // ignored.
         if machine
             .partition
             .get_or_insert_with(|| op.partition.clone())
@@ -355,12 +348,13 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result {
             continue;
         }
         let mut bmc = bmc_of(reading);
+        // An agent's clock may be ahead: a time in the future would look fresh for too long.
         bmc.updated_at = bmc.updated_at.min(tx.now);
         if let (Some(old), true) = (&machine.bmc, bmc.address.is_empty()) {
             bmc.address.clone_from(&old.address);
         }
         if let (Some(old), Some(_)) = (&machine.bmc, &bmc.error) {
-            // Unreadable now: keep what was known.
+            // The BMC is unreadable now: version, power and the rest stay as last read.
             bmc = crate::machine::entity::Bmc {
                 error: bmc.error,
                 updated_at: bmc.updated_at,

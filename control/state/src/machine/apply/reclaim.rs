@@ -1,8 +1,10 @@
-//! The way back from a tenant: power off, port back, boot from the network, wipe.
+//! Reclaim of a machine from its tenant: power off, move the ports back, boot from the network,
+//! wipe.
 //!
-//! Each step is a phase of the machine, so that it goes on after a restart of control. A step
-//! that needs the BMC is tried [`STEP_ATTEMPTS_MAX`] times; then the machine is held, and its port
-//! is isolated when its power could not be cut: nobody knows what runs on it. The allocation keeps
+//! Each step is a phase of the machine, so that the reclaim resumes after a restart of control or a
+//! change of leader. A step that needs the BMC is tried [`STEP_ATTEMPTS_MAX`] times; then the
+//! machine is held, and its ports are isolated if its power could not be cut: the tenant's system
+//! may still run. The allocation keeps
 //! its addresses, AS number and segment until the switches report that its ports have left them.
 
 use proto_errors::{Error, ErrorCode};
@@ -25,10 +27,8 @@ use crate::reply::Reply;
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
-type Result = std::result::Result<Reply, Error>;
-type Step = std::result::Result<(), Error>;
-
-pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
+/// Ends the tenancy of a machine and begins its reclaim.
+pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -44,6 +44,8 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
         )
         .object("machine", op.id));
     }
+    // A repeated call is a success and starts nothing: the reclaim's attempts and deadlines must
+    // not begin anew because a client lost its answer.
     let is_under_way = machine.is_leaving() && machine.allocation.is_some();
     if machine.phase.is_reclaim() || is_under_way {
         return Ok(Reply::Machine(tx.save(machine)));
@@ -56,12 +58,15 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
         .object("machine", op.id));
     };
     if op.project.is_none() {
-        // Nobody but its project gives a living machine back.
+        // An administrator frees only a dead machine: a living one is its project's to give back.
         machine::check_is_dead(tx.tables(), &machine)?;
     }
+    // Credentials end with the call, not with the reclaim: the tenant's system may run on until
+    // its power is cut, and must not act for the project any more.
     let reason = format!("freed by {}", tx.actor);
     certificate::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
     boots::end(tx, op.id, "the machine was freed");
+    // An open order of the tenant, a power-on say, would undo the power-off that follows.
     cancel_open(tx, op.id);
     let now = tx.now;
     events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
@@ -69,12 +74,15 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result {
     machine.trace = tx.trace.map(str::to_owned);
     let machine = tx.update(machine);
     power_off(tx, machine.id)?;
+    // Read again: `power_off` may have held the machine.
     tx.require::<Machine>(&op.id)
         .map(|machine| Reply::Machine(tx.save(machine)))
 }
 
-/// Starts over for a machine that is held because of its BMC.
+/// Begins the reclaim of a held machine anew. The caller saves the machine and orders the power
+/// off.
 pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, event: PhaseEvent, reason: &str) {
+    // The late end of an order of the first reclaim must not count as a step of the second.
     cancel_life(tx, machine.id);
     boots::end(tx, machine.id, "the machine is reclaimed again");
     enter(machine, event, tx.now, reason);
@@ -82,7 +90,7 @@ pub(crate) fn restart(tx: &mut Tx<'_>, machine: &mut Machine, event: PhaseEvent,
 }
 
 /// Orders the power off; a machine that no agent can reach is held at once.
-pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
+pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     match order_life(tx, &machine, BmcAction::PowerOff) {
         Ok(_) => Ok(()),
@@ -90,8 +98,9 @@ pub(crate) fn power_off(tx: &mut Tx<'_>, id: MachineId) -> Step {
     }
 }
 
-/// Goes on when an order of the life cycle ends, well or not.
-pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
+/// Takes the step that follows the end of a life-cycle order, successful or not.
+pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Result<(), Error> {
+    // Before the purpose is looked at: an operator's power-off ends hammer just as well.
     handover::after_power(tx, order);
     if order.purpose != OrderPurpose::Life {
         return Ok(());
@@ -105,6 +114,8 @@ pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
     };
     match (machine.phase, order.action, error) {
         (Phase::BootOrder, BmcAction::BootDisk, error) => {
+            // A failure does not stop the installation: a machine that boots from the network all
+            // the same is sent to its disk by pixie.
             let reason = error.map(|e| format!("the BMC did not set the boot device: {e}"));
             let reason = reason.unwrap_or_default();
             enter(&mut machine, PhaseEvent::BootDiskEnded, tx.now, reason);
@@ -119,29 +130,33 @@ pub(crate) fn order_ended(tx: &mut Tx<'_>, order: &BmcOrder) -> Step {
             let what = order.action.as_str();
             retry(tx, machine, &format!("{what} failed: {error}"))
         }
+        // Boot device and power are two orders: the first end alone proves nothing yet.
         (Phase::ReclaimBoot, _, None) if open_life(tx, machine.id) == 0 => {
             enter(&mut machine, PhaseEvent::PoweredOn, tx.now, "");
             tx.save(machine);
             Ok(())
         }
+        // A failed reboot of a silent machine: the silence itself is judged by its own deadline.
         (Phase::ReclaimRegister, _, Some(error)) => {
             machine.reason = format!("{} failed: {error}", order.action.as_str());
             tx.save(machine);
             Ok(())
         }
+        // The phase has moved on since the order was given: its end is history.
         _ => Ok(()),
     }
 }
 
+/// Number of open life-cycle orders of a machine.
 fn open_life(tx: &Tx<'_>, machine: MachineId) -> usize {
     open_orders(tx, machine)
         .iter()
-        .filter(|o| o.purpose == OrderPurpose::Life)
+        .filter(|order| order.purpose == OrderPurpose::Life)
         .count()
 }
 
-/// The same step again, or the end of patience.
-fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+/// Tries the step again, or holds the machine after [`STEP_ATTEMPTS_MAX`] attempts.
+fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Result<(), Error> {
     cancel_life(tx, machine.id);
     machine.step_attempts += 1;
     if machine.step_attempts >= STEP_ATTEMPTS_MAX {
@@ -155,16 +170,18 @@ fn retry(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
     }
 }
 
-/// Holds the machine; isolated when its power is not known to be off.
-fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Step {
+/// Holds the machine. The phase table isolates it if its power is not known to be off.
+fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Result<(), Error> {
     let id = machine.id;
     enter(&mut machine, PhaseEvent::BmcGaveUp, tx.now, reason);
     tx.update(machine);
+    // The ports may be out of the tenant's segment already; no switch would report that again.
     go_on(tx, id)
 }
 
-/// Takes everything of the allocation back. Its numbers get other owners from then on, so that
-/// every port must have left the tenant's segment before.
+/// Releases the addresses, the AS number and the allocation. Their next owner may get them at once:
+/// call it only after the switches reported every port out of the tenant's segment, or two machines
+/// would answer for one address.
 fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
     ip::release_all(tx, machine.id);
     if let Some(allocation) = machine.allocation.take() {
@@ -179,17 +196,19 @@ fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
     machine.meta.labels.remove(label::MACHINE_ASN);
     machine.dirty = true;
     machine.clean_disks.clear();
-    // It may be a size of its own by now.
+    // Sizes may have changed during the tenancy, in which the machine kept its own.
     machine.size = crate::machine::read::match_size(tx.tables(), &machine.hardware);
 }
 
-fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Step {
+/// Moves the ports back once the power is off.
+fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
     enter(&mut machine, PhaseEvent::PoweredOff, tx.now, "");
     let machine = tx.update(machine);
+    // A machine without cables, or whose ports are back already, waits for no report.
     go_on(tx, machine.id)
 }
 
-/// `true` if the machine goes on as soon as its ports are where they belong.
+/// `true` if the reclaim waits for the switches to report the machine's ports where they belong.
 pub(crate) fn awaits_ports(machine: &Machine) -> bool {
     match machine.phase {
         Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => true,
@@ -198,8 +217,9 @@ pub(crate) fn awaits_ports(machine: &Machine) -> bool {
     }
 }
 
-/// Goes on with a machine whose ports may be where they belong now.
-pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
+/// Resumes the reclaim of a machine if its ports are where they belong now. Every report of a
+/// switch calls it: it does nothing in other phases.
+pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
     if !awaits_ports(&machine) || !ports_moved(tx.tables(), &machine) {
         return Ok(());
@@ -210,7 +230,8 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
             tx.update(machine);
             boot(tx, id)
         }
-        // It waited for long: somebody may have powered it on meanwhile.
+        // It was held for long: somebody may have powered it on, so that the power-off is repeated
+        // before anything boots.
         Phase::Held(HoldCause::Ports) => {
             restart(
                 tx,
@@ -228,7 +249,7 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Step {
     }
 }
 
-/// Holds a machine whose ports no switch reported as moved: powered on it would be in the segment
+/// Holds a machine whose ports no switch reported as moved: powered on, it would run in the segment
 /// of its last tenant.
 pub(crate) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
     let reason = unmoved_reason(tx.tables(), &machine);
@@ -248,23 +269,26 @@ pub(crate) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
     })
 }
 
-/// `true` if every port of the machine is where it belongs, as its switch reports. A switch that
-/// is gone reports nothing: deleting it by force takes its cables away.
+/// `true` if the switches report every port of the machine where it belongs. A switch without a
+/// record reports nothing: deleting it by force removes its cables from the machines.
 fn ports_moved(tables: &Tables, machine: &Machine) -> bool {
     tenant_links(machine).all(|link| is_moved(tables, link))
 }
 
-/// Cables that a tenant may have had: a port that only its switch tells of was never in use.
+/// Cables that a tenant may have used. A port that only its switch reports never enters a tenant's
+/// segment.
 fn tenant_links(machine: &Machine) -> impl Iterator<Item = &PortLink> {
     machine.links.iter().filter(|link| !link.unclaimed)
 }
 
+/// `true` if the switch reports the port of this cable in the segment that it belongs in.
 fn is_moved(tables: &Tables, link: &PortLink) -> bool {
     let Some(switch) = tables.get::<Switch>(&link.switch) else {
         return false;
     };
     let port = switch.ports.get(&link.port);
     let observed = port.and_then(|port| port.observed.as_ref());
+    // The report counts, not the wish: until the switch says so, frames may still reach the tenant.
     observed.is_some_and(|seen| seen.vni == port_vni(tables, switch, &link.port))
 }
 
@@ -279,23 +303,25 @@ pub(crate) fn may_be_connected(tables: &Tables, machine: &Machine) -> bool {
     })
 }
 
-/// The port is back: boot from the network.
-fn boot(tx: &mut Tx<'_>, id: MachineId) -> Step {
+/// Boots the machine from the network: its ports are back.
+fn boot(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
     enter(&mut machine, PhaseEvent::PortsMoved, tx.now, "");
     tx.save(machine);
     boot_orders(tx, id)
 }
 
-fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Step {
+/// Orders boot device and power. Their sequence keeps the device first.
+fn boot_orders(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
     order_life(tx, &machine, BmcAction::PowerOn)?;
     Ok(())
 }
 
-/// Orders a machine to boot from the network once more, and says why.
-pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
+/// Orders a reboot from the network and records `why` as a planned reboot.
+pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Result<(), Error> {
+    // Orders of the last attempt would reboot the machine again in the middle of this one.
     cancel_life(tx, id);
     let machine: Machine = tx.require(&id)?;
     order_life(tx, &machine, BmcAction::BootPxe)?;
@@ -305,9 +331,10 @@ pub(crate) fn nudge(tx: &mut Tx<'_>, id: MachineId, why: &str) -> Step {
     Ok(())
 }
 
-/// A machine that hammer waits for runs what its disk had on it: pixie knew no better. It does
-/// not call, so that without this it would stay there until its silence is noticed.
-pub(crate) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Step {
+/// Reboots a machine that should run hammer but was sent to its disk by a pixie that could not
+/// reach control. The system on the disk does not call: without this step the machine would be lost
+/// until its silence is due.
+pub(crate) fn astray(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let machine: Machine = tx.require(&id)?;
     let is_awaited = matches!(
         machine.phase,

@@ -1,4 +1,4 @@
-//! Hammer registers a machine.
+//! Registration of a machine by hammer.
 
 use proto_errors::Error;
 use proto_types::{MacAddr, Timestamp};
@@ -16,9 +16,8 @@ use crate::meta::label;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
+/// Takes the inventory that hammer reports after its boot.
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, Error> {
     if let Some(partition) = &op.seen_in {
         let seen = MachineSeen {
             id: op.id,
@@ -32,6 +31,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
     }
     let mut machine: Machine = tx.require(&op.id)?;
     let is_new_boot = machine.boot_id != op.boot_id;
+    // Before and after the new inventory: rivals lose or win by what the machine claimed and
+    // claims.
     let mut concerned = links::concerned(tx.tables(), &machine);
     machine.boot_id.clone_from(&op.boot_id);
     if !may_tell(&machine) {
@@ -39,6 +40,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
     }
     take_inventory(&mut machine, op);
     links::take(tx, &mut machine, true);
+    // An allocated machine keeps the size that its project asked for.
     if machine.allocation.is_none() {
         machine.size = match_size(tx.tables(), &machine.hardware);
         machine.dirty |= has_unknown_disk(&machine, is_new_boot);
@@ -55,8 +57,9 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result {
     Ok(Reply::Machine(machine))
 }
 
-/// Whether hammer runs on it, so that what it tells is what the machine is made of: not on one that
-/// is installed, is being powered off, or may not boot.
+/// `true` if hammer may run on the machine, so that its inventory is believed. On an installed
+/// machine, one that is being powered off, or an isolated one, the caller may be the tenant's
+/// system.
 fn may_tell(machine: &Machine) -> bool {
     match machine.phase {
         Phase::BootOrder | Phase::Rebooting | Phase::Running => false,
@@ -66,8 +69,13 @@ fn may_tell(machine: &Machine) -> bool {
     }
 }
 
-/// A machine that should not be in hammer, or something that has its identity.
-fn register_without_inventory(tx: &mut Tx<'_>, mut machine: Machine, is_new_boot: bool) -> Result {
+/// Takes a registration that is not believed: the machine should not run hammer, or something else
+/// uses its identity. The inventory stays as it was.
+fn register_without_inventory(
+    tx: &mut Tx<'_>,
+    mut machine: Machine,
+    is_new_boot: bool,
+) -> Result<Reply, Error> {
     sign_of_life(tx, machine.id);
     let is_installed = matches!(
         machine.phase,
@@ -78,27 +86,31 @@ fn register_without_inventory(tx: &mut Tx<'_>, mut machine: Machine, is_new_boot
     }
     let machine = tx.save(machine);
     if is_new_boot && is_installed {
-        // The installed system did not come up from disk: say so to the BMC once more.
+        // The machine booted from the network instead of its disk: the boot device is set once
+        // more. Only for a new boot, as a repeated registration must not pile up orders.
         order_life(tx, &machine, BmcAction::BootDisk)?;
     }
     Ok(Reply::Machine(machine))
 }
 
-/// The card that the machine booted from, as its inventory says.
+/// MAC address of the NIC that the machine booted from, by its inventory.
 fn boot_mac(op: &RegisterMachine) -> Option<MacAddr> {
     let nics = &op.hardware.nics;
     let boot = nics.iter().find(|nic| nic.boot).or_else(|| nics.first());
     boot.map(|nic| nic.mac)
 }
 
+/// Replaces the inventory of a machine.
 fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
     machine.hammer_version.clone_from(&op.hammer_version);
     machine.hardware = op.hardware.clone();
+    // From here on only listed NICs may get tickets; see `remember_mac` of the events.
     machine.boot_macs.clear();
     machine.bios = op.bios.clone();
     let mut fru = op.fru.clone();
     fru.fill_from(&machine.fru);
     machine.fru = fru;
+    // In band the address is only a hint: what a BMC agent read is never replaced by it.
     if machine.bmc.is_none() && !op.bmc_address.is_empty() {
         machine.bmc = Some(Bmc {
             address: op.bmc_address.clone(),
@@ -117,9 +129,11 @@ fn take_inventory(machine: &mut Machine, op: &RegisterMachine) {
     }
 }
 
-/// Where a machine stands once it registered.
+/// Enters the phase that follows a registration.
 fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp) {
     if machine.phase == Phase::Installing {
+        // A restart in the middle of an installation is a failed attempt; before it began, nothing
+        // is lost and the attempt stays.
         let begun = machine.allocation.as_ref().is_some_and(|a| a.install.begun);
         if is_new_boot && begun {
             let why = "the machine restarted during the installation";
@@ -131,7 +145,8 @@ fn enter_after_register(machine: &mut Machine, is_new_boot: bool, now: Timestamp
         true => PhaseEvent::RegisteredDirty,
         false => PhaseEvent::RegisteredClean,
     };
-    // One that is held may be isolated, or in a tenant's segment until its switch reports the move.
+    // The guards of the table keep a held machine where it is while it is isolated, or in a
+    // tenant's segment until its switch reports the move.
     if transition_of(machine, event).is_some() {
         enter(machine, event, now, "");
     }

@@ -1,4 +1,4 @@
-//! The operator's word that a restored state may be judged again.
+//! Reconciliation of a restored state by its operator.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,29 @@ use crate::reply::Reply;
 use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
-type Step = std::result::Result<(), Error>;
-
-/// Ends the hold. Machines that nothing proves to be what the backup knows are locked, and their
-/// ports stay where they were seen, unless the operator wants them to be judged like others.
+/// Ends the hold of a restored state. Machines not proven to be what the backup knows are locked,
+/// and their ports stay where they were seen, unless the operator has them judged like others.
 pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
     let Some(backup) = restored(tx.tables()).cloned() else {
         let what = "the state was not restored from a backup, or was reconciled already";
         return Err(Error::new(ErrorCode::NotRestored, what));
     };
     if !op.judge_silent {
+        // Ports before locks: a lock takes the machine's word on its cables, and with it the link
+        // by which its port is found.
         check_all_switches_told(tx, backup.made_at)?;
         keep_ports(tx, backup.made_at)?;
         lock_unproven(tx, backup.made_at)?;
     }
     let mut clock: ClusterClock = tx.require(&ClusterClock::ONE.to_owned())?;
+    // Silence counts from now: nobody was judged before, and nobody is to be rebooted at once.
     clock.restored = None;
     clock.reconciled_at = Some(tx.now);
     Ok(Reply::ClusterClock(tx.save(clock)))
 }
 
-/// Without a switch's word nobody knows which of its ports would move.
-fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Step {
+/// Refuses while a switch has not reported: nobody knows which of its ports would move.
+fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let silent: Vec<&SwitchId> = silent_switches(tx.tables(), made_at).collect();
     let Some(first) = silent.first() else {
         return Ok(());
@@ -52,7 +53,8 @@ fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Step {
     Err(error.hint(hint))
 }
 
-fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+/// Pins ports to the segment in which their switches see them.
+fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let mut kept: BTreeMap<SwitchId, Vec<(String, Vni)>> = BTreeMap::new();
     for found in kept_ports(tx.tables(), made_at) {
         let of_switch = kept.entry(found.switch.id.clone()).or_default();
@@ -70,7 +72,8 @@ fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
     Ok(())
 }
 
-fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
+/// Locks machines that a tenant may have got after the backup.
+fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     let unproven: Vec<MachineId> = restored_machines(tx.tables(), made_at)
         .filter(|found| found.must_be_locked())
         .map(|found| found.machine.id)
@@ -83,14 +86,15 @@ fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Step {
             issuer: tx.actor.to_owned(),
         };
         let machine = tx.update(machine);
-        // A locked machine's word on its cables counts no more, that of others does.
+        // A locked free machine's claims on ports no longer count: rivals may win theirs now.
         let concerned = links::concerned(tx.tables(), &machine);
         links::take_again(tx, concerned);
     }
     Ok(())
 }
 
-/// Lets the ports of a machine follow it again: an operator has said what it is.
+/// Lets the ports of a machine follow its phase again: an operator made it available, and so
+/// vouches for it.
 pub(crate) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
     for link in &machine.links {
         let Some(switch) = tx.get::<Switch>(&link.switch) else {

@@ -1,4 +1,4 @@
-//! Changes of sizes: machines that nobody has are matched again.
+//! Changes of sizes, after which free machines are matched again.
 
 use proto_errors::Error;
 
@@ -9,28 +9,30 @@ use crate::machine::read::match_size;
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> Result {
+/// Creates a size.
+pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> Result<Reply, Error> {
     let size = create_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
-pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
+/// Changes a size.
+pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> Result<Reply, Error> {
     let size = update_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
-pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
+/// Deletes a size.
+pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> Result<Reply, Error> {
     let size = delete_size(tx, op)?;
-    // Machines that two sizes matched have one now.
+    // A machine that two sizes matched had none: with one of them gone, it has the other.
     match_again(tx);
     Ok(size)
 }
 
-/// Machines that nobody has take the size that matches them now.
+/// Gives each free machine the size that matches it now. Machines that never registered are left
+/// out: their hardware is unknown.
 fn match_again(tx: &mut Tx<'_>) {
     let free: Vec<_> = tx
         .tables()

@@ -1,7 +1,8 @@
-//! Machines that nobody announced: how many a boot server or a BMC agent may make known.
+//! Bounds on unknown machines that boot servers and BMC agents may create.
 //!
-//! Any host in a provisioning segment can ask for a boot under any UUID and any MAC address. The
-//! records themselves are counted, so that the bounds outlive a restart and another leader.
+//! Any host in a provisioning segment can ask for a boot under any UUID and any MAC address, and
+//! each makes a record. The records themselves are counted, so that the bounds outlive a restart
+//! and a change of leader.
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MacAddr, MachineId, PartitionId, Timestamp};
@@ -12,15 +13,15 @@ use crate::machine::apply::machine;
 use crate::machine::read::{MAC_MACHINES_MAX, STRANGER_MINUTES};
 use crate::tables::{Tables, Tx};
 
-/// A partition with this rate does not count unknown machines.
+/// Rate, machines per minute, at which a partition does not bound unknown machines.
 const UNKNOWN_MAX: usize = UNKNOWN_MACHINES_MAX as usize;
-/// The time that the rate counts, milliseconds.
+/// Window of the rate, milliseconds.
 const MINUTE_MS: u64 = 60_000;
 
-/// Refuses an unknown machine for which there is no room.
+/// Refuses an unknown machine beyond the bounds of its MAC address or partition.
 ///
 /// # Errors
-/// `TooManyUnknown`: the boot server does not tell the same boot again.
+/// `TooManyUnknown`: the boot server does not report the same boot again.
 pub(crate) fn check_room(
     tx: &Tx<'_>,
     partition: &PartitionId,
@@ -47,6 +48,7 @@ pub(crate) fn check_room(
     }
     let since = tx.now.ms().saturating_sub(MINUTE_MS);
     let arrivals = index.arrivals.get(partition).into_iter().flatten().rev();
+    // Newest first and at most `rate` of them: the check costs no more in a full partition.
     let recent = arrivals.take_while(|(at, _)| at.ms() > since).take(rate);
     if recent.count() >= rate {
         let message =
@@ -68,10 +70,12 @@ pub(crate) fn check_room(
     Ok(())
 }
 
-/// A machine that was only seen is forgotten so long after it became known, milliseconds.
+/// Life of a machine that was only seen, milliseconds; it is forgotten afterwards and becomes known
+/// again with its next boot.
 const STRANGER_LIFE_MS: u64 = 3_600_000;
 
-/// Machines that were seen, and did not register in their time.
+/// Machines that did not register within [`STRANGER_LIFE_MS`]. Nothing is forgotten while a
+/// restored state waits for its operator.
 pub(crate) fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<Item = MachineId> {
     let all = tables.index().strangers.values();
     let is_held = restored(tables).is_some();
@@ -81,6 +85,7 @@ pub(crate) fn old_strangers(tables: &Tables, now: Timestamp) -> impl Iterator<It
         .map(|(_, id)| *id)
 }
 
+/// Deletes them.
 pub(crate) fn forget_strangers(tx: &mut Tx<'_>) {
     let old: Vec<_> = old_strangers(tx.tables(), tx.now).collect();
     for id in old {

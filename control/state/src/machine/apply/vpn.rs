@@ -7,9 +7,7 @@ use crate::machine::entity::{AllocationType, Machine, VpnMember};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-/// A firewall that was allocated just now keeps its way into the VPN, if it got one.
+/// Stores the VPN access of a firewall that was just allocated, if it got one.
 pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     let Some(access) = op.vpn.as_ref() else {
         return;
@@ -26,20 +24,22 @@ pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
     }
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result {
+/// Takes what the VPN reports on a member's node.
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result<Reply, Error> {
     let mut member: VpnMember = tx.require(&op.allocation)?;
     member.connected = op.connected;
     member.ips.clone_from(&op.ips);
     if op.connected {
-        // It is used up; nobody needs the secret any more.
+        // The key is good for one node and used up: a secret that nobody needs is not kept.
         member.access.sealed_key.clear();
     }
     tx.save(member);
     Ok(Reply::None)
 }
 
-pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result {
-    // Whoever asked may have been told of an unknown outcome, and asks again.
+/// Deletes a member whose node and key are gone from the VPN.
+pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result<Reply, Error> {
+    // A missing member is a success: the caller may have lost the answer of its first call.
     let _was_there = tx.delete::<VpnMember>(&op.allocation);
     Ok(Reply::None)
 }

@@ -1,4 +1,4 @@
-//! Wipes of a machine's disks.
+//! Reports of wipes of a machine's disks.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,8 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::reply::Reply;
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-/// Serial numbers by which the machine's fixed disks are known again after a boot. A number that
-/// is blank, or that two of the disks have, identifies none.
+/// Serial numbers that identify the machine's fixed disks across boots. A number that is blank, or
+/// that two of the disks have, identifies no disk.
 fn known_serials(machine: &Machine) -> BTreeSet<String> {
     let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
     let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
@@ -27,8 +25,9 @@ fn known_serials(machine: &Machine) -> BTreeSet<String> {
     once
 }
 
-/// `true` if a fixed disk may hold data: it was not wiped since the last allocation. Between boots
-/// disks are swapped: one without a serial number is not known again, and is wiped at each boot.
+/// `true` if a fixed disk may hold data: it was not wiped since the last allocation. Disks may be
+/// swapped between boots: one without a serial number cannot be recognised, and is wiped at each
+/// boot.
 pub(crate) fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
     let known = known_serials(machine);
     let mut fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
@@ -38,9 +37,11 @@ pub(crate) fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
     })
 }
 
-pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
+/// Takes hammer's report of a wipe: on to the pool, or held.
+pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result<Reply, Error> {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
+    // A repeated report after a lost answer: it must not add a second record.
     if machine.phase == Phase::Waiting && !machine.dirty {
         return Ok(Reply::Machine(tx.save(machine)));
     }
@@ -56,6 +57,8 @@ pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
 
     match wipe_failure(&machine, op) {
         Some(reason) => {
+            // Tainted as well as held: the next registration ends the hold of an available machine,
+            // and an operator has to look at the disk first.
             machine.condition = Condition {
                 state: Availability::Tainted,
                 description: reason.chars().take(256).collect(),
@@ -74,7 +77,8 @@ pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result {
     }
 }
 
-/// Why the disks are not all clean: one failed, or one was not even mentioned.
+/// The reason why the disks are not all clean: a wipe failed, or a disk is missing in the report.
+/// `None` means that all are clean.
 fn wipe_failure(machine: &Machine, op: &WipeDone) -> Option<String> {
     let failed = op.disks.iter().find_map(|disk| {
         let error = disk.error.as_deref().filter(|error| !error.is_empty())?;

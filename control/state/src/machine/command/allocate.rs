@@ -14,14 +14,14 @@ use crate::meta::Labels;
 /// A network that an allocation asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedNetwork {
-    /// Which.
+    /// The network.
     pub network: NetworkId,
-    /// Addresses that the project has already; new ones of each version when empty.
+    /// Addresses that the project has already. Empty means a new one of each family.
     #[serde(default)]
     pub ips: Vec<IpAddr>,
 }
 
-/// A client's key: the same key and request give the same machine.
+/// A client's idempotency key: the same key and request get the same machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRequest {
     /// The client's key.
@@ -33,11 +33,12 @@ pub struct IdempotencyRequest {
 /// See [`Op::AllocateMachine`](crate::Op::AllocateMachine).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct AllocateMachine {
-    /// Id of the allocation, new each time.
+    /// Id of the new allocation.
     pub id: AllocationId,
-    /// For whom.
+    /// The project that gets the machine.
     pub project: ProjectId,
-    /// This machine and no other; tainted is fine then. Only for admins: the API checks.
+    /// Exactly this machine, even if tainted. Only for admins, which the API checks. `None` means
+    /// the best one of `partition` and `size`.
     #[serde(default)]
     pub machine: Option<MachineId>,
     /// Shown name.
@@ -45,52 +46,53 @@ pub struct AllocateMachine {
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Host name; `metal` without one.
+    /// Host name; `None` means `metal`.
     #[serde(default)]
     pub hostname: Option<String>,
-    /// Where; required without a machine.
+    /// Partition; required without a machine, refused with one.
     #[serde(default)]
     pub partition: Option<PartitionId>,
-    /// What; required without a machine.
+    /// Size; required without a machine, refused with one.
     #[serde(default)]
     pub size: Option<SizeId>,
     /// Exact image, or `os-major[.minor]` for the newest supported patch.
     pub image: ImageId,
-    /// Layout; `None` means the one whose constraints match, without which it is refused.
+    /// Filesystem layout; `None` means the one whose constraints match, and a refusal if none does.
     #[serde(default)]
     pub layout: Option<LayoutId>,
     /// Keys that may log in.
     #[serde(default)]
     pub ssh_public_keys: Vec<String>,
-    /// Base64.
+    /// User data, base64.
     #[serde(default)]
     pub userdata: String,
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// At least one.
+    /// Networks, at least one.
     pub networks: Vec<WantedNetwork>,
-    /// Machines with equal ones are spread over racks.
+    /// Placement labels: machines with equal ones are spread over racks.
     #[serde(default)]
     pub placement_labels: Labels,
-    /// Those of the partition without.
+    /// Name servers. Empty means those of the partition.
     #[serde(default)]
     pub dns_servers: Vec<IpAddr>,
-    /// Those of the partition without.
+    /// Time servers. Empty means those of the partition.
     #[serde(default)]
     pub ntp_servers: Vec<String>,
-    /// What it is used as.
+    /// Use of the machine.
     #[serde(default)]
     pub kind: AllocationType,
-    /// Of a firewall.
+    /// Rules of a firewall at its start.
     #[serde(default)]
     pub firewall_rules: FirewallRules,
-    /// Of a firewall: its way into the VPN, made for it alone.
+    /// Credentials of a firewall for the VPN, made for it alone.
     #[serde(default)]
     pub vpn: Option<VpnAccess>,
-    /// Chooses among machines that are equally good; random, from the proposer.
+    /// Seed that chooses among equally good machines. Random, made by the proposer, so that all
+    /// replicas choose the same machine.
     pub seed: u64,
-    /// The client's key.
+    /// The client's idempotency key. `None` means that a repeated request is a new one.
     #[serde(default)]
     pub idempotency: Option<IdempotencyRequest>,
 }

@@ -1,4 +1,4 @@
-//! Commands about one boot of a machine, and what hammer is given for it.
+//! Commands about one boot of a machine and hammer's credentials for it.
 
 use proto_types::{BootTicketId, Digest, MacAddr, MachineId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::identity::command::CreateToken;
 pub struct CreateMachineToken {
     /// The token, with a role on the machine alone.
     pub token: CreateToken,
-    /// Which machine boots.
+    /// The machine that boots.
     pub machine: MachineId,
 }
 
 /// See [`Op::IssueBootTicket`](crate::Op::IssueBootTicket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IssueBootTicket {
-    /// Public name.
+    /// Public id of the ticket.
     pub id: BootTicketId,
-    /// For which machine.
+    /// The machine that boots.
     pub machine: MachineId,
-    /// That booted from this address.
+    /// MAC address of its boot request.
     pub mac: MacAddr,
-    /// Where pixie is: the machine must be there.
+    /// Partition of pixie, which must be the machine's.
     pub partition: PartitionId,
     /// SHA-256 of the secret.
     pub secret: Digest,
@@ -34,15 +34,16 @@ pub struct IssueBootTicket {
 /// See [`Op::RedeemBootTicket`](crate::Op::RedeemBootTicket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RedeemBootTicket {
-    /// Public name.
+    /// Public id of the ticket.
     pub id: BootTicketId,
     /// SHA-256 of the secret that was shown.
     pub secret: Digest,
-    /// Machine that says so.
+    /// The machine that the caller says it is.
     pub machine: MachineId,
-    /// Address that it says it booted from.
+    /// The MAC address that it says it booted from.
     pub mac: MacAddr,
-    /// SHA-256 of what it read in its BMC, where its partition demands that.
+    /// SHA-256 of the nonce that it read from its BMC; `None` if it read none. Some partitions
+    /// demand one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
 }

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::machine::entity::Availability;
 use crate::meta::{LabelsUpdate, Lock};
 
-/// See [`Op::UpdateMachine`](crate::Op::UpdateMachine). Fields that are none stay.
+/// See [`Op::UpdateMachine`](crate::Op::UpdateMachine). Fields that are `None` stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateMachine {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Guard.
+    /// Optimistic lock.
     pub lock: Lock,
-    /// Who must have it.
+    /// The project that must have it.
     pub project: ProjectId,
     /// Free text.
     #[serde(default)]
@@ -21,30 +21,19 @@ pub struct UpdateMachine {
     /// Labels of the allocation.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
-    /// Keys that may log in; refused once an installation has begun that writes others.
+    /// Keys that may log in. Refused once an installation that writes other keys has begun.
     #[serde(default)]
     pub ssh_public_keys: Option<Vec<String>>,
-}
-
-/// See [`Op::FreeMachine`](crate::Op::FreeMachine).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FreeMachine {
-    /// Which.
-    pub id: MachineId,
-    /// The project that must have it. `None` means that an administrator frees it, whoever has it:
-    /// only a machine that gives no sign of life.
-    #[serde(default)]
-    pub project: Option<ProjectId>,
 }
 
 /// See [`Op::SetMachineState`](crate::Op::SetMachineState).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetMachineState {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
-    /// Whether users may have it.
+    /// The new availability.
     pub state: Availability,
-    /// Why.
+    /// The reason; empty if available.
     #[serde(default)]
     pub description: String,
 }
@@ -52,6 +41,6 @@ pub struct SetMachineState {
 /// See [`Op::DeleteMachine`](crate::Op::DeleteMachine).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteMachine {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
 }

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::ReportVpn`](crate::Op::ReportVpn).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportVpn {
-    /// Whose node.
+    /// Allocation of the node.
     pub allocation: AllocationId,
-    /// Whether it is there.
+    /// `true` if the node is present.
     pub connected: bool,
-    /// Its addresses inside of the VPN.
+    /// Its addresses inside the VPN.
     pub ips: Vec<IpAddr>,
 }
 
 /// See [`Op::ForgetVpn`](crate::Op::ForgetVpn).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForgetVpn {
-    /// Whose node and key are gone.
+    /// Allocation whose node and key are gone.
     pub allocation: AllocationId,
 }

@@ -1,4 +1,4 @@
-//! What a tenant has when it has a machine.
+//! Allocations: the use of a machine by a project.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,10 +8,11 @@ use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::Layout;
+use crate::machine::entity::{FirewallRules, Install};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
-/// What a machine is used as.
+/// Use of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationType {
@@ -22,17 +23,17 @@ pub enum AllocationType {
     Firewall,
 }
 
-/// A network of an allocation, as it was at that time.
+/// A network of an allocation, as it was at the time of the allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationNetwork {
-    /// Which.
+    /// The network.
     pub network: NetworkId,
     /// Its type.
     pub kind: NetworkType,
     /// Its prefixes.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// What is reached through it.
+    /// Prefixes reached through it.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
     /// The machine's addresses.
@@ -41,111 +42,36 @@ pub struct AllocationNetwork {
     /// Namespace of the network: part of the addresses' keys.
     #[serde(default)]
     pub namespace: Option<ProjectId>,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic.
     #[serde(default)]
     pub nat: NatType,
-    /// VRF and VNI; 0 for none.
+    /// VRF and VNI; 0 means none.
     #[serde(default)]
     pub vrf: u32,
     /// The machine's AS number.
     pub asn: Asn,
-    /// Whose network it is.
+    /// Project of the network; `None` means that it is shared by all.
     #[serde(default)]
     pub project: Option<ProjectId>,
-}
-
-/// A protocol of a firewall rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-/// What a firewall lets through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirewallRule {
-    /// Protocol.
-    pub protocol: Protocol,
-    /// Ports.
-    #[serde(default)]
-    pub ports: Vec<u32>,
-    /// Destinations.
-    #[serde(default)]
-    pub to: Vec<IpNet>,
-    /// Sources; of ingress rules only.
-    #[serde(default)]
-    pub from: Vec<IpNet>,
-    /// Free text.
-    #[serde(default)]
-    pub comment: String,
-}
-
-/// What a firewall lets through at its start.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FirewallRules {
-    /// Outwards.
-    pub egress: Vec<FirewallRule>,
-    /// Inwards.
-    pub ingress: Vec<FirewallRule>,
-}
-
-/// How the installation goes.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Install {
-    /// Number of the current attempt, from 1.
-    pub attempt: u32,
-    /// Whether hammer began it.
-    pub begun: bool,
-    /// When it succeeded.
-    pub installed_at: Option<Timestamp>,
-    /// Why the last attempt failed.
-    pub error: Option<String>,
-    /// The step that failed.
-    pub step: String,
-    /// The last lines of hammer's log.
-    pub log_tail: String,
-    /// Disk that the system is on.
-    pub primary_disk: String,
-    /// Password of the console; shown to admins on request only.
-    pub console_password: String,
-}
-
-impl fmt::Debug for Install {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Install")
-            .field("attempt", &self.attempt)
-            .field("begun", &self.begun)
-            .field("installed_at", &self.installed_at)
-            .field("error", &self.error)
-            .field("step", &self.step)
-            .field("primary_disk", &self.primary_disk)
-            .field("console_password", &"<redacted>")
-            .finish_non_exhaustive()
-    }
 }
 
 /// A machine's use by a project, from allocate until the switches report that its ports left the
 /// tenant's segment.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// New each time.
+    /// Id, new for each allocation.
     pub id: AllocationId,
-    /// Since when.
+    /// Time of the allocation.
     pub created_at: Timestamp,
-    /// When its project changed it last; zero when it never did.
+    /// Last change by its project; zero means never.
     #[serde(default)]
     pub updated_at: Timestamp,
-    /// Counts the changes by its project, from 1.
+    /// Number of its version, from 1; each change by its project adds one.
     #[serde(default = "first")]
     pub generation: u64,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub created_by: String,
-    /// Whose it is.
+    /// The project that has the machine.
     pub project: ProjectId,
     /// Shown name.
     pub name: String,
@@ -154,12 +80,12 @@ pub struct Allocation {
     pub description: String,
     /// Host name of the installed system.
     pub hostname: String,
-    /// What it is used as.
+    /// Use of the machine.
     #[serde(default)]
     pub kind: AllocationType,
     /// The image that the request resolved to.
     pub image: ImageId,
-    /// Layout as it was at that time.
+    /// Filesystem layout as it was at the time of the allocation.
     pub layout: Layout,
     /// Its networks.
     pub networks: Vec<AllocationNetwork>,
@@ -174,7 +100,7 @@ pub struct Allocation {
     /// Labels of the user.
     #[serde(default)]
     pub labels: Labels,
-    /// Machines with equal ones are spread over racks.
+    /// Placement labels: machines with equal ones are spread over racks.
     #[serde(default)]
     pub placement_labels: Labels,
     /// Name servers.
@@ -183,33 +109,34 @@ pub struct Allocation {
     /// Time servers.
     #[serde(default)]
     pub ntp_servers: Vec<String>,
-    /// Of a firewall.
+    /// Rules of a firewall at its start; empty for other machines.
     #[serde(default)]
     pub firewall_rules: FirewallRules,
-    /// How the installation goes.
+    /// Progress of the installation.
     #[serde(default)]
     pub install: Install,
-    /// Number of events of the machine from before it: its tenant is not shown them.
+    /// Number of events that the machine had before; this tenant is not shown them.
     #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
     pub events_before: u64,
 }
 
+/// Version of an allocation that was never changed.
 const fn first() -> u64 {
     1
 }
 
 impl Allocation {
-    /// When it was made or changed last.
+    /// Time of the last change, or of the allocation.
     pub fn changed_at(&self) -> Timestamp {
         self.updated_at.max(self.created_at)
     }
 
-    /// The VNI of the tenant's segment: VRF of the child network.
+    /// VNI of the tenant's segment: the VRF of the child network. `None` means that it has none.
     pub fn tenant_vrf(&self) -> Option<u32> {
         self.networks
             .iter()
-            .find(|n| n.kind.is_child() && n.vrf != 0)
-            .map(|n| n.vrf)
+            .find(|network| network.kind.is_child() && network.vrf != 0)
+            .map(|network| network.vrf)
     }
 }
 

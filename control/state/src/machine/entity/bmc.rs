@@ -1,18 +1,19 @@
-//! A machine's BMC.
+//! BMCs of machines.
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{blob, bounds};
+use crate::blob;
+use crate::machine::entity::Draw;
 
-/// How a BMC lets an agent of the published stack in, which is told by whom it asks for orders.
-/// Agents of ours know it themselves.
+/// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's
+/// own agents have it in their configuration.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcAccess {
-    /// Login.
+    /// User name.
     pub user: String,
-    /// Its password under the cluster's key; opaque here.
+    /// Password, sealed with the cluster's key; opaque here.
     #[serde(with = "blob")]
     pub sealed_password: Vec<u8>,
 }
@@ -26,12 +27,12 @@ impl std::fmt::Debug for BmcAccess {
 }
 
 impl Bmc {
-    /// Whether a BMC agent read it; else hammer saw its address in band.
+    /// `true` if a BMC agent read it. Otherwise only hammer saw its address in band.
     pub fn was_read(&self) -> bool {
         self.updated_at > Timestamp::ZERO
     }
 
-    /// Whether `address` is the address of this BMC, with any port.
+    /// `true` if `address` is the address of this BMC, with any port.
     pub fn is_at(&self, address: &str) -> bool {
         bmc_host(&self.address) == bmc_host(address)
     }
@@ -46,116 +47,46 @@ pub fn bmc_host(address: &str) -> &str {
     }
 }
 
-/// What is known of a machine's BMC, beside how it lets somebody in.
+/// State of a machine's BMC, as last read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bmc {
-    /// host:port, or the bare address that hammer saw in band.
+    /// `host:port`, or the bare address that hammer saw in band.
     pub address: String,
-    /// Address; empty when unknown.
+    /// MAC address; empty if unknown.
     pub mac: String,
-    /// `redfish` or `ipmi`; empty when unknown.
+    /// `redfish` or `ipmi`; empty if unknown.
     pub interface: String,
     /// Firmware version.
     pub version: String,
     /// `on`, `off` or `unknown`.
     pub power_state: String,
-    /// The user that our agent logs in as; empty when unknown. Those of the published agents are
-    /// kept with their passwords.
+    /// User that Metalmesh's agent logs in as; empty if unknown. Users of published agents are
+    /// stored with their passwords.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// What the machine draws; none when its agent does not tell.
+    /// Power that the machine draws; `None` means that its agent does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw: Option<Draw>,
-    /// Why the BMC could not be read the last time.
+    /// Error of the last attempt to read it; `None` means that it succeeded.
     pub error: Option<String>,
-    /// When the agent last read it.
+    /// Time of the agent's last report; zero means never.
     pub updated_at: Timestamp,
 }
 
-/// A BMC that tells a machine's UUID, beside the one that is believed to be the machine's.
+/// A BMC that reports a machine's UUID, other than the one believed to be the machine's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BmcClaim {
-    /// host:port.
+    /// `host:port`.
     pub address: String,
-    /// MAC address; empty when unknown.
+    /// MAC address; empty if unknown.
     #[serde(default)]
     pub mac: String,
-    /// First report of it.
+    /// Time of its first report.
     pub since: Timestamp,
-    /// Last report of it that was written.
+    /// Time of its last report that was written.
     pub seen_at: Timestamp,
     /// `true` if an operator confirmed another BMC while this one claimed the machine.
     #[serde(default)]
     pub rejected: bool,
-}
-
-/// The electric power that a machine draws, and what it draws it by.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Draw {
-    /// None when the BMC does not measure.
-    pub metric: Option<PowerMetric>,
-    /// Of the machine or of the chassis it shares.
-    pub supplies: Vec<PowerSupply>,
-}
-
-impl Draw {
-    /// Power supplies of one machine that are kept: more than any chassis has.
-    pub const SUPPLIES_MAX: usize = 32;
-    /// Longest health or state of a supply that is kept, bytes; Redfish's own words have 20 at most.
-    pub const WORD_LEN_MAX: usize = 64;
-    /// Largest power that is kept, mW: a megawatt.
-    pub const MW_MAX: u64 = 1_000_000_000;
-    /// Longest interval that is kept, thousandths of a minute: a year.
-    pub const MILLIMINUTES_MAX: u64 = 525_600_000;
-
-    /// The same within its bounds. Reports are cut before they are compared with what is stored: one
-    /// that is cut later would differ each time, and be written each time.
-    #[must_use]
-    pub fn clipped(mut self) -> Self {
-        if let Some(metric) = &mut self.metric {
-            for power in [
-                &mut metric.average_mw,
-                &mut metric.max_mw,
-                &mut metric.min_mw,
-            ] {
-                *power = Self::MW_MAX.min(*power);
-            }
-            let interval = &mut metric.interval_milliminutes;
-            *interval = Self::MILLIMINUTES_MAX.min(*interval);
-        }
-        self.supplies.truncate(Self::SUPPLIES_MAX);
-        for supply in &mut self.supplies {
-            for word in [&mut supply.health, &mut supply.state] {
-                word.truncate(bounds::clip(word, Self::WORD_LEN_MAX).len());
-            }
-        }
-        self
-    }
-}
-
-/// What a BMC measured over some time, as Redfish's `PowerMetrics` (DSP0268, Power): in
-/// thousandths of its units, because state is compared and a fraction would not be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PowerMetric {
-    /// Mean, mW.
-    pub average_mw: u64,
-    /// Over how long, thousandths of a minute.
-    pub interval_milliminutes: u64,
-    /// Highest, mW.
-    pub max_mw: u64,
-    /// Lowest, mW.
-    pub min_mw: u64,
-}
-
-/// One power supply, in Redfish's words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PowerSupply {
-    /// `OK`, `Warning`, `Critical`.
-    pub health: String,
-    /// `Enabled`, `Absent`, ...
-    pub state: String,
 }

@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether users may have the machine.
+/// Availability of a machine for allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
-    /// Yes.
+    /// Anyone may allocate it.
     #[default]
     Available,
-    /// Only by its id.
+    /// It can be allocated by its id only.
     Tainted,
-    /// No, and nothing may be done to it.
+    /// It cannot be allocated, and control leaves it alone.
     Locked,
 }
 
-/// Whether users may have the machine, who says so and why.
+/// Availability of a machine, with its reason and issuer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Condition {
-    /// Whether users may have it.
+    /// The availability.
     pub state: Availability,
-    /// Why.
+    /// The reason; empty if available.
     pub description: String,
-    /// Who says so.
+    /// The caller that set it; empty if nobody did.
     pub issuer: String,
 }

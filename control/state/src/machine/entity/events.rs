@@ -1,173 +1,95 @@
-//! A machine's provisioning events and what they tell about its health.
+//! Provisioning events of a machine, and the health that they tell.
 
-use std::fmt;
-use std::str::FromStr;
-
-use proto_errors::Error;
 use proto_types::{MachineId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::entity::Allocation;
+use crate::machine::entity::{Allocation, EventKind};
 
-/// How many events a machine keeps.
+/// Most events kept per machine; beyond it the oldest are dropped.
 pub const EVENTS_MAX: usize = 100;
-/// How much of an event's message is kept, characters.
+
+/// Longest message of an event, characters; the rest is cut off.
 pub const EVENT_MESSAGE_MAX: usize = 1024;
 
-/// How many fingerprints of told events a machine keeps.
+/// Most fingerprints of reported events kept per machine; beyond it the oldest are dropped, and a
+/// repeated report of one of them counts as new.
 pub const EVENTS_TOLD_MAX: usize = 32;
-
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum EventKind {
-    /// Hammer is there.
-    Alive,
-    /// Hammer gave up.
-    Crashed,
-    /// The machine asked pixie for a boot.
-    PxeBooting,
-    /// Somebody asked the BMC for a reboot.
-    PlannedReboot,
-    /// Hammer started.
-    Preparing,
-    /// Hammer reads the inventory.
-    Registering,
-    /// Hammer waits for an allocation.
-    Waiting,
-    /// Hammer installs.
-    Installing,
-    /// Hammer reboots into the installed system.
-    BootingNewKernel,
-    /// The installed system is there.
-    PhonedHome,
-    /// The machine was freed.
-    MachineReclaim,
-}
-
-impl EventKind {
-    /// Every one.
-    pub const ALL: [Self; 11] = [
-        Self::Alive,
-        Self::Crashed,
-        Self::PxeBooting,
-        Self::PlannedReboot,
-        Self::Preparing,
-        Self::Registering,
-        Self::Waiting,
-        Self::Installing,
-        Self::BootingNewKernel,
-        Self::PhonedHome,
-        Self::MachineReclaim,
-    ];
-
-    /// The name that the contract uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Alive => "Alive",
-            Self::Crashed => "Crashed",
-            Self::PxeBooting => "PXE Booting",
-            Self::PlannedReboot => "Planned Reboot",
-            Self::Preparing => "Preparing",
-            Self::Registering => "Registering",
-            Self::Waiting => "Waiting",
-            Self::Installing => "Installing",
-            Self::BootingNewKernel => "Booting New Kernel",
-            Self::PhonedHome => "Phoned Home",
-            Self::MachineReclaim => "Machine Reclaim",
-        }
-    }
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for EventKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Error::invalid("event", format!("\"{text}\" is not one that we know")))
-    }
-}
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// The sender's time, clamped to what control can believe.
     pub time: Timestamp,
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
-    /// Said about it.
+    /// The sender's message.
     #[serde(default)]
     pub message: String,
 }
 
-/// Whether the machine gives signs of life.
+/// Liveliness of a machine, by its signs of life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveliness {
-    /// Nothing heard yet.
+    /// Nothing was heard yet.
     #[default]
     Unspecified,
-    /// Yes.
+    /// It gives signs of life.
     Alive,
-    /// No, and nobody has it.
+    /// It is silent and free.
     Dead,
-    /// No, but a tenant has it and may have silenced it.
+    /// It is silent, but a tenant has it and may have silenced it.
     Unknown,
 }
 
 /// Events of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventLog {
-    /// The key.
+    /// The machine; the key.
     pub machine: MachineId,
-    /// The last events that count, oldest first; `Alive` never does.
+    /// The last events, oldest first; heartbeats are not stored.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// State of the event machine: the last event that counted; none at the start.
+    /// State of the event state machine: the last event that moved it. `None` means its start.
     #[serde(default)]
     pub state: Option<EventKind>,
-    /// When control last heard anything, its own time.
+    /// Time of the last sign of life, by control's clock.
     #[serde(default)]
     pub last_event_time: Timestamp,
-    /// The last event that went wrong or came out of order.
+    /// The last event that failed or came out of order.
     #[serde(default)]
     pub last_error_event: Option<Event>,
-    /// Signs of life.
+    /// Liveliness as last judged.
     #[serde(default)]
     pub liveliness: Liveliness,
-    /// Boots again and again without getting anywhere.
+    /// `true` if the machine boots again and again without completing a step.
     #[serde(default)]
     pub crash_loop: bool,
-    /// Phones home although it was freed: the tenant's system still runs.
+    /// `true` if it phones home although it was freed: the tenant's system still runs.
     #[serde(default)]
     pub failed_reclaim: bool,
-    /// Fingerprints of the last events as their senders told them, newest last: a sender that did
-    /// not get the answer tells an event again.
+    /// Fingerprints of the last events as their senders reported them, newest last. A sender that
+    /// did not get the answer repeats the event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<u64>,
-    /// Number of events that were ever recorded, also of those that are not kept any more.
+    /// Number of events ever recorded, including those that were dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recorded: u64,
-    /// After a restore: when a credential that the backup knows last spoke for this machine, that of
-    /// its hammer's boot or of its installed system. `None` before, and in states that were not
-    /// restored.
+    /// After a restore: time at which a credential that the backup knows was used for this machine,
+    /// of its hammer's boot or of its installed system. `None` means not yet, or that the state was
+    /// not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+/// `true` for 0, which serde leaves out.
 pub(crate) const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl EventLog {
-    /// Nothing heard yet.
+    /// An empty log.
     pub fn new(machine: MachineId) -> Self {
         Self {
             machine,
@@ -184,8 +106,8 @@ impl EventLog {
         }
     }
 
-    /// The events since an allocation of the machine, oldest first. They are counted, because an
-    /// event has the time of its sender, whose clock may be behind.
+    /// The events since an allocation of the machine, oldest first. They are found by count and not
+    /// by time: events carry the time of their sender, whose clock may be behind.
     pub fn events_since(&self, allocation: &Allocation) -> &[Event] {
         let counted = self.recorded.saturating_sub(allocation.events_before);
         let counted = usize::try_from(counted).unwrap_or(usize::MAX);

@@ -1,11 +1,11 @@
-//! Idempotency keys of clients: an allocation that is asked for again is the same one.
+//! Idempotency keys of clients: a repeated request gets the same allocation.
 
 use std::fmt;
 
 use proto_types::{AllocationId, Digest, MachineId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a client's key stands for: the same key and request give the same answer.
+/// Result of a request with an idempotency key: the same key and request get the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
     /// Project of the request.
@@ -18,7 +18,7 @@ pub struct Idempotency {
     pub machine: MachineId,
     /// Allocation that it got.
     pub allocation: AllocationId,
-    /// Forgotten after this.
+    /// Time after which the key is forgotten.
     pub expires_at: Timestamp,
 }
 

@@ -1,61 +1,34 @@
-//! Machines: what they are, what is to become of them, and why.
+//! The record of a machine.
 
 use std::collections::BTreeSet;
 
-use proto_types::{MacAddr, MachineId, PartitionId, SizeId, SwitchId, Timestamp};
+use proto_types::{MacAddr, MachineId, PartitionId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
     Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Condition, Fru, Hardware, HoldCause,
-    Phase, WipeRecord,
+    Phase, PortLink, Segment, WipeRecord,
 };
 use crate::meta::Meta;
-
-/// The segment that a machine's ports belong in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Segment {
-    /// Where machines boot from the network.
-    #[default]
-    Provisioning,
-    /// The one of the allocation's child network.
-    Tenant,
-    /// None: nobody knows what runs on it.
-    Isolated,
-}
-
-/// A cable: both ends say so, see `machine::read::cables`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PortLink {
-    /// The switch.
-    pub switch: SwitchId,
-    /// Its port.
-    pub port: String,
-    /// The machine's NIC.
-    pub mac: MacAddr,
-    /// Only the switch says so: the machine did not hear it. Never in a tenant's segment.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unclaimed: bool,
-}
 
 /// The identify LED.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Led {
-    /// `on`, `off`, `blinking`; empty when unknown.
+    /// `on`, `off`, `blinking`; empty if unknown.
     pub value: String,
-    /// Why it is on.
+    /// The reason why it is on.
     pub description: String,
 }
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The key: SMBIOS UUID.
+    /// SMBIOS UUID; the key.
     pub id: MachineId,
-    /// Head.
+    /// Metadata common to all records.
     pub meta: Meta,
-    /// Where it is.
+    /// Partition; `None` means that no agent has reported the machine yet.
     #[serde(default)]
     pub partition: Option<PartitionId>,
     /// Rack, from the switch that it is cabled to.
@@ -64,22 +37,22 @@ pub struct Machine {
     /// Room, from the switch that it is cabled to.
     #[serde(default)]
     pub room: String,
-    /// The one size that matches.
+    /// The one size that matches; `None` if no size matches, or more than one.
     #[serde(default)]
     pub size: Option<SizeId>,
-    /// What it is made of.
+    /// Hardware, as hammer reported it.
     #[serde(default)]
     pub hardware: Hardware,
-    /// Firmware's identity.
+    /// Identity of the firmware.
     #[serde(default)]
     pub bios: Bios,
-    /// What its BMC is.
+    /// Its BMC; `None` means unknown.
     #[serde(default)]
     pub bmc: Option<Bmc>,
-    /// Other BMCs that claim to be its own. While one of them is not rejected, no orders are sent.
+    /// Other BMCs that claim to be its own. Orders are held while one of them is not rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bmc_claims: Vec<BmcClaim>,
-    /// How its BMC lets an agent of the published stack in.
+    /// Login of its BMC for agents of the published stack; `None` means unknown.
     #[serde(default)]
     pub bmc_access: Option<BmcAccess>,
     /// Field-replaceable-unit data.
@@ -88,35 +61,35 @@ pub struct Machine {
     /// Identify LED.
     #[serde(default)]
     pub led: Led,
-    /// Version of hammer that registered it.
+    /// Version of the hammer that registered it.
     #[serde(default)]
     pub hammer_version: String,
-    /// Changes with each boot into hammer.
+    /// Id of its last boot into hammer; empty means that it never registered.
     #[serde(default)]
     pub boot_id: String,
-    /// Addresses that it asked pixie from.
+    /// MAC addresses of its boot requests, until it registers.
     #[serde(default)]
     pub boot_macs: BTreeSet<MacAddr>,
-    /// MAC address that it was first seen with; `None` when it became known in another way.
+    /// MAC address that it was first seen with; `None` if it became known in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mac: Option<MacAddr>,
     /// Its cables.
     #[serde(default)]
     pub links: Vec<PortLink>,
-    /// Where its ports belong.
+    /// The segment that its ports belong in.
     #[serde(default)]
     pub segment: Segment,
-    /// Where it stands.
+    /// Phase of its life.
     pub phase: Phase,
-    /// Since when.
+    /// Time at which it entered the phase.
     pub since: Timestamp,
-    /// Why; empty when the phase says it all.
+    /// The reason for people; empty if the phase needs none.
     #[serde(default)]
     pub reason: String,
-    /// How often the current step was tried.
+    /// Number of attempts of the current step.
     #[serde(default)]
     pub step_attempts: u32,
-    /// Whether somebody's data may be on its disks. Never on offer while it is set.
+    /// `true` if a tenant's data may be on its disks. It is not on offer then.
     pub dirty: bool,
     /// Serial numbers of the disks that were wiped since the last allocation.
     #[serde(default)]
@@ -124,14 +97,14 @@ pub struct Machine {
     /// The last wipes, newest last.
     #[serde(default)]
     pub wipes: Vec<WipeRecord>,
-    /// Whether users may have it.
+    /// Availability, with reason and issuer.
     #[serde(default)]
     pub condition: Condition,
-    /// Who has it.
+    /// The allocation; `None` means that it is free.
     #[serde(default)]
     pub allocation: Option<Box<Allocation>>,
-    /// The trace of the call that the machine is on its way for, a `traceparent`; none once it is
-    /// there, or when nobody traces.
+    /// `traceparent` of the call that set the machine on its way. `None` once it arrived, or if the
+    /// call was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -172,13 +145,15 @@ impl Machine {
         }
     }
 
-    /// `true` if the tenancy is over although the allocation still holds its numbers.
+    /// `true` if the tenancy is over although the allocation still holds its addresses and AS
+    /// number.
     pub const fn is_leaving(&self) -> bool {
         self.phase.is_reclaim()
             || matches!(self.phase, Phase::Held(HoldCause::Bmc | HoldCause::Ports))
     }
 
-    /// `true` if it was only seen so far: it never registered, and nobody else knows of it.
+    /// `true` if it was only seen so far: it never registered, and no BMC or operator vouches for
+    /// it.
     pub fn is_stranger(&self) -> bool {
         self.phase == Phase::New
             && self.bmc.is_none()
@@ -186,12 +161,12 @@ impl Machine {
             && self.condition.state == Availability::Available
     }
 
-    /// Whether its orders are held: another BMC claims the machine as well.
+    /// `true` if its orders are held because another BMC claims the machine as well.
     pub fn is_bmc_contested(&self) -> bool {
         self.bmc_claims.iter().any(|claim| !claim.rejected)
     }
 
-    /// All addresses that it may boot from.
+    /// All MAC addresses that it may boot from.
     pub fn macs(&self) -> BTreeSet<MacAddr> {
         self.hardware
             .nics

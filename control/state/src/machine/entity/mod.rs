@@ -1,25 +1,45 @@
-//! Machines: what they are, who has them, and what became of them.
+//! Records of machines, allocations, orders and events.
 
 mod allocation;
 mod bmc;
+mod bmc_action;
+mod bmc_stream;
+mod components;
 mod condition;
+mod event_kind;
 mod events;
+mod firewall_rules;
+mod fru;
 mod idempotency;
+mod install;
 mod inventory;
 mod machine;
+mod nic;
 mod order;
 mod phase;
+mod port_link;
+mod power_draw;
 mod vpn;
 mod wipe;
 
 pub use allocation::*;
 pub use bmc::*;
+pub use bmc_action::*;
+pub use bmc_stream::*;
+pub use components::*;
 pub use condition::*;
+pub use event_kind::*;
 pub use events::*;
+pub use firewall_rules::*;
+pub use fru::*;
 pub use idempotency::*;
+pub use install::*;
 pub use inventory::*;
 pub use machine::*;
+pub use nic::*;
 pub use order::*;
 pub use phase::*;
+pub use port_link::*;
+pub use power_draw::*;
 pub use vpn::*;
 pub use wipe::*;

@@ -1,134 +1,86 @@
-//! Orders to BMCs: an outbox, kept until the agent says how each ended.
+//! Orders to BMCs: an outbox, kept until the agent reports how each ended.
 
 use proto_types::{Digest, MachineId, OrderId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-/// How many ended orders a machine keeps.
+use crate::machine::entity::{BmcAction, BmcStream};
+
+/// Most ended orders kept per machine; beyond it the oldest are deleted.
 pub const ORDERS_KEPT_MAX: usize = 10;
-/// How many open orders a machine may have; more are refused.
+
+/// Most open orders per machine; a user's further ones are refused.
 pub const ORDERS_OPEN_MAX: usize = 16;
-/// How long an order is good by default, milliseconds.
+
+/// Life of an open order, milliseconds. Beyond it the order expires, and its life-cycle step is
+/// tried again.
 pub const ORDER_DEADLINE_MS: u64 = 60_000;
 
-/// What a BMC can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BmcAction {
-    /// Power on.
-    PowerOn,
-    /// Power off, hard.
-    PowerOff,
-    /// Reset.
-    PowerReset,
-    /// Off and on.
-    PowerCycle,
-    /// Boot from the network until told otherwise.
-    BootPxe,
-    /// Boot from disk until told otherwise.
-    BootDisk,
-    /// Into the firmware's menu, once.
-    BootBios,
-    /// Identify LED on.
-    LedOn,
-    /// Identify LED off.
-    LedOff,
-    /// The agent makes a nonce, and writes it where the machine in the BMC's box reads it.
-    SetNonce,
-}
-
-impl BmcAction {
-    /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PowerOn => "power-on",
-            Self::PowerOff => "power-off",
-            Self::PowerReset => "power-reset",
-            Self::PowerCycle => "power-cycle",
-            Self::BootPxe => "boot-pxe",
-            Self::BootDisk => "boot-disk",
-            Self::BootBios => "boot-bios",
-            Self::LedOn => "led-on",
-            Self::LedOff => "led-off",
-            Self::SetNonce => "set-nonce",
-        }
-    }
-}
-
-/// How an order stands.
+/// State of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderState {
-    /// Not ended yet.
+    /// It has not ended yet.
     Open,
-    /// Carried out.
+    /// It was carried out.
     Done,
-    /// Not carried out; `error` says why.
+    /// It was not carried out; `error` says why.
     Failed,
-    /// Nobody answered in time.
+    /// No agent answered in time.
     Expired,
-    /// Overtaken by a change of plan.
+    /// It was withdrawn, by a user or by the next step of the life cycle.
     Cancelled,
 }
 
-/// Who waits for an order.
+/// Origin of an order, which waits for its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderPurpose {
-    /// A person.
+    /// A user, by name.
     User(String),
-    /// The life cycle: the phase that gave it waits.
+    /// The life cycle: the machine's phase waits.
     Life,
-    /// A machine that boots: it joins only with what the order puts into its BMC. No phase waits.
+    /// A booting machine, which joins only with the nonce that the order puts into its BMC. No
+    /// phase waits.
     Join,
-}
-
-/// A stream on which a control node hands out orders to an agent of the published stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct BmcStream {
-    /// The control node that serves it.
-    pub node: u64,
-    /// New for each stream.
-    pub id: Uuid,
 }
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BmcOrder {
-    /// The key: a UUIDv7.
+    /// Id, a UUIDv7; the key.
     pub id: OrderId,
-    /// For which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// Where that machine is: whose agent carries it out.
+    /// Partition of the machine, whose agent carries the order out.
     pub partition: PartitionId,
-    /// What to do.
+    /// The action.
     pub action: BmcAction,
-    /// Who waits.
+    /// The origin.
     pub purpose: OrderPurpose,
-    /// Orders of one machine are carried out in this order.
+    /// Sequence number: orders of one machine are carried out in its order.
     pub sequence: u64,
-    /// How it stands.
+    /// The state.
     pub state: OrderState,
-    /// Since when it is there.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// Not carried out after this.
+    /// Time after which it is not carried out.
     pub deadline: Timestamp,
-    /// When it ended.
+    /// Time of its end; `None` while it is open.
     #[serde(default)]
     pub finished_at: Option<Timestamp>,
-    /// Why it was not carried out.
+    /// The reason why it was not carried out; `None` if it was, or while it is open.
     #[serde(default)]
     pub error: Option<String>,
-    /// The trace of the call that it follows from, a `traceparent`; the agent's work goes on with
-    /// it.
+    /// `traceparent` of the call that caused it, with which the agent goes on. `None` means not
+    /// traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The stream on which an agent of the published stack has taken it: only that one carries it
-    /// out. `None` means that none has, or that an agent of the mesh carries it out.
+    /// The stream on which an agent of the published stack took it; only that one carries it out.
+    /// `None` means that it is not taken, or that an agent of Metalmesh carries it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<BmcStream>,
-    /// Of [`BmcAction::SetNonce`]: SHA-256 of what the BMC holds since the order's end; gone once a
-    /// machine joined with it.
+    /// For [`BmcAction::SetNonce`]: SHA-256 of the nonce that the BMC holds since the order's end.
+    /// `None` before, and once a machine joined with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
 }

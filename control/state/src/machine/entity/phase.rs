@@ -1,11 +1,11 @@
-//! Where a machine stands on its way to a tenant and back.
+//! Phases of a machine on its way to a tenant and back.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a machine stands in its life. With `since` and `reason` it is all that a person needs to
-/// see, and all that control needs to go on after a restart.
+/// Phase of a machine's life. With `since` and `reason` it is all that an operator needs to see,
+/// and all that control needs to resume after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -13,7 +13,7 @@ pub enum Phase {
     New,
     /// Registered, its disks are being wiped.
     Wiping,
-    /// Clean and registered: on offer as soon as it says "Waiting".
+    /// Clean and registered: on offer as soon as hammer reports `Waiting`.
     Waiting,
     /// Allocated; hammer installs.
     Installing,
@@ -23,16 +23,16 @@ pub enum Phase {
     Rebooting,
     /// The installed system phoned home.
     Running,
-    /// Freed; the BMC is told to power off. Everything of the allocation is still there.
+    /// Freed; the BMC is told to power off. The allocation is still complete.
     ReclaimPowerOff,
-    /// Powered off; the switch moves the port. The allocation keeps its numbers until the switch
-    /// reports that.
+    /// Powered off; the switch moves the port. The allocation keeps its addresses and AS number
+    /// until the switch reports the move.
     ReclaimPorts,
     /// The BMC is told to boot from the network and to power on.
     ReclaimBoot,
     /// Powered on; hammer has to come up and register.
     ReclaimRegister,
-    /// Held out of service; a person has to look. See [`HoldCause`].
+    /// Held out of service; an operator has to look. See [`HoldCause`].
     Held(HoldCause),
 }
 
@@ -54,7 +54,7 @@ impl Phase {
             Self::Held(_) => "held",
         }
     }
-    /// Whether the machine is on its way back from a tenant.
+    /// `true` if the machine is on its way back from a tenant.
     pub const fn is_reclaim(self) -> bool {
         matches!(
             self,
@@ -63,7 +63,7 @@ impl Phase {
     }
 }
 
-/// Why a machine is held.
+/// Cause of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldCause {

@@ -1,4 +1,4 @@
-//! Firewalls' ways into the VPN by which operators reach them.
+//! Access of firewalls to the VPN by which operators reach them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,18 +6,18 @@ use std::net::IpAddr;
 use proto_types::{AllocationId, MachineId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a machine needs to come into a VPN.
+/// Credentials with which a machine joins a VPN.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VpnAccess {
     /// The VPN's control server.
     pub address: String,
-    /// Number of the key there, by which its node is found again.
+    /// Id of the key on that server, by which its node is found again.
     pub key_id: String,
     /// The secret, good for one node, sealed before it enters the state. Empty once that node was
     /// seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed_key: Vec<u8>,
-    /// Until when it can be used.
+    /// End of its validity.
     pub expires_at: Timestamp,
 }
 
@@ -31,22 +31,22 @@ impl fmt::Debug for VpnAccess {
     }
 }
 
-/// An allocation that came into the VPN with its first entry. It stays until its node and its
-/// key are gone from the VPN, however long the allocation is over by then.
+/// A VPN member: an allocation with VPN access. The record outlives the allocation, until its node
+/// and its key are gone from the VPN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VpnMember {
-    /// Which.
+    /// The allocation; the key.
     pub allocation: AllocationId,
     /// Its machine.
     pub machine: MachineId,
-    /// Whose it is, and the user of the VPN.
+    /// Project of the allocation, which is also the user in the VPN.
     pub project: ProjectId,
-    /// Its way in.
+    /// Its credentials.
     pub access: VpnAccess,
-    /// Whether its node was there when last looked.
+    /// `true` if its node was present at the last look.
     #[serde(default)]
     pub connected: bool,
-    /// The addresses of its node, inside of the VPN.
+    /// Addresses of its node inside the VPN.
     #[serde(default)]
     pub ips: Vec<IpAddr>,
 }

@@ -1,12 +1,12 @@
-//! Wipes of a machine's disks.
+//! Reports of wipes of a machine's disks.
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How many wipe reports a machine keeps.
+/// Most wipe reports kept per machine; beyond it the oldest are dropped.
 pub const WIPES_MAX: usize = 5;
 
-/// How a disk was wiped.
+/// Wipe of one disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskWipe {
@@ -16,9 +16,9 @@ pub struct DiskWipe {
     pub serial: String,
     /// `nvme-format`, `ata-secure-erase`, `discard`, `zero`.
     pub method: String,
-    /// Why it failed; none when it did not.
+    /// Error; `None` means success.
     pub error: Option<String>,
-    /// Milliseconds.
+    /// Duration, milliseconds.
     pub duration_ms: u64,
 }
 
@@ -26,8 +26,8 @@ pub struct DiskWipe {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WipeRecord {
-    /// When it was reported.
+    /// Time of the report.
     pub at: Timestamp,
-    /// Disk by disk.
+    /// Wipes of the disks.
     pub disks: Vec<DiskWipe>,
 }

@@ -1,11 +1,11 @@
-//! The table as a diagram, for the page on the life of a machine.
+//! Diagram of the phase table, for the page on the life of a machine.
 
 use super::table::{PHASES, rows};
-use super::transition::{Clock, Deadline, Transition};
+use super::transition::{Deadline, DeadlineClock, Transition};
 use crate::machine::entity::{HoldCause, Phase};
 
 /// The phases of a machine as a Mermaid state diagram: each arrow names its event, its guard in
-/// parentheses, the deadline of what time does, and behind a slash what happens beside.
+/// parentheses, its deadline, and behind a slash its effect.
 pub fn phase_diagram() -> String {
     let mut lines = vec![
         "stateDiagram-v2".to_owned(),
@@ -33,7 +33,7 @@ fn arrow(phase: Phase, row: &Transition) -> String {
     format!("    {} --> {}: {label}", id_of(phase), id_of(row.next))
 }
 
-/// The name of a state: Mermaid takes no dashes in it.
+/// Mermaid's name of a phase: dashes are not allowed in it.
 fn id_of(phase: Phase) -> String {
     let cause = match phase {
         Phase::Held(HoldCause::Install) => "_install",
@@ -52,7 +52,7 @@ fn words_of(deadline: Deadline) -> String {
         _ => format!("{seconds} s"),
     };
     match deadline.clock {
-        Clock::InPhase => time,
-        Clock::Silence => format!("{time} of silence"),
+        DeadlineClock::InPhase => time,
+        DeadlineClock::Silence => format!("{time} of silence"),
     }
 }

@@ -1,4 +1,4 @@
-//! Events of a machine on which its phase depends.
+//! Events that may change the phase of a machine.
 
 /// An event that may change a machine's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,9 +19,9 @@ pub(crate) enum PhaseEvent {
     InstallFailed,
     /// The order to boot from disk ended, well or not.
     BootDiskEnded,
-    /// Hammer said that it leaves for the installed system.
+    /// Hammer reported that it leaves for the installed system.
     HammerLeft,
-    /// The installed system called.
+    /// The installed system phoned home.
     PhonedHome,
     /// Its project, or an administrator, gave the machine back.
     Freed,
@@ -37,17 +37,17 @@ pub(crate) enum PhaseEvent {
     MadeAvailable,
     /// Time passed: the BMC did not confirm the boot device.
     BootOrderLate,
-    /// Time passed: hammer did not say that it leaves.
+    /// Time passed: hammer did not report that it leaves.
     HandoverLate,
-    /// Time passed: the installed system did not call.
+    /// Time passed: the installed system did not phone home.
     NotPhonedHome,
     /// Time passed: a switch did not report a moved port yet.
     PortsLate,
     /// Time passed: a switch never reported a moved port.
     PortsNeverMoved,
-    /// Time passed without a word of the machine, and it may be rebooted once more.
+    /// Time passed without a sign of life, and the machine may be rebooted once more.
     Silent,
-    /// Time passed without a word of the machine, and reboots did not help.
+    /// Time passed without a sign of life, and reboots did not help.
     SilentForGood,
 }
 
@@ -80,7 +80,7 @@ impl PhaseEvent {
         Self::SilentForGood,
     ];
 
-    /// Words for people.
+    /// Label in the diagram.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::RegisteredDirty => "registered, not clean",

@@ -1,4 +1,4 @@
-//! Guards: conditions of a machine beside its phase.
+//! Guards: conditions of a transition beside the phase.
 
 use super::limits::STEP_ATTEMPTS_MAX;
 use crate::machine::entity::{Availability, Machine, Segment};
@@ -6,9 +6,9 @@ use crate::machine::entity::{Availability, Machine, Segment};
 /// A condition of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PhaseGuard {
-    /// Nothing more.
+    /// No condition.
     Always,
-    /// No disk may hold data.
+    /// No disk holds data.
     IsClean,
     /// A project has the machine.
     IsAllocated,
@@ -20,7 +20,7 @@ pub(crate) enum PhaseGuard {
     IsReachable,
     /// The machine's reason is empty.
     HasNoReason,
-    /// Hammer may still run, and the BMC was not asked too often to end it.
+    /// Hammer may still run, and attempts to power-cycle it are left.
     HammerIsThere,
     /// The step may be tried again.
     HasAttemptsLeft,
@@ -29,7 +29,7 @@ pub(crate) enum PhaseGuard {
 }
 
 impl PhaseGuard {
-    /// `true` if it holds of a machine.
+    /// `true` if the guard holds for a machine.
     pub(crate) fn holds(self, machine: &Machine) -> bool {
         let allocation = machine.allocation.as_ref();
         let is_available = machine.condition.state == Availability::Available;
@@ -43,7 +43,8 @@ impl PhaseGuard {
             Self::IsAvailable => is_available,
             Self::IsReachable => is_available && machine.segment != Segment::Isolated,
             Self::HasNoReason => machine.reason.is_empty(),
-            // One attempt more than there are: the last one only says that they are over.
+            // One more than the attempts: the last pass only writes the reason that they are used
+            // up.
             Self::HammerIsThere => {
                 machine.segment != Segment::Tenant && machine.step_attempts <= STEP_ATTEMPTS_MAX
             }
@@ -52,7 +53,7 @@ impl PhaseGuard {
         }
     }
 
-    /// Words for people; `None` where nothing more must hold.
+    /// Label in the diagram; `None` means no condition.
     pub(super) const fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Always => None,

@@ -1,21 +1,26 @@
-//! Limits of phases: how long a machine may stay in one, and how often a step is tried.
+//! Limits of phases: deadlines and attempts of steps.
 
-/// How often a step of the life cycle is tried, reboots of a silent machine included.
+/// Most attempts of a step of the life cycle, reboots of a silent machine included. Beyond it the
+/// machine is held, or left silent if no tenant and no reclaim waits for it.
 pub const STEP_ATTEMPTS_MAX: u32 = 3;
-/// Silence after which a machine that shall come up for a tenant or after a reclaim is rebooted,
-/// milliseconds.
+/// Longest silence of a machine that must come up for a tenant or after a reclaim, milliseconds.
+/// Beyond it its BMC reboots it.
 pub(super) const NUDGE_AFTER_MS: u64 = 15 * 60_000;
-/// Silence after which a machine that nobody has is rebooted, milliseconds.
+/// Longest silence of a free machine, milliseconds. Beyond it its BMC reboots it. Longer than for a
+/// tenant's machine, because nobody waits.
 pub(super) const RESURRECT_AFTER_MS: u64 = 60 * 60_000;
-/// Longest wait for the BMC to set the boot device before hammer is told to reboot, milliseconds.
+/// Longest wait for the BMC to set the boot device, milliseconds. Beyond it hammer is told to
+/// reboot without.
 pub(super) const BOOT_ORDER_MS: u64 = 30_000;
-/// Time that hammer has to say that it leaves before its BMC power-cycles it, milliseconds: the
-/// flush of its events takes seconds.
+/// Longest wait for hammer's last event, milliseconds. Beyond it the BMC power-cycles the machine.
+/// Hammer needs seconds to flush its events.
 pub(super) const HANDOVER_MS: u64 = 60_000;
-/// Time without a call of the installed system that is worth a remark, milliseconds.
+/// Longest wait for the first phone home, milliseconds. Beyond it the machine's reason says so;
+/// nothing is rebooted, because the system is the tenant's.
 pub(super) const FIRST_PHONE_HOME_MS: u64 = 30 * 60_000;
-/// Time that a switch has to report a moved port before the machine's reason names it,
-/// milliseconds.
+/// Longest wait for a switch to report a moved port, milliseconds. Beyond it the machine's reason
+/// names the port.
 pub(super) const PORTS_MS: u64 = 30_000;
-/// Time that a switch has before the machine is held, milliseconds. The machine is powered off.
+/// Longest wait for a switch to report a moved port, milliseconds. Beyond it the machine, which is
+/// powered off, is held.
 pub(super) const PORTS_HOLD_MS: u64 = 10 * 60_000;

@@ -1,5 +1,6 @@
-//! The table: every event that counts in a phase, and what it does.
+//! The transition table: the events that count in each phase, with their guards and effects.
 
+use super::effect::Effect;
 use super::event::PhaseEvent::{
     self, Allocated, BmcGaveUp, BootDiskEnded, BootOrderLate, Freed, HammerLeft, HandoverLate,
     InstallFailed, Installed, MadeAvailable, NotPhonedHome, PhonedHome, PortsLate, PortsMoved,
@@ -14,7 +15,7 @@ use super::limits::{
     BOOT_ORDER_MS, FIRST_PHONE_HOME_MS, HANDOVER_MS, NUDGE_AFTER_MS, PORTS_HOLD_MS, PORTS_MS,
     RESURRECT_AFTER_MS,
 };
-use super::transition::{Effect, Transition};
+use super::transition::Transition;
 use crate::machine::entity::{HoldCause, Phase};
 
 const HELD_INSTALL: Phase = Phase::Held(HoldCause::Install);
@@ -46,7 +47,7 @@ pub(crate) fn next(phase: Phase, event: PhaseEvent) -> Option<&'static Transitio
     rows(phase).iter().find(|row| row.event == event)
 }
 
-/// The deadlines of a phase, in the order in which they are tried. Empty for phases that may
+/// The deadlines of a phase, in the order in which they are tried. Empty means that the phase may
 /// last.
 pub(crate) fn deadlines(phase: Phase) -> impl Iterator<Item = &'static Transition> {
     rows(phase).iter().filter(|row| row.deadline.is_some())
@@ -84,14 +85,19 @@ const RECLAIMED_AGAIN: Transition =
     Transition::to(MadeAvailable, Phase::ReclaimPowerOff).does(Effect::PowerOff);
 
 const NEW: &[Transition] = &[TO_WIPING, TO_WAITING];
+// No hold after the last reboot: a free machine that is heard again goes on by itself. A
+// registration during the wipe stays in the phase: hammer that restarted wipes from the beginning.
 const WIPING: &[Transition] = &[
     Transition::to(Wiped, Phase::Waiting),
     Transition::to(WipeFailed, HELD_WIPE),
     rebooted(Phase::Wiping, RESURRECT_AFTER_MS),
     silent_for_good(Phase::Wiping, RESURRECT_AFTER_MS).does(Effect::Remark),
 ];
+// A machine may register dirty while it waits, when a disk was added or swapped.
 const WAITING: &[Transition] = &[
     TO_WIPING,
+    // Marked dirty at the allocation and not at the installation: a tenant that frees the machine
+    // half-way leaves data as well.
     Transition::to(Allocated, Phase::Installing)
         .when(IsClean)
         .does(Effect::MarkDirty),
@@ -105,6 +111,8 @@ const INSTALLING: &[Transition] = &[
     rebooted(Phase::Installing, NUDGE_AFTER_MS),
     silent_for_good(HELD_INSTALL, NUDGE_AFTER_MS),
 ];
+// The phase ends in any case: a BMC that cannot set the boot device must not stop an installed
+// machine, which pixie sends to its disk.
 const BOOT_ORDER: &[Transition] = &[
     Transition::to(BootDiskEnded, Phase::Rebooting),
     Transition::to(HammerLeft, Phase::Rebooting)
@@ -117,6 +125,9 @@ const BOOT_ORDER: &[Transition] = &[
 const PHONED_HOME: Transition = Transition::to(PhonedHome, Phase::Running)
     .when(IsInstalled)
     .does(Effect::HandOver);
+// The deadlines of this phase change no phase: whether the system comes up is the tenant's matter,
+// only the ports wait for hammer's end. The remark comes first in the list, and its guard lets the
+// handover follow once a reason is set.
 const REBOOTING: &[Transition] = &[
     PHONED_HOME,
     FREED,
@@ -130,10 +141,14 @@ const REBOOTING: &[Transition] = &[
         .does(Effect::PowerCycle),
 ];
 const RUNNING: &[Transition] = &[FREED];
+// Isolated and not moved to provisioning: the tenant's system may run on, and must not meet the
+// machines that boot there.
 const RECLAIM_POWER_OFF: &[Transition] = &[
     Transition::to(PoweredOff, Phase::ReclaimPorts).does(Effect::Provision),
     Transition::to(BmcGaveUp, HELD_BMC).does(Effect::Isolate),
 ];
+// The hold comes before the remark: the first row that is due is taken, and the remark is due again
+// and again.
 const RECLAIM_PORTS: &[Transition] = &[
     Transition::to(PortsMoved, Phase::ReclaimBoot).does(Effect::BootNetwork),
     Transition::to(PortsNeverMoved, HELD_PORTS).after(PORTS_HOLD_MS),
@@ -141,6 +156,7 @@ const RECLAIM_PORTS: &[Transition] = &[
         .after(PORTS_MS)
         .does(Effect::Remark),
 ];
+// Hammer may register before the BMC confirms the power-on: the registration proves it.
 const RECLAIM_BOOT: &[Transition] = &[
     Transition::to(PoweredOn, Phase::ReclaimRegister),
     Transition::to(BmcGaveUp, HELD_BMC),
@@ -154,6 +170,7 @@ const RECLAIM_REGISTER: &[Transition] = &[
     silent_for_good(HELD_BMC, NUDGE_AFTER_MS),
 ];
 const IN_HOLD_INSTALL: &[Transition] = &[FREED];
+// Tainted by the failed wipe, the machine stays held until an operator makes it available.
 const IN_HOLD_WIPE: &[Transition] = &[
     Transition::to(MadeAvailable, Phase::Wiping),
     TO_WIPING.when(IsAvailable),
@@ -164,13 +181,13 @@ const IN_HOLD_BMC: &[Transition] = &[
     TO_WIPING.when(IsReachable),
     TO_WAITING.when(IsReachable),
 ];
-// It waited for long: somebody may have powered it on meanwhile.
+// The reclaim begins with the power-off again: somebody may have powered the machine on meanwhile.
 const IN_HOLD_PORTS: &[Transition] = &[
     RECLAIMED_AGAIN,
     Transition::to(PortsMoved, Phase::ReclaimPowerOff).does(Effect::PowerOff),
 ];
 
-/// A silent machine is rebooted and stays in its phase.
+/// The reboot of a silent machine, which stays in its phase.
 const fn rebooted(phase: Phase, after_ms: u64) -> Transition {
     Transition::to(Silent, phase)
         .when(HasAttemptsLeft)
@@ -178,7 +195,7 @@ const fn rebooted(phase: Phase, after_ms: u64) -> Transition {
         .does(Effect::Reboot)
 }
 
-/// Reboots did not help.
+/// The end of a silent machine's reboots.
 const fn silent_for_good(next: Phase, after_ms: u64) -> Transition {
     Transition::to(SilentForGood, next)
         .when(HasNoAttemptsLeft)

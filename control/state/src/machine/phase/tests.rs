@@ -7,9 +7,9 @@ use std::{env, fs};
 use proto_types::{AllocationId, Asn, MachineId, ProjectId, Timestamp};
 use uuid::Uuid;
 
+use super::effect::Effect;
 use super::guard::PhaseGuard;
 use super::table::{PHASES, next, rows};
-use super::transition::Effect;
 use super::{PhaseEvent, STEP_ATTEMPTS_MAX, enter, phase_diagram, transition_of};
 use crate::catalog::read::default_layout;
 use crate::machine::entity::{

@@ -1,22 +1,23 @@
-//! Cables of a machine, as readers ask for them.
+//! Problems of a machine's cables, for readers outside of the state.
 
 use crate::machine::entity::Machine;
 use crate::machine::read::cables::issues;
 use crate::tables::Tables;
 
-/// Where a machine and switches disagree on a cable, both stories a line.
+/// Disagreements of a machine and switches on cables, one line each with both reports.
 pub fn cable_issues(tables: &Tables, machine: &Machine) -> Vec<String> {
     let mut lines = issues::disputed(tables, machine);
     lines.append(&mut issues::echoes(tables, machine));
     lines
 }
 
-/// Why the ports of a machine cannot be moved as they should; none when they can.
+/// The reason why the ports of a machine cannot be moved; `None` means that they can.
 pub fn cable_trouble(tables: &Tables, machine: &Machine) -> Option<String> {
     issues::trouble(tables, machine)
 }
 
-/// What is missing of the cables that a machine should have; none when nothing is.
+/// The cables that a machine lacks, as text; `None` means that it has all, that it never
+/// registered, or that its partition has no switch.
 pub fn missing_cables(tables: &Tables, machine: &Machine) -> Option<String> {
     let is_told = !machine.hardware.nics.is_empty() && issues::is_managed(tables, machine);
     is_told.then(|| issues::missing(tables, machine)).flatten()

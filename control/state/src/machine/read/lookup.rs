@@ -1,4 +1,4 @@
-//! Machines by project, partition, switch port and card.
+//! Machines by project, partition, switch port and NIC.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proto_types::{MacAddr, PartitionId, ProjectId, SwitchId};
 use crate::machine::entity::{Machine, VpnMember};
 use crate::tables::Tables;
 
-/// Machines that a project has.
+/// Machines allocated to a project.
 pub fn project_machines(
     tables: &Tables,
     project: ProjectId,
@@ -21,7 +21,7 @@ pub fn project_machines(
     ids.filter_map(|id| tables.get::<Machine>(id))
 }
 
-/// How many orders to BMCs have not ended yet, by partition; partitions without any are left out.
+/// Number of open orders to BMCs by partition. Partitions without any are left out.
 pub fn open_orders(tables: &Tables) -> impl Iterator<Item = (&PartitionId, usize)> {
     let open = tables.index().open_orders.iter();
     open.map(|(partition, orders)| (partition, orders.len()))
@@ -41,7 +41,7 @@ pub fn partition_machines<'a>(
     ids.filter_map(|id| tables.get::<Machine>(id))
 }
 
-/// Machines with a cable to a switch, and at which of its ports, in the order of ports.
+/// Machines with a cable to a switch, each with the port, in the order of ports.
 pub fn switch_machines<'a>(
     tables: &'a Tables,
     switch: &'a SwitchId,
@@ -66,22 +66,26 @@ pub fn port_machine<'a>(
     tables.get::<Machine>(id)
 }
 
-/// The machine of a partition that has a card of this address, or asked for a boot from it.
+/// The machine of a partition that has a NIC with this address, or asked for a boot from it.
 pub fn machine_of_mac<'a>(
     tables: &'a Tables,
     partition: &PartitionId,
     mac: MacAddr,
 ) -> Option<&'a Arc<Machine>> {
-    partition_machines(tables, partition)
-        .find(|it| it.hardware.nics.iter().any(|nic| nic.mac == mac) || it.boot_macs.contains(&mac))
+    partition_machines(tables, partition).find(|machine| {
+        let mut nics = machine.hardware.nics.iter();
+        nics.any(|nic| nic.mac == mac) || machine.boot_macs.contains(&mac)
+    })
 }
 
-/// Members of the VPN whose allocation is over or ends: their nodes and keys must go.
+/// Members of the VPN whose allocation has ended or is being reclaimed: their nodes and keys must
+/// be removed.
 pub fn vpn_leaving(tables: &Tables) -> impl Iterator<Item = &Arc<VpnMember>> {
-    tables.all::<VpnMember>().filter(|it| {
-        let machine = tables.get::<Machine>(&it.machine);
+    tables.all::<VpnMember>().filter(|member| {
+        let machine = tables.get::<Machine>(&member.machine);
         let holder = machine.and_then(|machine| machine.allocation.as_ref());
-        holder.is_none_or(|holder| holder.id != it.allocation)
+        // By the allocation: the machine may be another project's by now.
+        holder.is_none_or(|holder| holder.id != member.allocation)
             || machine.is_some_and(|machine| machine.is_leaving())
     })
 }

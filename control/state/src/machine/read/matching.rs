@@ -1,4 +1,4 @@
-//! Which size a machine has, and whether a layout fits on its disks.
+//! Matching of hardware with sizes and filesystem layouts.
 
 use std::sync::Arc;
 
@@ -10,11 +10,14 @@ use crate::catalog::read::glob;
 use crate::machine::entity::{Hardware, Machine};
 use crate::tables::Tables;
 
+/// Bytes per MiB.
 const MIB: u64 = 1024 * 1024;
 
-/// The one size that the hardware matches; none when it is none, or more than one.
+/// The one size that the hardware matches; `None` if no size matches, or more than one.
 pub fn match_size(tables: &Tables, hardware: &Hardware) -> Option<SizeId> {
     let mut matching = matching_sizes(tables, hardware);
+    // Two matching sizes are a mistake in the catalog: a machine without a size is not on offer, so
+    // that the mistake shows, and no tenant gets a size by chance.
     match (matching.next(), matching.next()) {
         (Some(only), None) => Some(only.id.clone()),
         _ => None,
@@ -31,10 +34,12 @@ pub fn matching_sizes<'a>(
         .filter(|size| fits(&size.constraints, hardware))
 }
 
-/// Every constraint holds, and every CPU, disk and GPU is covered by at least one.
+/// `true` if every constraint holds, and at least one constraint covers each CPU, disk and GPU.
+/// Otherwise a machine with a GPU would be given away as one without.
 fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
     let of = |kind| constraints.iter().filter(move |c| c.kind == kind);
     let covered = |kind, name: &str| of(kind).any(|c| selects(c, name));
+    // A size without constraints would match every machine without CPU, disk and GPU.
     !constraints.is_empty()
         && constraints
             .iter()
@@ -54,13 +59,16 @@ fn fits(constraints: &[SizeConstraint], hardware: &Hardware) -> bool {
             .all(|gpu| covered(SizeConstraintType::Gpu, &gpu.model))
 }
 
+/// `true` if a constraint covers a part of this name.
 fn selects(constraint: &SizeConstraint, name: &str) -> bool {
     match constraint.identifier.as_deref() {
+        // No pattern covers every part of the kind.
         None | Some("") => true,
         Some(pattern) => glob(pattern.as_bytes(), name.as_bytes()),
     }
 }
 
+/// The amount of hardware that a constraint counts.
 fn amount(constraint: &SizeConstraint, hardware: &Hardware) -> u64 {
     match constraint.kind {
         SizeConstraintType::Memory => hardware.memory,
@@ -118,7 +126,10 @@ pub(crate) fn check_layout_fits(layout: &Layout, hardware: &Hardware) -> Result<
     Ok(())
 }
 
-/// Whether the disks of a machine can take a layout: `FilesystemService.Match`.
+/// Refuses a layout that the disks of a machine cannot take: `FilesystemService.Match`.
+///
+/// # Errors
+/// `LayoutDoesNotFit`, or that the machine does not exist.
 pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> Result<(), Error> {
     let machine = tables.require::<Machine>(&machine)?;
     check_layout_fits(layout, &machine.hardware)

@@ -1,8 +1,8 @@
-//! Whether a machine proves to be in the box behind its BMC.
+//! Proof by a nonce that a machine is the one behind its BMC.
 //!
-//! Whoever sits in the provisioning segment can claim a machine's UUID and address; what the BMC
-//! of that machine holds only the machine itself reads. Control knows its SHA-256 from the BMC
-//! agent, as the end of the newest order for it: good once, for [`NONCE_LIFE_MS`].
+//! Any host in the provisioning segment can claim a machine's UUID and address, but only the
+//! machine itself can read what its BMC holds. Control knows the nonce's SHA-256 from the BMC
+//! agent, as the result of the newest order for it: good once, for [`NONCE_LIFE_MS`].
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, MachineId, Timestamp};
@@ -12,33 +12,33 @@ use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderState};
 use crate::machine::read::machine_orders;
 use crate::tables::Tables;
 
-/// How long a machine may join with what its BMC was given, milliseconds: one that reads it only
-/// in its firmware's tables boots once more for that.
+/// Life of a nonce, milliseconds; a later join is refused. An hour, because a machine that reads it
+/// in its firmware's tables needs another boot for that.
 pub const NONCE_LIFE_MS: u64 = 3_600_000;
-/// So long after its BMC was given something new a machine that shows something else, or nothing,
-/// is to ask again, milliseconds.
+/// Time after the BMC got a nonce in which a machine that shows another one, or none, is told to
+/// ask again, milliseconds. Afterwards it is refused.
 pub const NONCE_SETTLE_MS: u64 = 120_000;
 
-/// What a machine must return to join.
+/// The nonce that a machine must return to join.
 #[derive(Debug, Clone, Copy)]
 pub struct Nonce<'a> {
-    /// Which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// Whether its partition demands anything at all.
+    /// `true` if its partition demands a nonce.
     pub is_demanded: bool,
-    /// The newest order for it; no older one counts.
+    /// The newest order for a nonce; older ones do not count. `None` means that there was none.
     pub order: Option<&'a BmcOrder>,
 }
 
 impl<'a> Nonce<'a> {
-    /// As the tables have it.
+    /// The nonce of a machine, by the tables.
     pub fn of(tables: &'a Tables, machine: MachineId) -> Self {
-        let place = tables.get::<Machine>(&machine);
-        let place = place.and_then(|it| it.partition.as_ref());
-        let partition = place.and_then(|id| tables.get::<Partition>(id));
-        let is_demanded = partition.is_some_and(|it| it.requires_bmc_nonce());
+        let found = tables.get::<Machine>(&machine);
+        let partition = found.and_then(|machine| machine.partition.as_ref());
+        let partition = partition.and_then(|id| tables.get::<Partition>(id));
+        let is_demanded = partition.is_some_and(|partition| partition.requires_bmc_nonce());
         let order = machine_orders(tables, machine)
-            .filter(|it| it.action == BmcAction::SetNonce)
+            .filter(|order| order.action == BmcAction::SetNonce)
             .last();
         Self {
             machine,
@@ -47,8 +47,10 @@ impl<'a> Nonce<'a> {
         }
     }
 
-    /// Whether the machine needs a new one to join until then.
+    /// `true` if the machine needs a new nonce to join until then.
     pub fn is_wanted(self, until: Timestamp) -> bool {
+        // An open order serves: one for each boot request would let a stranger fill the BMC's
+        // queue.
         let serves = self.order.is_some_and(|order| {
             let is_good = order.nonce.is_some() && !is_over(order, until);
             order.state == OrderState::Open || is_good
@@ -56,10 +58,11 @@ impl<'a> Nonce<'a> {
         self.is_demanded && !serves
     }
 
-    /// Whether the machine may join with what it shows, the SHA-256 of it.
+    /// Judges what a machine shows, given as SHA-256.
     ///
     /// # Errors
-    /// `NonceAwaited` when it may come to see the right one by itself; else `NonceRefused`.
+    /// `NonceAwaited` if the machine may read the right one later by itself; otherwise
+    /// `NonceRefused`.
     pub fn judge(self, shown: Option<&Digest>, now: Timestamp) -> Result<(), Error> {
         if !self.is_demanded {
             return Ok(());
@@ -67,6 +70,8 @@ impl<'a> Nonce<'a> {
         let Some(order) = self.order else {
             return Err(self.awaited("was not given a nonce yet"));
         };
+        // Only the newest order counts. Falling back to an older nonce would accept what the BMC
+        // holds no longer.
         match order.state {
             OrderState::Open => return Err(self.awaited("is being given a nonce")),
             OrderState::Done => {}
@@ -77,11 +82,14 @@ impl<'a> Nonce<'a> {
         let Some(nonce) = &order.nonce else {
             return Err(self.refused("nonce was used already; it gets another with its next boot"));
         };
+        // Before the comparison: an old nonce that was read by somebody is worth nothing.
         if is_over(order, now) {
             return Err(self.refused("nonce has ended; it gets another with its next boot"));
         }
         match shown {
             Some(shown) if shown.same_as(nonce) => Ok(()),
+            // The machine may have read the BMC before the agent wrote: not refused yet, or a race
+            // would cost it another boot.
             _ if now.since_ms(since(order)) < NONCE_SETTLE_MS => {
                 Err(self.awaited("has a new nonce that the machine does not show yet"))
             }
@@ -95,17 +103,19 @@ impl<'a> Nonce<'a> {
         Error::new(ErrorCode::NonceAwaited, message).object("machine", self.machine)
     }
 
-    /// Who asks may be a stranger: it is told nothing about the BMC.
+    /// The refusal of a join. The caller may be a stranger: it is told nothing about the BMC.
     fn refused(self, what: &str) -> Error {
         let message = format!("machine \"{}\": its {what}", self.machine);
         Error::new(ErrorCode::NonceRefused, message).object("machine", self.machine)
     }
 }
 
+/// Time from which a nonce counts.
 fn since(order: &BmcOrder) -> Timestamp {
     order.finished_at.unwrap_or(order.created_at)
 }
 
+/// `true` if the life of a nonce is over.
 fn is_over(order: &BmcOrder, at: Timestamp) -> bool {
     at.since_ms(since(order)) >= NONCE_LIFE_MS
 }

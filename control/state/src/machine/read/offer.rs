@@ -1,4 +1,4 @@
-//! Which machines are on offer, and why others are not.
+//! Machines on offer, and the obstacles of others.
 
 use std::sync::Arc;
 
@@ -9,10 +9,13 @@ use crate::machine::entity::{Availability, EventKind, EventLog, Liveliness, Mach
 use crate::machine::read::cables::issues;
 use crate::tables::Tables;
 
-/// Why a machine cannot be allocated; tainted ones can be by their id.
+/// The reason why a machine cannot be allocated; `None` means that it can. A taint is no obstacle:
+/// it only keeps a machine out of the index of machines on offer.
 pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     let log = tables.get::<EventLog>(&machine.id);
     let state = log.and_then(|log| log.state);
+    // Both are needed: the phase says that control has wiped it, the event that hammer still waits
+    // there and would see the allocation.
     if machine.phase != Phase::Waiting || state != Some(EventKind::Waiting) {
         let reason = if machine.reason.is_empty() {
             String::new()
@@ -32,6 +35,7 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     if machine.size.is_none() {
         return Some("no size matches it".into());
     }
+    // A tenant on a machine whose ports cannot be moved would stay in the provisioning segment.
     if let Some(why) = issues::trouble(tables, machine) {
         return Some(why);
     }
@@ -43,7 +47,7 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     (!is_alive).then(|| "it gives no sign of life".into())
 }
 
-/// Machines of a size in a partition that anyone may have now, rack by rack.
+/// Machines of a size in a partition that can be allocated now, rack by rack.
 pub(crate) fn candidates<'a>(
     tables: &'a Tables,
     partition: &PartitionId,
@@ -57,7 +61,8 @@ pub(crate) fn candidates<'a>(
         .filter(|machine| obstacle(tables, machine).is_none())
 }
 
-/// Why a machine is not on offer now; none when it is. Tainted ones can be had by their id.
+/// The reason why a machine cannot be allocated now; `None` means that it can. A tainted machine
+/// can be allocated by its id.
 pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
     let Some(machine) = tables.get::<Machine>(&machine) else {
         return Some("it is not known".into());
@@ -68,7 +73,7 @@ pub fn machine_obstacle(tables: &Tables, machine: MachineId) -> Option<String> {
     obstacle(tables, machine)
 }
 
-/// Machines of a size in a partition that anyone may have now, rack by rack.
+/// Machines of a size in a partition that can be allocated now, rack by rack.
 pub fn allocatable_machines<'a>(
     tables: &'a Tables,
     partition: &PartitionId,

@@ -7,9 +7,10 @@ use crate::machine::entity::{Machine, Segment};
 use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
-/// The segment that a port belongs in: that of its machine, or provisioning for one that is free.
-/// One that is kept since a restore stays where it was seen.
+/// The segment that a port belongs in: that of its machine, or provisioning without a machine. A
+/// port pinned after a restore stays where it was seen.
 pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
+    // The pin comes before everything that the restored state says of the port.
     let kept = switch.ports.get(port).and_then(|port| port.kept);
     kept.unwrap_or_else(|| vni_of_machine(tables, switch, port))
 }
@@ -18,7 +19,9 @@ pub fn port_vni(tables: &Tables, switch: &Switch, port: &str) -> Vni {
 pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vni {
     let provisioning = || {
         let partition = tables.get::<Partition>(&switch.partition);
-        partition.map(|p| p.provisioning_vni()).unwrap_or_default()
+        partition
+            .map(|partition| partition.provisioning_vni())
+            .unwrap_or_default()
     };
     let at = (switch.id.clone(), port.to_owned());
     let machine = tables
@@ -28,8 +31,11 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
         .and_then(|id| tables.get::<Machine>(id));
     machine.map_or_else(provisioning, |machine| match machine.segment {
         Segment::Provisioning => provisioning(),
+        // The tenant's system may still run: neither its segment nor provisioning may hear it.
         Segment::Isolated => Vni::NONE,
-        Segment::Tenant if is_unclaimed(machine, &at) => Vni::NONE,
+        // Neither segment is right for a port that only the switch reports: isolated, a forged
+        // frame reaches nobody.
+        Segment::Tenant if is_unclaimed(machine, &switch.id, port) => Vni::NONE,
         Segment::Tenant => machine
             .allocation
             .as_ref()
@@ -39,9 +45,8 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
     })
 }
 
-/// Whether only the switch says that the machine is there: then it gets into no tenant's segment,
-/// and what runs on it into no other.
-fn is_unclaimed(machine: &Machine, (switch, port): &(SwitchId, String)) -> bool {
+/// `true` if only the switch reports the machine at the port.
+fn is_unclaimed(machine: &Machine, switch: &SwitchId, port: &str) -> bool {
     let mut links = machine.links.iter().filter(|link| link.unclaimed);
-    links.any(|link| (&link.switch, &link.port) == (switch, port))
+    links.any(|link| link.switch == *switch && link.port == port)
 }

@@ -1,4 +1,4 @@
-//! Which reports are worth a write: heartbeats stay in the leader's memory.
+//! Filter of reports that are worth a log entry; heartbeats stay in the leader's memory.
 
 use proto_types::{MachineId, Timestamp};
 
@@ -6,30 +6,32 @@ use crate::machine::command::BmcReading;
 use crate::machine::entity::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Machine};
 use crate::tables::Tables;
 
-/// Beyond this age a stored BMC report is written again although nothing changed, milliseconds:
-/// an issue is raised for those older than 20 minutes.
+/// Longest age of a stored BMC report, milliseconds. Beyond it a report is written although nothing
+/// changed: an issue is raised for reports older than 20 minutes.
 const BMC_REFRESH_MS: u64 = 10 * 60_000;
 
-/// A claim that was not repeated for this time is dropped, milliseconds: three refreshes.
+/// Longest age of a BMC's claim, milliseconds: three refreshes. Beyond it the claim is dropped.
 const CLAIM_LIFE_MS: u64 = 3 * BMC_REFRESH_MS;
 
-/// Whether an event would only renew the time of the last sign of life, so that the leader may
-/// keep it in memory and hand it to the next `Tick`.
+/// `true` if an event would only renew the time of the last sign of life. The leader keeps it in
+/// memory and hands it to the next `Tick`.
 pub fn event_is_heartbeat(tables: &Tables, machine: MachineId, kind: EventKind) -> bool {
     let Some(log) = tables.get::<EventLog>(&machine) else {
         return false;
     };
     let repeats = match kind {
+        // After a phone home hammer cannot be there: its heartbeat is an error worth a record.
         EventKind::Alive => log
             .state
             .is_some_and(|state| state != EventKind::PhonedHome),
         EventKind::PhonedHome => log.state == Some(EventKind::PhonedHome),
         _ => false,
     };
+    // The first heartbeat of a silent machine is news and is written.
     repeats && log.liveliness == Liveliness::Alive
 }
 
-/// Whether a reading says anything new about the machine's BMC.
+/// `true` if a reading changes what is stored of the machine's BMC.
 pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp) -> bool {
     let Some(id) = reading.machine else {
         return false;
@@ -38,6 +40,7 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
         return true;
     };
     let Some(bmc) = &machine.bmc else { return true };
+    // A claim changes nothing of the believed BMC, and is compared with the claims alone.
     if is_claim(machine, reading) {
         return claim_matters(machine, reading, now);
     }
@@ -48,11 +51,13 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     {
         return true;
     }
+    // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
         ..bmc_of(reading)
     };
-    // What is measured differs each time: it is written with the rest, and when that gets old.
+    // Measured power differs each time and would cost a log entry each: it is written along with
+    // other changes, and with the refresh.
     if let (Some(old), Some(new)) = (&bmc.draw, &mut fresh.draw) {
         new.metric = old.metric;
     }
@@ -61,12 +66,15 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
         || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
 }
 
-/// Whether a reading is of another BMC than the one that is believed to be the machine's.
+/// `true` if a reading is of another BMC than the one believed to be the machine's.
 pub(crate) fn is_claim(machine: &Machine, reading: &BmcReading) -> bool {
+    // An address that only hammer saw in band binds nothing: the first reading of an agent replaces
+    // it.
     let believed = machine.bmc.as_ref().filter(|bmc| bmc.was_read());
     !reading.address.is_empty() && believed.is_some_and(|bmc| !bmc.is_at(&reading.address))
 }
 
+/// `true` if a claim is new or due to be written again.
 fn claim_matters(machine: &Machine, reading: &BmcReading, now: Timestamp) -> bool {
     let known = machine
         .bmc_claims
@@ -75,11 +83,12 @@ fn claim_matters(machine: &Machine, reading: &BmcReading, now: Timestamp) -> boo
     known.is_none_or(|claim| now.since_ms(claim.seen_at) > BMC_REFRESH_MS)
 }
 
-/// Whether a BMC has not claimed the machine for so long that it no longer counts.
+/// `true` if a claim was not repeated for [`CLAIM_LIFE_MS`].
 pub(crate) fn is_old_claim(claim: &BmcClaim, now: Timestamp) -> bool {
     now.since_ms(claim.seen_at) > CLAIM_LIFE_MS
 }
 
+/// The BMC as a reading describes it.
 pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
     Bmc {
         address: reading.address.clone(),

@@ -1,9 +1,9 @@
-//! After a restore: what the backup knows, beside what was observed since.
+//! Comparison of a restored state with what was observed since the backup.
 //!
 //! The state lacks what happened after the backup. A machine that was allocated since is free in
-//! it, and silent: to judge it by time would power-cycle and wipe a tenant's machine. So nothing is
-//! judged, no order of the life cycle goes out, no installer boots, nothing is on offer and no
-//! switch is told anything new, until an operator has compared the two.
+//! it, and silent: a judgement by time would power-cycle and wipe a tenant's machine. So until an
+//! operator has compared the two, no silence is judged, no life-cycle order goes out, no installer
+//! boots, no machine is on offer and no switch gets new settings.
 
 use std::collections::BTreeSet;
 
@@ -17,25 +17,26 @@ use crate::tables::Tables;
 /// A machine after a restore.
 #[derive(Debug, Clone, Copy)]
 pub struct RestoredMachine<'a> {
-    /// As the backup knows it, with what was reported since.
+    /// The machine of the backup, with what was reported since.
     pub machine: &'a Machine,
-    /// Its events, those of after the restore among them.
+    /// Its events, including those after the restore.
     pub log: Option<&'a EventLog>,
-    /// `true` if anything was heard of it since the backup. Others may have said it.
+    /// `true` if anything was heard of it since the backup, possibly from others.
     pub is_observed: bool,
-    /// `true` if it is what the backup knows it as: a credential of then spoke for it since, or it
-    /// runs for its tenant and its switches report its ports in that tenant's segment.
+    /// `true` if it is proven to be what the backup knows: a credential of the backup was used for
+    /// it since, or it runs for its tenant and its switches report its ports in that tenant's
+    /// segment.
     pub is_proven: bool,
 }
 
 impl RestoredMachine<'_> {
-    /// `true` if it has to be left alone: a tenant may have got it after the backup.
+    /// `true` if it has to be locked: a tenant may have got it after the backup.
     pub fn must_be_locked(&self) -> bool {
         !self.is_proven && self.machine.condition.state != Availability::Locked
     }
 }
 
-/// Every machine, beside what was observed of it since the backup was made.
+/// Every machine, with what was observed of it since the backup was made.
 pub fn restored_machines(
     tables: &Tables,
     made_at: Timestamp,
@@ -58,6 +59,7 @@ fn is_in_place(tables: &Tables, machine: &Machine, made_at: Timestamp) -> bool {
         let switch = tables.get::<Switch>(switch);
         switch.is_some_and(|switch| {
             let known = vni_of_machine(tables, switch, port);
+            // An isolated port proves nothing: any machine may be behind it.
             known != Vni::NONE && seen_vni(switch, port, made_at) == Some(known)
         })
     };
@@ -75,7 +77,7 @@ fn seen_vni(switch: &Switch, port: &str, made_at: Timestamp) -> Option<Vni> {
     observed.filter(|_| is_fresh).map(|observed| observed.vni)
 }
 
-/// Switches that tell what their ports are in, and have not done so since the backup.
+/// Switches that report the segments of their ports, and have not done so since the backup.
 pub fn silent_switches(tables: &Tables, made_at: Timestamp) -> impl Iterator<Item = &SwitchId> {
     let switches = tables.all::<Switch>();
     let silent = switches.filter(move |switch| switch.hears && switch.sync.at <= made_at);
@@ -113,15 +115,20 @@ pub fn kept_ports(tables: &Tables, made_at: Timestamp) -> Vec<KeptPort<'_>> {
             let id = machines.get(&(switch.id.clone(), port.clone()));
             let machine = id.and_then(|id| tables.get::<Machine>(id));
             let machine = machine.map(AsRef::as_ref);
+            // A proven machine's ports may follow the state, which is right about it.
             if machine.is_some_and(|machine| proven.contains(&machine.id)) {
                 return None;
             }
             let known = vni_of_machine(tables, switch, port);
             let kept = if switch.hears {
-                // Whatever else is learnt about its cable, an unproven machine's port stays.
+                // Pinned even where it is in the right segment: a later change of the machine's
+                // cable or phase must not move the port of an unproven machine.
                 let is_moved = |seen: &Vni| machine.is_some() || *seen != known;
                 seen_vni(switch, port, made_at).filter(is_moved)
             } else {
+                // The switch does not tell the port's segment. An allocated machine's goes to its
+                // tenant's segment, which is the one that the backup knows; a free machine's must
+                // not go to provisioning.
                 machine
                     .filter(|machine| machine.allocation.is_none())
                     .map(|_| Vni::NONE)

@@ -1,4 +1,4 @@
-//! Machines that nobody announced: where there are too many of them.
+//! Bounds on unknown machines, and partitions that reach them.
 
 use proto_types::{MacAddr, PartitionId};
 
@@ -6,14 +6,17 @@ use crate::catalog::entity::Partition;
 use crate::machine::entity::Machine;
 use crate::tables::Tables;
 
-/// Machines that may become known by one MAC address: a card, or its board, is replaced at times.
+/// Most machines that become known by one MAC address; further ones are refused. More than one,
+/// because NICs and boards are replaced.
 pub const MAC_MACHINES_MAX: usize = 3;
-/// Machines that one BMC may stand for: boards are replaced.
+/// Most machines that one BMC may report; further ones are ignored. More than one, because boards
+/// are replaced.
 const BMC_MACHINES_MAX: usize = 3;
-/// A partition keeps the unknown machines of so many minutes at their full rate.
+/// Most unknown machines that a partition keeps, in minutes at its full rate; further ones are
+/// refused.
 pub(crate) const STRANGER_MINUTES: usize = 4;
 
-/// `true` if a BMC may stand for one more machine of its partition.
+/// `true` if a BMC may report one more machine of its partition.
 pub(crate) fn has_bmc_room(tables: &Tables, partition: &PartitionId, address: &str) -> bool {
     let at = (partition.clone(), address.to_owned());
     let machines = tables.index().bmc_machines.get(&at);
@@ -23,21 +26,21 @@ pub(crate) fn has_bmc_room(tables: &Tables, partition: &PartitionId, address: &s
 /// The unknown machines of a partition that never registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strangers {
-    /// Where they asked for a boot.
+    /// The partition in which they asked for a boot.
     pub partition: PartitionId,
-    /// How many they are.
+    /// Number of them.
     pub machines: usize,
-    /// MAC addresses that stand for as many machines as one may; at most 8 are named.
+    /// MAC addresses with as many machines as one may have, at most 8.
     pub macs: Vec<MacAddr>,
-    /// `true` if no other unknown machine becomes known at this moment.
+    /// `true` if further unknown machines are refused now.
     pub is_full: bool,
 }
 
-/// MAC addresses that are named.
+/// Most MAC addresses named; further ones are left out.
 const NAMED_MAX: usize = 8;
 
-/// Partitions in which somebody makes up machines: one MAC address stands for as many as it may,
-/// or there are more than a minute's worth that never registered.
+/// Partitions in which somebody may be inventing machines: one MAC address has as many as it may,
+/// or more than a minute's worth never registered.
 pub fn strangers(tables: &Tables) -> Vec<Strangers> {
     let index = tables.index();
     let found = index.strangers.iter().filter_map(|(id, known)| {

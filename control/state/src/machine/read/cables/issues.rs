@@ -1,4 +1,4 @@
-//! Problems of cables, in words for people.
+//! Problems of cables as text.
 
 use crate::catalog::entity::Partition;
 use crate::machine::entity::{Machine, Nic};
@@ -6,7 +6,8 @@ use crate::machine::read::cables::{ClaimRefused, DisputedClaim, claims, hearings
 use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
-/// The claims of a machine that do not stand, one a card.
+/// The claims of a machine that do not stand, at most one per NIC. A NIC with a claim that stands
+/// has no dispute.
 fn disputes<'a>(tables: &'a Tables, machine: &'a Machine) -> Vec<DisputedClaim<'a>> {
     let of_card = |nic: &'a Nic| {
         let judged = claims(tables, machine, nic).into_iter().map(|claim| {
@@ -17,48 +18,50 @@ fn disputes<'a>(tables: &'a Tables, machine: &'a Machine) -> Vec<DisputedClaim<'
         if judged.iter().any(|(_, refused)| refused.is_none()) {
             return None;
         }
-        let ((switch, port), refused) = judged.into_iter().next()?;
+        let (claim, refused) = judged.into_iter().next()?;
         Some(DisputedClaim {
             mac: nic.mac,
-            switch,
-            port,
+            switch: claim.switch,
+            port: claim.port,
             refused: refused?,
         })
     };
     machine.hardware.nics.iter().filter_map(of_card).collect()
 }
 
-/// Where the machine and switches say different things, both stories a line.
+/// Disagreements between the machine and switches, one line each with both reports. A port at which
+/// the switch hears nobody is no disagreement yet.
 pub(crate) fn disputed(tables: &Tables, machine: &Machine) -> Vec<String> {
     let claimed = disputes(tables, machine).into_iter();
     let claimed = claimed.filter(|dispute| dispute.refused != ClaimRefused::Unheard);
     claimed.map(|dispute| dispute.to_string()).collect()
 }
 
-/// Where switches hear a card of the machine that is somewhere else, as the machine says.
+/// Ports at which switches hear a NIC that the machine claims to be elsewhere, one line each.
 pub(crate) fn echoes(tables: &Tables, machine: &Machine) -> Vec<String> {
     let mut lines = Vec::new();
     for nic in &machine.hardware.nics {
         let claims = claims(tables, machine, nic);
-        let Some((at, there)) = claims.first() else {
+        let Some(first) = claims.first() else {
             continue;
         };
         let hearings = hearings(tables, machine, nic.mac).into_iter();
-        let others = hearings.filter(|(switch, port)| {
+        let others = hearings.filter(|heard| {
             let mut claims = claims.iter();
-            claims.all(|claim| (&claim.0.id, claim.1) != (&switch.id, *port))
+            let at = (&heard.switch.id, heard.port);
+            claims.all(|claim| (&claim.switch.id, claim.port) != at)
         });
-        lines.extend(others.map(|(switch, port)| {
+        lines.extend(others.map(|heard| {
             format!(
-                "{} says that it hears {} at {port}, the machine says that it is at {} {there}",
-                switch.id, nic.mac, at.id
+                "{} says that it hears {} at {}, the machine says that it is at {} {}",
+                heard.switch.id, nic.mac, heard.port, first.switch.id, first.port
             )
         }));
     }
     lines
 }
 
-/// What is missing of the cables that a machine should have; none when nothing is.
+/// The cables that a machine lacks, as text; `None` means that it has all.
 pub(crate) fn missing(tables: &Tables, machine: &Machine) -> Option<String> {
     let is_wired = |nic: &&Nic| {
         let mut links = machine.links.iter();
@@ -91,13 +94,13 @@ pub(crate) fn missing(tables: &Tables, machine: &Machine) -> Option<String> {
     ))
 }
 
-/// Whether any switch of its partition is managed; where none is, no port has to be moved.
+/// `true` if its partition has a switch. Without one no port has to be moved.
 pub(crate) fn is_managed(tables: &Tables, machine: &Machine) -> bool {
     let mut switches = tables.all::<Switch>();
     switches.any(|switch| machine.partition.as_ref() == Some(&switch.partition))
 }
 
-/// Why the ports of a machine cannot be moved as they should; none when they can.
+/// The reason why the ports of a machine cannot be moved; `None` means that they can.
 pub(crate) fn trouble(tables: &Tables, machine: &Machine) -> Option<String> {
     if !is_managed(tables, machine) {
         return None;

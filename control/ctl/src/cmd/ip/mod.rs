@@ -1,125 +1,101 @@
 //! `metalmesh ip`.
 
-use anyhow::{Context as _, Result};
+mod namespace;
+
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{
     Ip, IpAddressFamily, IpQuery, IpServiceCreateRequest, IpServiceDeleteRequest,
     IpServiceGetRequest, IpServiceListRequest, IpServiceUpdateRequest, IpType,
 };
-use tonic::Request;
-use tonic::metadata::MetadataValue;
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
 use crate::text::labels;
 
-/// Header of a request that says in which namespace its address is.
-const NAMESPACE: &str = "metalmesh-namespace";
-/// The namespace of addresses that are in none.
-const NO_NAMESPACE: &str = "none";
+use namespace::IpNamespaceArgs;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Take an address out of a network.
-    Create(Create),
+pub(crate) enum IpCommand {
+    /// Allocate an address in a network.
+    Create(IpCreateArgs),
     /// List addresses.
     #[command(visible_alias = "list")]
     Ls {
+        /// Only addresses of this network.
         #[arg(long)]
         network: Option<String>,
     },
     /// Show an address.
     #[command(visible_alias = "describe")]
     Show {
+        /// The address.
         ip: String,
         #[command(flatten)]
-        place: Place,
+        place: IpNamespaceArgs,
     },
     /// Change an address.
-    Update(Update),
-    /// Give an address back.
+    Update(IpUpdateArgs),
+    /// Release an address.
     #[command(visible_alias = "delete")]
     Rm {
+        /// The address.
         ip: String,
         #[command(flatten)]
-        place: Place,
+        place: IpNamespaceArgs,
     },
 }
 
-/// The namespace that an address is in.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// Project whose namespace the address is in, or none; needed when the project has the address
-    /// in several networks.
-    #[arg(long, value_name = "PROJECT")]
-    namespace: Option<String>,
-}
-
-impl Place {
-    /// The namespace's id; `None` also for "none".
-    async fn id(&self, app: &App) -> Result<Option<String>> {
-        match self.namespace.as_deref() {
-            None | Some(NO_NAMESPACE) => Ok(None),
-            Some(project) => app.project_id(project).await.map(Some),
-        }
-    }
-
-    /// A request that says where the address is, which its message cannot.
-    async fn request<T>(&self, app: &App, message: T) -> Result<Request<T>> {
-        let mut request = Request::new(message);
-        if self.namespace.is_some() {
-            let id = self.id(app).await?;
-            let value = MetadataValue::try_from(id.as_deref().unwrap_or(NO_NAMESPACE))
-                .context("the namespace has characters that a header cannot carry")?;
-            request.metadata_mut().insert(NAMESPACE, value);
-        }
-        Ok(request)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct IpCreateArgs {
+    /// Network of the address.
     #[arg(long)]
     network: String,
-    /// This one; any free one without it.
+    /// Allocate this address; without it any free one.
     #[arg(long)]
     ip: Option<String>,
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
     /// Keep it when its machine is freed.
     #[arg(long = "static")]
     fixed: bool,
-    /// An IPv6 address.
+    /// Allocate an IPv6 address.
     #[arg(long, conflicts_with = "ip")]
     v6: bool,
+    /// Set a label. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Update {
+pub(crate) struct IpUpdateArgs {
+    /// The address.
     ip: String,
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
     /// Keep it when its machine is freed.
     #[arg(long = "static")]
     fixed: bool,
-    /// Set (`a=b`) or remove (`a-`) a label.
+    /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: IpNamespaceArgs,
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: IpCommand) -> Result<()> {
     match command {
-        Command::Create(create) => app.output.one(&made(app, create).await?),
-        Command::Ls { network } => {
+        IpCommand::Create(create) => app.output.one(&made(app, create).await?),
+        IpCommand::Ls { network } => {
             let query = Some(IpQuery {
                 network,
                 ..Default::default()
@@ -133,7 +109,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             app.output.list(&ips)
         }
-        Command::Show { ip, place } => {
+        IpCommand::Show { ip, place } => {
             let project = app.need_project().await?;
             let request = IpServiceGetRequest {
                 ip,
@@ -144,8 +120,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 app.client.ips().get(request).await?.into_inner().ip,
             )?)
         }
-        Command::Update(update) => app.output.one(&changed(app, update).await?),
-        Command::Rm { ip, place } => {
+        IpCommand::Update(update) => app.output.one(&changed(app, update).await?),
+        IpCommand::Rm { ip, place } => {
             let project = app.need_project().await?;
             let request = place.request(app, IpServiceDeleteRequest { ip, project });
             let request = request.await?;
@@ -156,7 +132,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
     }
 }
 
-async fn made(app: &App, create: Create) -> Result<Ip> {
+async fn made(app: &App, create: IpCreateArgs) -> Result<Ip> {
     let request = IpServiceCreateRequest {
         network: create.network,
         project: app.need_project().await?,
@@ -171,7 +147,7 @@ async fn made(app: &App, create: Create) -> Result<Ip> {
     given(app.client.ips().create(request).await?.into_inner().ip)
 }
 
-async fn changed(app: &App, update: Update) -> Result<Ip> {
+async fn changed(app: &App, update: IpUpdateArgs) -> Result<Ip> {
     let request = IpServiceUpdateRequest {
         ip: update.ip,
         update_meta: server_lock(),

@@ -1,49 +1,49 @@
-//! `metalmesh get`: objects of any kind, once or as they change.
+//! `metalmesh get`: lists objects of any kind, or watches them.
 
 mod view;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use control_client::{Watch, WatchScope};
+use control_client::{ObjectWatch, WatchScope};
 use proto_public::api::v2::UserServiceGetRequest;
 use proto_public::metalmesh::admin::v1::{WatchChange, WatchEvent};
 use tonic::{Code, Status};
 
 use crate::app::App;
-use crate::kinds::{self, Known};
+use crate::kinds::{self, ObjectKind};
 
-use view::View;
+use view::ObjectView;
 
 /// Flags of `metalmesh get`.
 #[derive(Debug, Args)]
-pub(crate) struct Get {
-    /// The kind, singular or plural.
+pub(crate) struct GetArgs {
+    /// Kind of the objects, singular or plural.
     ///
     /// One of audit, component, filesystem-layout, image, ip, join-ticket, machine, network,
     /// partition, policy, project, project-invite, quota, size, size-image-constraint,
     /// size-reservation, switch, task, tenant, tenant-invite, token. Invites are shown without their secrets.
     kind: String,
-    /// Only this object: its id; a machine or project also by its name.
+    /// Only the object with this id; machines and projects also by name.
     id: Option<String>,
-    /// Go on showing what changes, until interrupted.
+    /// List the objects, then show changes until interrupted.
     #[arg(short, long)]
     watch: bool,
-    /// Show what changes, but not what is there.
+    /// Show changes alone, without listing the objects first.
     #[arg(long)]
     watch_only: bool,
-    /// Of a tenant, its projects, quota, invites and audit records: the tenant's login.
+    /// Only objects of the tenant with this login: itself, its projects, quota, invites, audit records.
     #[arg(long, value_name = "LOGIN", conflicts_with_all = ["all", "project"])]
     tenant: Option<String>,
 }
 
-pub(crate) async fn run(app: &App, get: Get) -> Result<()> {
+pub(crate) async fn run(app: &App, get: GetArgs) -> Result<()> {
     let known = kinds::known(&get.kind)?;
     let id = match get.id.as_deref() {
         Some(id) => Some(real_id(app, known, id).await?),
         None => None,
     };
     let (mut watch, first) = begin(app, known, &get, id.as_deref()).await?;
-    let mut view = View::new(&app.output, known);
+    let mut view = ObjectView::new(&app.output, known);
     if !get.watch_only {
         let there = rest_of_listing(&mut watch, first).await?;
         match (&id, there.as_slice()) {
@@ -70,8 +70,8 @@ pub(crate) async fn run(app: &App, get: Get) -> Result<()> {
     }
 }
 
-/// What people call by name has an id.
-async fn real_id(app: &App, known: &Known, id: &str) -> Result<String> {
+/// Resolves the name of a machine or project to its id. Other kinds have ids alone.
+async fn real_id(app: &App, known: &ObjectKind, id: &str) -> Result<String> {
     match known.name {
         "machine" => app.machine_id(id).await,
         "project" => app.project_id(id).await,
@@ -79,20 +79,20 @@ async fn real_id(app: &App, known: &Known, id: &str) -> Result<String> {
     }
 }
 
-/// The watch in the widest scope that the caller may see, of those that make sense.
+/// Starts the watch in the first scope that the caller may see.
 async fn begin(
     app: &App,
-    known: &Known,
-    get: &Get,
+    known: &ObjectKind,
+    get: &GetArgs,
     id: Option<&str>,
-) -> Result<(Watch, WatchEvent)> {
+) -> Result<(ObjectWatch, WatchEvent)> {
     let mut refused: Option<Status> = None;
     for scope in scopes(app, known, get).await? {
         let kinds = vec![known.name.to_owned()];
-        let mut watch = Watch::new(&app.client, scope, kinds, id.map(str::to_owned));
+        let mut watch = ObjectWatch::new(&app.client, scope, kinds, id.map(str::to_owned));
         match watch.next().await {
             Ok(first) => return Ok((watch, first)),
-            // The first refusal is the one of what was asked for.
+            // The first scope is the one that was asked for; its refusal is the useful error.
             Err(status) if status.code() == Code::PermissionDenied => {
                 refused.get_or_insert(status);
             }
@@ -101,11 +101,12 @@ async fn begin(
     }
     match refused {
         Some(status) => Err(status.into()),
-        None => bail!("name whose {} you want: {}", known.plural, whose(known)),
+        None => bail!("choose whose {} to list: {}", known.plural, whose(known)),
     }
 }
 
-async fn scopes(app: &App, known: &Known, get: &Get) -> Result<Vec<WatchScope>> {
+/// The scopes to try, widest first.
+async fn scopes(app: &App, known: &ObjectKind, get: &GetArgs) -> Result<Vec<WatchScope>> {
     if let Some(login) = &get.tenant {
         return Ok(vec![WatchScope::Tenant(login.clone())]);
     }
@@ -126,13 +127,13 @@ async fn scopes(app: &App, known: &Known, get: &Get) -> Result<Vec<WatchScope>> 
             }
             scopes
         }
-        // What is everybody's, and one's own tokens.
+        // Public objects, and the caller's own tokens.
         _ => vec![WatchScope::Own, WatchScope::All],
     })
 }
 
-/// What to say to name whose objects are wanted.
-fn whose(known: &Known) -> &'static str {
+/// The flags that choose a scope for the kind.
+fn whose(known: &ObjectKind) -> &'static str {
     match known.name {
         "project-invite" => "--project PROJECT",
         "tenant-invite" => "--tenant LOGIN",
@@ -140,7 +141,7 @@ fn whose(known: &Known) -> &'static str {
     }
 }
 
-/// The caller's own tenant, if it may ask for it.
+/// The caller's own tenant. `None` if the token may not read it.
 async fn own_tenant(app: &App) -> Option<WatchScope> {
     let answer = app
         .client
@@ -151,8 +152,8 @@ async fn own_tenant(app: &App) -> Option<WatchScope> {
     Some(WatchScope::Tenant(answer.into_inner().user?.login))
 }
 
-/// Everything up to the end of the listing.
-async fn rest_of_listing(watch: &mut Watch, first: WatchEvent) -> Result<Vec<WatchChange>> {
+/// Reads events up to the end of the listing.
+async fn rest_of_listing(watch: &mut ObjectWatch, first: WatchEvent) -> Result<Vec<WatchChange>> {
     let mut there = first.changes;
     let mut listed = first.listed;
     while !listed {

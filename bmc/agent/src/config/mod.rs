@@ -1,24 +1,27 @@
-//! The configuration: which BMCs there are, how they prove themselves, and where the passwords
-//! are. Read once at start; every mistake is refused by name.
+//! The configuration: the list of BMCs, the trust in their certificates, and the path of the
+//! credentials. Read once at the start; every mistake is refused by name.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
+mod file;
+mod login;
+mod target;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bmc_redfish::Trust;
-use proto_types::MachineId;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use serde::Deserialize;
 
-/// BMCs in the static list at most.
+use file::File;
+pub use login::{Credentials, Login};
+pub use target::{Interface, Speech, Target};
+
+/// BMCs in the static list. A configuration with more is refused.
 const BMCS_MAX: usize = 10_000;
+/// Shortest interval of readings, s. A configuration with a shorter one is refused.
 const INTERVAL_S_MIN: u64 = 5;
 
-/// A configuration that cannot be used.
+/// The reason why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("cannot read {path}")]
@@ -27,7 +30,7 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    /// The parser's own message would repeat the line, which may hold a password.
+    /// Without the parser's own message, which repeats the line and with it a password.
     #[error("{path}: line {line}: {reason}")]
     Syntax {
         path: PathBuf,
@@ -42,123 +45,24 @@ pub enum ConfigError {
     Certificates { path: PathBuf },
 }
 
-/// Everything that is configured.
+/// The configuration of the agent.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Time between two looks at all BMCs.
+    /// Interval of readings of all BMCs.
     pub interval: Duration,
     pub bmcs: Vec<Target>,
-    /// How BMCs that pixie found are spoken to.
+    /// Protocols and trust for BMCs that pixie found.
     pub candidates: Speech,
     pub credentials: Credentials,
 }
 
-/// By what a BMC is spoken to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Interface {
-    /// Redfish where its trust is configured and it answers, else IPMI.
-    #[default]
-    Auto,
-    Redfish,
-    Ipmi,
-}
-
-/// How a BMC is spoken to.
-#[derive(Debug, Clone)]
-pub struct Speech {
-    pub interface: Interface,
-    pub redfish_port: u16,
-    pub ipmi_port: u16,
-    /// None: Redfish is not spoken.
-    pub trust: Option<Trust>,
-    /// By IPMI, boot devices are set for UEFI firmware; Redfish knows it by itself.
-    pub efi: bool,
-}
-
-/// One BMC.
-#[derive(Debug, Clone)]
-pub struct Target {
-    pub address: IpAddr,
-    pub speech: Speech,
-    /// For a BMC that does not tell its machine's UUID, or tells a wrong one.
-    pub machine: Option<MachineId>,
-}
-
-/// User and password.
-#[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Login {
-    pub user: String,
-    pub password: String,
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login")
-            .field("user", &self.user)
-            .field("password", &"<redacted>")
-            .finish()
-    }
-}
-
-/// The credentials file.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Credentials {
-    default: Option<Login>,
-    #[serde(default)]
-    bmc: BTreeMap<IpAddr, Login>,
-}
-
-impl Credentials {
-    /// The login of one BMC: its own, else the default.
-    #[must_use]
-    pub fn of(&self, address: IpAddr) -> Option<&Login> {
-        self.bmc.get(&address).or(self.default.as_ref())
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    credentials: PathBuf,
-    #[serde(default = "default_interval_s")]
-    interval_s: u64,
-    #[serde(default)]
-    candidates: FileBmc,
-    #[serde(default)]
-    bmc: Vec<FileBmc>,
-}
-
-/// A `[[bmc]]` section, or `[candidates]`, which has no address.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileBmc {
-    address: Option<IpAddr>,
-    machine_uuid: Option<MachineId>,
-    #[serde(default)]
-    interface: Interface,
-    redfish_port: Option<u16>,
-    ipmi_port: Option<u16>,
-    tls_sha256: Option<String>,
-    tls_ca: Option<PathBuf>,
-    #[serde(default)]
-    plain_http: bool,
-    #[serde(default)]
-    efi: bool,
-}
-
-fn default_interval_s() -> u64 {
-    60
-}
-
 impl Config {
-    /// Reads a configuration file and the credentials file that it names; a relative name is
-    /// looked for beside it.
+    /// Reads a configuration file and the credentials file that it names. A relative name is
+    /// relative to the configuration's directory.
     ///
     /// # Errors
-    /// When one of them cannot be read or is wrong, or others may read the credentials.
+    /// [`ConfigError`] if one of them cannot be read or is invalid, or if other users may read the
+    /// credentials.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let file: File = parse(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -198,45 +102,6 @@ impl Config {
             bmcs,
             candidates: file.candidates.check(folder, "[candidates]")?,
             credentials: parse(&credentials)?,
-        })
-    }
-}
-
-impl FileBmc {
-    fn check(self, folder: &Path, whose: &str) -> Result<Speech, ConfigError> {
-        let ways = [
-            self.tls_sha256.is_some(),
-            self.tls_ca.is_some(),
-            self.plain_http,
-        ];
-        if ways.iter().filter(|way| **way).count() > 1 {
-            let reason = format!("{whose}: only one of tls_sha256, tls_ca and plain_http");
-            return Err(ConfigError::Wrong(reason));
-        }
-        let trust = match (&self.tls_sha256, &self.tls_ca, self.plain_http) {
-            (Some(text), _, _) => {
-                let pin = hex::decode(text.replace(':', ""))
-                    .ok()
-                    .and_then(|b| b.try_into().ok());
-                Some(Trust::Pin(pin.ok_or_else(|| {
-                    ConfigError::Wrong(format!("{whose}: tls_sha256 has 64 hexadecimal digits"))
-                })?))
-            }
-            (None, Some(path), _) => Some(Trust::Roots(certificates(&folder.join(path))?)),
-            (None, None, true) => Some(Trust::PlainHttp),
-            (None, None, false) => None,
-        };
-        if self.interface == Interface::Redfish && trust.is_none() {
-            let reason = format!("{whose}: redfish needs tls_sha256, tls_ca or plain_http");
-            return Err(ConfigError::Wrong(reason));
-        }
-        let default_port = if self.plain_http { 80 } else { 443 };
-        Ok(Speech {
-            interface: self.interface,
-            redfish_port: self.redfish_port.unwrap_or(default_port),
-            ipmi_port: self.ipmi_port.unwrap_or(623),
-            trust,
-            efi: self.efi,
         })
     }
 }
@@ -298,6 +163,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError
 
 #[cfg(test)]
 mod tests {
+    use bmc_redfish::Trust;
+
     use super::*;
 
     fn read(config: &str, credentials: &str, mode: u32) -> Result<Config, ConfigError> {

@@ -21,66 +21,83 @@ use crate::files;
 use crate::output::to_json;
 use crate::text::moment;
 
-/// How often `promote --wait` looks.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How long `promote --wait` waits.
-const WAIT_MAX: Duration = Duration::from_secs(600);
+/// Pause between two status requests of `promote --wait`.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest time that `promote --wait` waits for a learner to catch up; then it fails.
+const CATCH_UP_MAX: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Make the first node's data directory and its admin token, on this host.
-    Init(Init),
-    /// Create a ticket for a node that waits to join, bound to the key that it shows.
-    Join(Join),
-    /// Show the nodes: who leads, who lags, who may fail.
-    Status(Status),
-    /// Take a node out for good, or withdraw an invitation.
+pub(crate) enum ClusterCommand {
+    /// Create the first node's data directory and an admin token, on this host.
+    Init(ClusterInitArgs),
+    /// Create a ticket for a node that waits to join, bound to the key that it prints.
+    Join(ClusterJoinArgs),
+    /// Show the nodes: leader, replication lag, and how many may fail.
+    Status {
+        /// Include removed nodes and expired invitations.
+        #[arg(long = "all-nodes")]
+        all: bool,
+    },
+    /// Remove a node permanently, or withdraw an invitation.
     #[command(visible_alias = "rm")]
-    Remove(Remove),
-    /// Give a learner that has caught up a vote.
-    Promote(Promote),
-    /// Make another voter the leader.
-    TransferLeader { node: u64 },
-    /// Set the cluster's time to its nodes' clock, when the clock of this host agrees with it.
+    Remove {
+        /// Number of the node.
+        node: u64,
+    },
+    /// Make a learner that has caught up a voter.
+    Promote {
+        /// Number of the node.
+        node: u64,
+        /// Wait until the learner has caught up, for at most ten minutes.
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Transfer leadership to another voter.
+    TransferLeader {
+        /// Number of the node.
+        node: u64,
+    },
+    /// Set the cluster's time to its nodes' clock, if the clock of this host agrees with it.
     ///
-    /// A tick of the leader that jumps ahead by more than an hour is held: nothing expires, and no
-    /// deadline passes, until the clock is set right or this command confirms it. It is also needed
-    /// after the whole cluster was down for more than an hour.
+    /// When the leader's clock jumps ahead by more than an hour, the cluster's time is held: nothing
+    /// expires and no deadline passes until the clock is corrected or this command confirms it. The
+    /// command is also needed after the whole cluster was down for more than an hour.
     AcceptTime,
-    /// Compare a restored state with what was observed since, and let it be judged again.
+    /// Compare a restored state with observations since, and resume reconciliation.
     ///
-    /// After metalmeshd restore no machine counts as silent, none is power-cycled, wiped, installed
-    /// or given out, and no switch port moves, until this ran. Machines that nothing proves to be what
-    /// the backup knows are locked, since a tenant may have got them after it, and their ports stay
-    /// in the segments that the switches report. With --dry-run it only compares.
+    /// After metalmeshd restore, reconciliation is paused until this command ran: no machine counts
+    /// as silent, none is power-cycled, wiped, installed or allocated, and no switch port changes.
+    /// Machines whose state nothing proves to be that of the backup are locked, as they may have been
+    /// allocated after it; their ports stay in the segments that the switches report. With --dry-run
+    /// the command only compares.
     ReconcileAfterRestore {
-        /// Judge all machines by what the backup knows: lock none, and move ports to what it has.
+        /// Take the backup's state for all machines: lock none, and set the ports as it has them.
         #[arg(long)]
         judge_silent: bool,
     },
-    /// Back the whole state up into a file, or look into such a file.
-    Backup(Box<backup::Backup>),
+    /// Back up the whole state into a file, or show and verify such a file.
+    Backup(Box<backup::ClusterBackupArgs>),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Init {
-    /// The node's configuration file.
+pub(crate) struct ClusterInitArgs {
+    /// Configuration file of the node.
     #[arg(long = "node-config", value_name = "FILE")]
     node_config: PathBuf,
     /// Write the admin token to this new file (mode 0600).
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
-    /// The program of the node.
+    /// Program of the node.
     #[arg(long, value_name = "FILE", default_value = "metalmeshd")]
     metalmeshd: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Join {
+pub(crate) struct ClusterJoinArgs {
     /// SHA-256 of the node's public key, as metalmeshd prints it while it waits.
     #[arg(long, value_name = "HEX")]
     key_sha256: String,
-    /// How long the ticket is good for.
+    /// Validity of the ticket, in minutes.
     #[arg(long, default_value_t = 15)]
     minutes: u32,
     /// Write the ticket to this new file (mode 0600) instead of stdout.
@@ -88,28 +105,8 @@ pub(crate) struct Join {
     out: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// Nodes that were removed and invitations that have ended, too.
-    #[arg(long = "all-nodes")]
-    all: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Remove {
-    node: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Promote {
-    node: u64,
-    /// Wait until it has caught up, at most ten minutes.
-    #[arg(long)]
-    wait: bool,
-}
-
-/// Runs `init`, which needs no server: there is none yet.
-pub(crate) fn init(init: &Init) -> Result<()> {
+/// Runs `init`, which needs no server, as there is none yet.
+pub(crate) fn init(init: &ClusterInitArgs) -> Result<()> {
     let status = Process::new(&init.metalmeshd)
         .arg("init")
         .arg("--config")
@@ -122,21 +119,21 @@ pub(crate) fn init(init: &Init) -> Result<()> {
             let program = init.metalmeshd.display();
             format!("cannot run {program}; name it with --metalmeshd, on the node's own host")
         })?;
-    ensure!(status.success(), "metalmeshd init did not succeed");
+    ensure!(status.success(), "metalmeshd init failed");
     Ok(())
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: ClusterCommand) -> Result<()> {
     let mut clusters = app.client.clusters();
     match command {
-        Command::Init(command) => init(&command),
-        Command::Join(command) => join(app, command).await,
-        Command::Status(Status { all }) => {
+        ClusterCommand::Init(command) => init(&command),
+        ClusterCommand::Join(command) => join(app, command).await,
+        ClusterCommand::Status { all } => {
             let request = ClusterServiceStatusRequest { all };
             let status = clusters.status(request).await?.into_inner();
             show(app, &status)
         }
-        Command::Remove(Remove { node }) => {
+        ClusterCommand::Remove { node } => {
             let request = ClusterServiceRemoveRequest {
                 id: node,
                 dry_run: app.is_dry(),
@@ -144,15 +141,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = clusters.remove(request).await?.into_inner();
             app.output.one(&given(answer.node)?)
         }
-        Command::Promote(command) => promote(app, &command).await,
-        Command::Backup(command) => backup::run(app, *command).await,
-        Command::TransferLeader { node } => {
+        ClusterCommand::Promote { node, wait } => promote(app, node, wait).await,
+        ClusterCommand::Backup(command) => backup::run(app, *command).await,
+        ClusterCommand::TransferLeader { node } => {
             let request = ClusterServiceTransferLeaderRequest { id: node };
             let answer = clusters.transfer_leader(request).await?.into_inner();
             app.output.one(&given(answer.node)?)
         }
-        Command::ReconcileAfterRestore { judge_silent } => reconcile(app, judge_silent).await,
-        Command::AcceptTime => {
+        ClusterCommand::ReconcileAfterRestore { judge_silent } => {
+            reconcile(app, judge_silent).await
+        }
+        ClusterCommand::AcceptTime => {
             let request = ClusterServiceAcceptTimeRequest {
                 time: Some(SystemTime::now().into()),
             };
@@ -179,18 +178,18 @@ async fn reconcile(app: &App, judge_silent: bool) -> Result<()> {
         outln!();
         drop(app.output.list(&answer.machines));
         if !answer.ports.is_empty() {
-            outln!("\nports that stay where they are until their machine is made available, or an");
+            outln!("\nports that keep their segment until their machine is made available, or an");
             outln!("administrator switches them (metalmesh switch port SWITCH PORT up):\n");
             drop(app.output.list(&answer.ports));
         }
         if !answer.silent_switches.is_empty() {
             let silent = answer.silent_switches.join(", ");
-            outln!("\nnot heard since the restore, and waited for: switch {silent}");
+            outln!("\nwaiting for switches that were not heard since the restore: {silent}");
         }
     })
 }
 
-async fn join(app: &App, join: Join) -> Result<()> {
+async fn join(app: &App, join: ClusterJoinArgs) -> Result<()> {
     let request = ClusterServiceInviteRequest {
         key_sha256: join.key_sha256,
         minutes: join.minutes,
@@ -205,11 +204,11 @@ async fn join(app: &App, join: Join) -> Result<()> {
     app.output.secret(&answer.secret, &whole)
 }
 
-async fn promote(app: &App, promote: &Promote) -> Result<()> {
-    if promote.wait {
-        wait_until_caught_up(app, promote.node).await?;
+async fn promote(app: &App, node: u64, wait: bool) -> Result<()> {
+    if wait {
+        wait_until_caught_up(app, node).await?;
     }
-    let request = ClusterServicePromoteRequest { id: promote.node };
+    let request = ClusterServicePromoteRequest { id: node };
     let answer = app.client.clusters().promote(request).await?.into_inner();
     app.output.one(&given(answer.node)?)
 }
@@ -220,17 +219,17 @@ async fn wait_until_caught_up(app: &App, id: u64) -> Result<()> {
         let request = ClusterServiceStatusRequest { all: true };
         let status = app.client.clusters().status(request).await?.into_inner();
         let Some(node) = status.nodes.iter().find(|n| n.id == id) else {
-            bail!("node {id} is unknown; see: metalmesh cluster status");
+            bail!("there is no node {id}; see: metalmesh cluster status");
         };
         if node.behind == Some(0) {
             return Ok(());
         }
         ensure!(
-            began.elapsed() < WAIT_MAX,
+            began.elapsed() < CATCH_UP_MAX,
             "node {id} has not caught up within {} s; see: metalmesh cluster status",
-            WAIT_MAX.as_secs()
+            CATCH_UP_MAX.as_secs()
         );
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -238,11 +237,12 @@ fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
     const NAME: &str = "metalmesh.admin.v1.ClusterServiceStatusResponse";
     app.output.message(NAME, status, |status| {
         let leader = match status.leader {
-            0 => "nobody leads".to_owned(),
+            0 => "no node leads".to_owned(),
             leader => format!("node {leader} leads"),
         };
         outln!(
-            "cluster {:?} ({}): {leader} in term {}, feature level {}, {} may fail; said node {}",
+            "cluster {:?} ({}): {leader} in term {}, feature level {}, {} may fail; answered by \
+             node {}",
             status.name,
             status.cluster_id,
             status.term,
@@ -258,7 +258,7 @@ fn show(app: &App, status: &ClusterServiceStatusResponse) -> Result<()> {
     })
 }
 
-/// The cluster's time and what is held, in a line.
+/// The cluster's time on one line, with the reason if it is held.
 fn cluster_time(time: &ClusterTime) -> String {
     let at = |stamp: &Option<prost_types::Timestamp>| {
         stamp
@@ -268,7 +268,7 @@ fn cluster_time(time: &ClusterTime) -> String {
     let mut known = format!("the cluster's time is {}", at(&time.time));
     if time.restored_from.is_some() {
         known = format!(
-            "{known}; restored from a backup of {}, nothing is judged until: \
+            "{known}; restored from a backup of {}, reconciliation is paused until: \
              metalmesh cluster reconcile-after-restore",
             at(&time.restored_from)
         );

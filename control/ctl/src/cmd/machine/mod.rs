@@ -19,109 +19,136 @@ mod wait;
 use super::{given, label_patch, server_lock};
 use crate::app::App;
 use crate::text::{enum_value, parse_duration};
-use wait::Goal;
+use wait::WaitGoal;
 
-/// How long an installation may take before `--wait` gives up.
+/// Default limit of `--wait`, enough for an installation.
 const WAIT_DEFAULT: &str = "30m";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum MachineCommand {
     /// Allocate a machine and install it.
     #[command(visible_alias = "allocate")]
-    Create(Box<create::Create>),
-    /// List machines: the project's, or all with --all.
+    Create(Box<create::MachineCreateArgs>),
+    /// List the machines of the project, or all machines with --all.
     #[command(visible_alias = "list")]
     Ls {
+        /// Only machines in this partition.
         #[arg(long)]
         partition: Option<String>,
+        /// Only machines of this size.
         #[arg(long)]
         size: Option<String>,
     },
     /// Show a machine: state and reason, hardware, networks, events.
     #[command(visible_alias = "describe")]
-    Show { machine: String },
+    Show {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
+        machine: String,
+    },
     /// Change an allocated machine's description or labels.
     Update {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
+        /// Description, free text.
         #[arg(long)]
         description: Option<String>,
-        /// Set (`a=b`) or remove (`a-`) a label.
+        /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
     },
-    /// Give a machine back: it is switched off, wiped, and waits again.
+    /// Free a machine: it is powered off and wiped, then can be allocated again.
     #[command(visible_aliases = ["delete", "rm"])]
     Free {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
         #[command(flatten)]
-        wait: Wait,
+        wait: WaitArgs,
     },
-    /// Power and boot device through the BMC.
+    /// Control power, boot device and identify LED through the BMC.
     Power {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
-        command: Power,
-        /// Wait until the BMC did it, as an administrator; an error says why it did not.
+        /// Command for the BMC.
+        command: PowerArg,
+        /// Wait until the BMC carried out the order, as an administrator; an error gives the reason
+        /// of a failure.
         #[arg(long)]
         wait: bool,
     },
-    /// What happened to a machine.
-    Events { machine: String },
-    /// What is wrong with machines, and with one of them what to do, as an administrator.
-    Issues(issues::Issues),
+    /// List the provisioning events of a machine.
+    Events {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
+        machine: String,
+    },
+    /// List the issues of machines, or explain those of one machine, as an administrator.
+    Issues(issues::MachineIssuesArgs),
     /// Take a machine out of the pool or put it back, as an administrator.
     SetState {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
-        /// available, locked or tainted.
+        /// State: available, locked or tainted.
         state: String,
-        /// Why.
+        /// Reason, shown with the machine.
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// The machine's BMC as it reports itself, all without a machine; never a password.
-    Bmc { machine: Option<String> },
-    /// Say which BMC is the machine's when more than one claims it or when it has moved, as an
-    /// administrator: orders go to that one from now on.
+    /// Show the BMC of a machine, or all BMCs, as they report themselves; never a password.
+    Bmc {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
+        machine: Option<String>,
+    },
+    /// Confirm the BMC of a machine that several BMCs claim or whose BMC moved, as an administrator:
+    /// orders go to that BMC from now on.
     ConfirmBmc {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
         /// Address of the BMC, with or without a port; `machine issues` shows those that claim it.
         address: String,
     },
-    /// The password for the console of an allocated machine, as an administrator.
+    /// Show the console password of an allocated machine, as an administrator.
     ConsolePassword {
+        /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
-        /// Why, 10 characters or more: it goes into the audit trail.
+        /// Reason for the audit trail, at least 10 characters.
         #[arg(long)]
         reason: String,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Wait {
-    /// Wait until it is done, showing each step.
+pub(crate) struct WaitArgs {
+    /// Wait until the operation is complete, and show each step.
     #[arg(long)]
     wait: bool,
-    /// How long to wait.
+    /// Longest time to wait.
     #[arg(long, default_value = WAIT_DEFAULT, value_parser = parse_duration)]
     timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Power {
+pub(crate) enum PowerArg {
+    /// Power on.
     On,
+    /// Power off.
     Off,
+    /// Reset without a power cycle.
     Reset,
+    /// Power off, then on.
     Cycle,
-    /// Into the firmware's menu.
+    /// Boot into the firmware's setup menu.
     Bios,
-    /// From disk from now on.
+    /// Boot from disk from now on.
     Disk,
-    /// From the network from now on.
+    /// Boot from the network from now on.
     Pxe,
+    /// Turn the identify LED on.
     LedOn,
+    /// Turn the identify LED off.
     LedOff,
 }
 
-impl Power {
+impl PowerArg {
+    /// The contract's short name of the command. It differs from the name on the command line.
     fn short_name(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -137,10 +164,10 @@ impl Power {
     }
 }
 
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: MachineCommand) -> Result<()> {
     match command {
-        Command::Create(create) => create::make(app, *create).await,
-        Command::Ls { partition, size } => {
+        MachineCommand::Create(create) => create::make(app, *create).await,
+        MachineCommand::Ls { partition, size } => {
             let query = MachineQuery {
                 partition,
                 size,
@@ -148,11 +175,11 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             };
             app.output.list(&app.machines(query).await?)
         }
-        Command::Show { machine } => {
+        MachineCommand::Show { machine } => {
             let machine = app.machine(&app.machine_id(&machine).await?).await?;
             app.output.one_with(&machine, details::print)
         }
-        Command::Update {
+        MachineCommand::Update {
             machine,
             description,
             labels,
@@ -168,13 +195,13 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
             let answer = app.client.machines().update(request).await?.into_inner();
             app.output.one(&given(answer.machine)?)
         }
-        Command::Free { machine, wait } => free(app, &machine, wait).await,
-        Command::Power {
+        MachineCommand::Free { machine, wait } => free(app, &machine, wait).await,
+        MachineCommand::Power {
             machine,
             command,
             wait,
         } => power(app, &machine, command, wait).await,
-        Command::Events { machine } => {
+        MachineCommand::Events { machine } => {
             let machine = app.machine(&app.machine_id(&machine).await?).await?;
             let events = machine
                 .recent_provisioning_events
@@ -182,15 +209,17 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
                 .events;
             app.output.list(&events)
         }
-        Command::Issues(command) => issues::show(app, command).await,
-        Command::SetState {
+        MachineCommand::Issues(command) => issues::show(app, command).await,
+        MachineCommand::SetState {
             machine,
             state,
             reason,
         } => set_state(app, &machine, &state, reason).await,
-        Command::Bmc { machine } => bmc::show(app, machine.as_deref()).await,
-        Command::ConfirmBmc { machine, address } => bmc::confirm(app, &machine, address).await,
-        Command::ConsolePassword { machine, reason } => {
+        MachineCommand::Bmc { machine } => bmc::show(app, machine.as_deref()).await,
+        MachineCommand::ConfirmBmc { machine, address } => {
+            bmc::confirm(app, &machine, address).await
+        }
+        MachineCommand::ConsolePassword { machine, reason } => {
             bmc::console_password(app, &machine, reason).await
         }
     }
@@ -207,7 +236,7 @@ async fn set_state(app: &App, machine: &str, state: &str, reason: String) -> Res
     app.output.one(&given(answer.machine)?)
 }
 
-async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {
+async fn free(app: &App, machine: &str, wait: WaitArgs) -> Result<()> {
     let uuid = app.machine_id(machine).await?;
     let freed: Option<Machine> = if let Some(project) = app.project().await? {
         let request = MachineServiceDeleteRequest {
@@ -232,15 +261,16 @@ async fn free(app: &App, machine: &str, wait: Wait) -> Result<()> {
     if !wait.wait || app.is_dry() {
         return app.output.one(&given(freed)?);
     }
-    match wait::until(app, &uuid, Goal::Waiting, wait.timeout).await {
+    match wait::until(app, &uuid, WaitGoal::Waiting, wait.timeout).await {
         Ok(machine) => app.output.one(&machine),
-        // A tenant's machine leaves its project when it is free: it is gone from here.
+        // A freed machine leaves its project, so the tenant's next read is refused with NOT_FOUND.
+        // That is the end of a successful wait.
         Err(error) if wait::is_gone(&error) => app.output.one(&given(freed)?),
         Err(error) => Err(error),
     }
 }
 
-async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()> {
+async fn power(app: &App, machine: &str, power: PowerArg, wait: bool) -> Result<()> {
     let uuid = app.machine_id(machine).await?;
     let command = enum_value("metalstack.api.v2.MachineBMCCommand", power.short_name())?;
     let task = if let Some(project) = app.project().await? {
@@ -268,7 +298,7 @@ async fn power(app: &App, machine: &str, power: Power, wait: bool) -> Result<()>
         return Ok(());
     }
     if !wait {
-        noteln!("ordered as task {task}");
+        noteln!("task {task} created");
         return Ok(());
     }
     wait::until_done(app, &task).await

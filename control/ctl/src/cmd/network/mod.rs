@@ -1,6 +1,7 @@
 //! `metalmesh network`.
 
-use std::collections::BTreeMap;
+mod clear;
+mod tree;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -13,49 +14,56 @@ use proto_public::api::v2::{
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;
-use crate::output::{Row, print_table};
+use crate::output::{TableRow, print_table};
 use crate::text::{enum_value, labels};
 
-/// The prefix that stands for an empty list in an update.
-const NO_PREFIX: &str = "0.0.0.0/32";
+use clear::NetworkClearArgs;
 
 const KIND: &str = "metalstack.api.v2.NetworkType";
 const FAMILY: &str = "metalstack.api.v2.NetworkAddressFamily";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Create a network: a project's child network, or with --type any other as an administrator.
-    Create(Box<Create>),
+pub(crate) enum NetworkCommand {
+    /// Create a child network of a project, or with --type any network, as an administrator.
+    Create(Box<NetworkCreateArgs>),
     /// List networks as a tree.
     #[command(visible_alias = "list")]
     Ls {
-        /// Those that machines can use beside the project's own.
+        /// List the shared networks that machines of the project can use.
         #[arg(long)]
         base: bool,
     },
     /// Show a network.
     #[command(visible_alias = "describe")]
-    Show { id: String },
-    /// Change a network's name, description or labels; as an administrator empty its lists.
-    Update(Update),
+    Show {
+        /// Id of the network.
+        id: String,
+    },
+    /// Change a network's name, description or labels, or clear its lists as an administrator.
+    Update(NetworkUpdateArgs),
     /// Delete an unused network.
     #[command(visible_alias = "delete")]
-    Rm { id: String },
+    Rm {
+        /// Id of the network.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct NetworkCreateArgs {
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
-    /// Partition of the network; of a child the one whose super network it is cut from.
+    /// Partition of the network; a child's prefix is taken from the partition's super network.
     #[arg(long)]
     partition: Option<String>,
-    /// Cut a child from this network instead of the partition's super network.
+    /// Network from which a child's prefix is taken, instead of the partition's super network.
     #[arg(long)]
     parent: Option<String>,
-    /// ipv4, ipv6 or dual-stack; what the parent has without it.
+    /// Address family: ipv4, ipv6 or dual-stack; by default that of the parent.
     #[arg(long)]
     family: Option<String>,
     /// Prefix length of a child's IPv4 prefix.
@@ -64,16 +72,17 @@ pub(crate) struct Create {
     /// Prefix length of a child's IPv6 prefix.
     #[arg(long)]
     length_v6: Option<u32>,
-    /// As an administrator: external, underlay, super, super-namespaced, child or child-shared.
+    /// Type, as an administrator: external, underlay, super, super-namespaced, child or
+    /// child-shared.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Id of a network that is no child.
+    /// Id of the network, unless it is a child.
     #[arg(long, requires = "kind")]
     id: Option<String>,
-    /// Prefix of a network that is no child.
+    /// Prefix of the network, unless it is a child. Repeatable.
     #[arg(long = "prefix", value_name = "CIDR", requires = "kind")]
     prefixes: Vec<String>,
-    /// What is reached through it.
+    /// Destination prefix that is routed through the network. Repeatable.
     #[arg(long = "destination", value_name = "CIDR", requires = "kind")]
     destinations: Vec<String>,
     /// Prefix length of children's IPv4 prefixes.
@@ -82,68 +91,41 @@ pub(crate) struct Create {
     /// Prefix length of children's IPv6 prefixes.
     #[arg(long, requires = "kind")]
     child_length_v6: Option<u32>,
-    /// none or ipv4-masq.
+    /// Network address translation: none or ipv4-masq.
     #[arg(long, requires = "kind")]
     nat: Option<String>,
-    /// VRF, which is the VXLAN network identifier as well.
+    /// Number of the VRF, which is also the VXLAN network identifier.
     #[arg(long, requires = "kind")]
     vrf: Option<u32>,
+    /// Set a label. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Update {
+pub(crate) struct NetworkUpdateArgs {
+    /// Id of the network.
     id: String,
+    /// Display name.
     #[arg(long)]
     name: Option<String>,
+    /// Description, free text.
     #[arg(long)]
     description: Option<String>,
-    /// Set (`a=b`) or remove (`a-`) a label.
+    /// Set (`a=b`) or remove (`a-`) a label. Repeatable.
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
     #[command(flatten)]
-    emptied: Emptied,
+    emptied: NetworkClearArgs,
 }
 
-/// Lists that an administrator's update empties.
-#[derive(Debug, Args)]
-struct Emptied {
-    /// Remove all destination prefixes.
-    #[arg(long)]
-    no_destinations: bool,
-    /// Remove all additional announcable prefixes; needs --force.
-    #[arg(long)]
-    no_announcable: bool,
-    /// Remove announcable prefixes although machines may still announce them.
-    #[arg(long, requires = "no_announcable")]
-    force: bool,
-}
-
-impl Emptied {
-    fn any(&self) -> bool {
-        self.no_destinations || self.no_announcable
-    }
-
-    /// Puts the prefix that stands for an empty list into lists that are to be emptied.
-    fn fill(&self, request: &mut admin::NetworkServiceUpdateRequest) {
-        if self.no_destinations {
-            request.destination_prefixes = vec![NO_PREFIX.to_owned()];
-        }
-        if self.no_announcable {
-            request.additional_announcable_cidrs = vec![NO_PREFIX.to_owned()];
-        }
-        request.force = self.force;
-    }
-}
-
-pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+pub(crate) async fn run(app: &App, command: NetworkCommand) -> Result<()> {
     match command {
-        Command::Create(create) => app.output.one(&made(app, *create).await?),
-        Command::Ls { base } => list(app, base).await,
-        Command::Show { id } => app.output.one_with(&get(app, id).await?, details),
-        Command::Update(change) => app.output.one(&update(app, change).await?),
-        Command::Rm { id } => app.output.one(&remove(app, id).await?),
+        NetworkCommand::Create(create) => app.output.one(&made(app, *create).await?),
+        NetworkCommand::Ls { base } => list(app, base).await,
+        NetworkCommand::Show { id } => app.output.one_with(&get(app, id).await?, details),
+        NetworkCommand::Update(change) => app.output.one(&update(app, change).await?),
+        NetworkCommand::Rm { id } => app.output.one(&remove(app, id).await?),
     }
 }
 
@@ -151,7 +133,7 @@ fn lengths(v4: Option<u32>, v6: Option<u32>) -> Option<ChildPrefixLength> {
     (v4.is_some() || v6.is_some()).then_some(ChildPrefixLength { ipv4: v4, ipv6: v6 })
 }
 
-async fn made(app: &App, create: Create) -> Result<Network> {
+async fn made(app: &App, create: NetworkCreateArgs) -> Result<Network> {
     let family = create
         .family
         .as_deref()
@@ -189,7 +171,8 @@ async fn made(app: &App, create: Create) -> Result<Network> {
         name: create.name,
         description: create.description,
         partition: create.partition,
-        // A default project is for children; other networks belong to nobody.
+        // Only children belong to a project. The context's default project must not reach the
+        // request for another network, which the server would refuse.
         project: if is_child { app.project().await? } else { None },
         r#type: enum_value(KIND, &kind)?,
         labels,
@@ -241,8 +224,8 @@ async fn get_as_admin(app: &App, id: String) -> Result<Network> {
     )
 }
 
-async fn update(app: &App, change: Update) -> Result<Network> {
-    let Update {
+async fn update(app: &App, change: NetworkUpdateArgs) -> Result<Network> {
+    let NetworkUpdateArgs {
         id,
         name,
         description,
@@ -250,7 +233,7 @@ async fn update(app: &App, change: Update) -> Result<Network> {
         emptied,
     } = change;
     let labels = label_patch(&labels)?;
-    // A project's owner has no say over these lists.
+    // Only the admin service can change these lists.
     let project = match emptied.any() {
         true => None,
         false => app.project().await?,
@@ -274,7 +257,7 @@ async fn update(app: &App, change: Update) -> Result<Network> {
                 .network,
         );
     }
-    // An administrator's update replaces the prefixes: send those that are there.
+    // The admin update replaces all prefixes: send the current ones again, so that none is removed.
     let current = get_as_admin(app, id.clone()).await?;
     let mut request = admin::NetworkServiceUpdateRequest {
         id,
@@ -357,124 +340,13 @@ async fn list(app: &App, base: bool) -> Result<()> {
         return app.output.list(&networks);
     }
     let wide = app.output.is_wide();
-    print_table(&Network::titles(wide), tree(&networks, wide));
+    print_table(&Network::titles(wide), tree::rows(&networks, wide));
     Ok(())
-}
-
-/// Rows in the order of the tree, children indented below their parent.
-fn tree(networks: &[Network], wide: bool) -> Vec<Vec<String>> {
-    let known = |id: &str| networks.iter().any(|network| network.id == id);
-    let mut children: BTreeMap<Option<&str>, Vec<&Network>> = BTreeMap::new();
-    for network in networks {
-        // A parent that one may not see makes its child a root.
-        let parent = network
-            .parent_network
-            .as_deref()
-            .filter(|parent| known(parent));
-        children.entry(parent).or_default().push(network);
-    }
-    let mut rows = Vec::new();
-    branch(&children, None, "", wide, &mut rows);
-    rows
-}
-
-fn branch(
-    children: &BTreeMap<Option<&str>, Vec<&Network>>,
-    parent: Option<&str>,
-    indent: &str,
-    wide: bool,
-    rows: &mut Vec<Vec<String>>,
-) {
-    let Some(here) = children.get(&parent) else {
-        return;
-    };
-    for (at, network) in here.iter().enumerate() {
-        let last = at + 1 == here.len();
-        let (mark, next) = match (parent.is_none(), last) {
-            (true, _) => (String::new(), String::new()),
-            (false, true) => (format!("{indent}\u{2514}\u{2500}"), format!("{indent}  ")),
-            (false, false) => (
-                format!("{indent}\u{251c}\u{2500}"),
-                format!("{indent}\u{2502} "),
-            ),
-        };
-        let mut cells = network.cells(wide);
-        if let Some(first) = cells.first_mut() {
-            first.insert_str(0, &mark);
-        }
-        rows.push(cells);
-        // A network that names itself as parent is never reached: it is below no root.
-        branch(children, Some(&network.id), &next, wide, rows);
-    }
 }
 
 fn details(network: &Network) {
     let titles = Network::titles(true);
     for (title, cell) in titles.into_iter().zip(network.cells(true)) {
         outln!("{:<14}{cell}", format!("{title}:"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_named_lists_are_emptied() {
-        let filled = |no_destinations, no_announcable| {
-            let mut request = admin::NetworkServiceUpdateRequest {
-                destination_prefixes: vec!["0.0.0.0/0".into()],
-                additional_announcable_cidrs: vec!["10.200.0.0/16".into()],
-                ..Default::default()
-            };
-            let emptied = Emptied {
-                no_destinations,
-                no_announcable,
-                force: no_announcable,
-            };
-            emptied.fill(&mut request);
-            assert_eq!(emptied.any(), no_destinations || no_announcable);
-            let [destinations, announcable] = [
-                request.destination_prefixes.concat(),
-                request.additional_announcable_cidrs.concat(),
-            ];
-            (destinations, announcable, request.force)
-        };
-        let expect = |a: &str, b: &str, force| (a.to_owned(), b.to_owned(), force);
-        let all = [("0.0.0.0/0", false), (NO_PREFIX, true)];
-        for (destinations, no_destinations) in all {
-            for (announcable, no_announcable) in [("10.200.0.0/16", false), (NO_PREFIX, true)] {
-                assert_eq!(
-                    filled(no_destinations, no_announcable),
-                    expect(destinations, announcable, no_announcable)
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn the_tree_shows_every_network_once() {
-        let network = |id: &str, parent: Option<&str>| Network {
-            id: id.into(),
-            parent_network: parent.map(Into::into),
-            ..Default::default()
-        };
-        let networks = [
-            network("child-1", Some("super")),
-            network("super", None),
-            network("orphan", Some("unseen")),
-            network("child-2", Some("super")),
-        ];
-        let rows = tree(&networks, false);
-        let ids: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-        assert_eq!(
-            ids,
-            [
-                "super",
-                "\u{251c}\u{2500}child-1",
-                "\u{2514}\u{2500}child-2",
-                "orphan"
-            ]
-        );
     }
 }

@@ -1,0 +1,162 @@
+//! The configuration: a TOML file, read once at the start. Every mistake is refused by name.
+
+mod file;
+mod limits;
+mod network;
+
+use std::path::{Path, PathBuf};
+
+use pixie_boot::RangeError;
+
+use file::{File, boot_files};
+pub use limits::{FetchLimits, Ports};
+pub use network::{Mode, NetworkConfig};
+
+/// Networks per pixie. A configuration with more is refused.
+const NETWORKS_MAX: usize = 64;
+
+/// The reason why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}")]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("not valid TOML, or an unknown or missing key")]
+    Syntax(#[from] Box<toml::de::Error>),
+    #[error("there must be 1 to {NETWORKS_MAX} [[network]] sections, not {0}")]
+    Networks(usize),
+    #[error("network {interface}: {reason}")]
+    Network { interface: String, reason: String },
+    #[error("network {interface}: wrong range")]
+    Range {
+        interface: String,
+        #[source]
+        source: RangeError,
+    },
+}
+
+/// The configuration of pixie.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub ports: Ports,
+    pub http_port: u16,
+    /// Directory of the boot programs, served by TFTP and under `/assets/` by HTTP.
+    pub assets: PathBuf,
+    pub kernel: PathBuf,
+    pub initrd: PathBuf,
+    pub commandline: String,
+    /// PEM file with the only authorities that are trusted for installers by https. `None` means
+    /// those of the system.
+    pub ca_file: Option<PathBuf>,
+    pub fetch: FetchLimits,
+    pub networks: Vec<NetworkConfig>,
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it cannot be read or is invalid.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+            path: path.into(),
+            source,
+        })?;
+        Self::parse(&text)
+    }
+
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it is invalid.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let file: File = toml::from_str(text).map_err(Box::new)?;
+        if file.network.is_empty() || file.network.len() > NETWORKS_MAX {
+            return Err(ConfigError::Networks(file.network.len()));
+        }
+        let files = boot_files(&file.boot);
+        let networks = file
+            .network
+            .into_iter()
+            .map(|network| network.check(&files, file.http_port))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            ports: Ports::default(),
+            http_port: file.http_port,
+            assets: file.boot.assets,
+            kernel: file.boot.kernel,
+            initrd: file.boot.initrd,
+            commandline: file.boot.commandline,
+            ca_file: file.boot.ca_file,
+            fetch: FetchLimits::default(),
+            networks,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+        http_port = 8080
+        [boot]
+        kernel = "/boot/vmlinuz"
+        initrd = "/boot/initrd"
+        [[network]]
+        interface = "br0"
+        address = "10.77.1.2"
+        subnet = "10.77.1.0/24"
+        range = ["10.77.1.100", "10.77.1.199"]
+        router = "10.77.1.2"
+        [network.bmc]
+        range = ["10.77.1.200", "10.77.1.220"]
+        mac_prefixes = ["0C:C4:7A"]
+    "#;
+
+    #[test]
+    fn a_short_file_has_good_defaults() {
+        let config = Config::parse(GOOD).unwrap();
+        let network = &config.networks[0];
+        assert_eq!(network.mode, Mode::Server);
+        assert!(network.router_advertisements);
+        assert_eq!(network.network.lease_time_s, 600);
+        assert_eq!(network.network.bmc_match.mac_prefixes, ["0c:c4:7a"]);
+        assert_eq!(network.network.files.bios.as_deref(), Some("undionly.kpxe"));
+        assert_eq!(config.assets, Path::new("/usr/lib/ipxe"));
+        assert!(config.commandline.contains("console=ttyS0"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_by_name() {
+        for (from, to, reason) in [
+            (
+                "range = [\"10.77.1.100\", \"10.77.1.199\"]",
+                "range = [\"10.77.1.199\", \"10.77.1.100\"]",
+                "range",
+            ),
+            ("10.77.1.200", "10.77.1.150", "overlap"),
+            (
+                "address = \"10.77.1.2\"",
+                "address = \"10.77.1.101\"",
+                "own address",
+            ),
+            (
+                "address = \"10.77.1.2\"",
+                "address = \"10.78.1.2\"",
+                "not in the subnet",
+            ),
+            ("http_port", "http_prot", "TOML"),
+            ("interface = \"br0\"", "interface = \"\"", "interface name"),
+        ] {
+            let text = GOOD.replacen(from, to, 1);
+            let error = Config::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let proxy = GOOD.replace("address =", "mode = \"proxy\"\naddress =");
+        assert_eq!(Config::parse(&proxy).unwrap().networks[0].mode, Mode::Proxy);
+    }
+}
