@@ -42,8 +42,7 @@ pub(crate) async fn serve(
     revocations: Arc<dyn Revocations>,
     mut gate: Option<watch::Receiver<bool>>,
 ) {
-    // The gate is checked before the hello: a client that has seen no hello dials the next address
-    // at once, without a backoff.
+    // Before the hello: a client that has seen none dials the next address without a backoff.
     if gate.as_ref().is_some_and(|gate| !*gate.borrow()) {
         CloseReason::Elsewhere.close(&connection);
         return;
@@ -60,8 +59,7 @@ pub(crate) async fn serve(
     let mut streams = JoinSet::new();
     let mut is_told = false;
     loop {
-        // Marks the current version as seen before the list is read. In the other order a revocation
-        // between the two would go unnoticed until the next change.
+        // Before the list is read: a revocation between the two must wake this loop again.
         changes.borrow_and_update();
         let due = peer.identity().and_then(|i| revocations.is_due(i));
         // One notice per session: the agent opens a new session with the renewed certificate, and

@@ -116,8 +116,6 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, E
     let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
-    let or_default =
-        |mine: &[_], default: &[_]| if mine.is_empty() { default } else { mine }.to_vec();
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
@@ -138,11 +136,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, E
         labels: op.labels.clone(),
         placement_labels: op.placement_labels.clone(),
         dns_servers: or_default(&op.dns_servers, &partition.dns_servers),
-        ntp_servers: if op.ntp_servers.is_empty() {
-            partition.ntp_servers.clone()
-        } else {
-            op.ntp_servers.clone()
-        },
+        ntp_servers: or_default(&op.ntp_servers, &partition.ntp_servers),
         firewall_rules: op.firewall_rules.clone(),
         install: Install {
             attempt: 1,
@@ -158,6 +152,12 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, E
     crate::machine::apply::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);
     Ok(Reply::Machine(machine))
+}
+
+/// The servers that the request names, or the partition's if it names none.
+fn or_default<T: Clone>(named: &[T], default: &[T]) -> Vec<T> {
+    let servers = if named.is_empty() { default } else { named };
+    servers.to_vec()
 }
 
 /// The machine named by the request, or the best candidate for it.
