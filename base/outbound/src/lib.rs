@@ -1,5 +1,11 @@
-//! HTTP requests that control itself makes: to a provider of logins and to image stores. One
-//! client, one TLS stack; every answer is read up to a bound.
+//! Outbound HTTP of control: the client and the TLS trust for login providers, image stores,
+//! collectors of traces and targets of the audit export.
+//!
+//! Invariants:
+//! - the caller chooses the redirect policy of each client; there is no default;
+//! - [`body`] never keeps more bytes of an answer than its caller's bound;
+//! - with a CA given, only certificates of that CA are trusted, not those of the system;
+//! - [`reason`] leaves the URL out of an error, because a URL may contain a password.
 
 mod trust;
 

@@ -1,11 +1,13 @@
-//! The error catalogue: every refusal that a caller can see has a number, a kind, a title and a
-//! workaround.
+//! The error catalogue: every error that a caller can see has a number, a kind, a title and a hint.
 //!
-//! An [`Error`] names the object, what is wrong with it and what to do. It carries nothing
-//! internal: causes go to the log. Kinds map one to one to the status codes of gRPC and Connect;
-//! that mapping lives at each edge.
+//! An [`Error`] names the object, the problem and the remedy. Internal causes go to the log. Kinds
+//! map one to one to the status codes of gRPC and Connect; that mapping is at each edge.
 //!
-//! Invariants: numbers are never given to another meaning; messages hold no secrets.
+//! Invariants:
+//! - each code has its own number, which never gets another meaning;
+//! - the kind follows from the code, so the same error has the same status code at every edge;
+//! - an error has no source: nothing internal is sent to the caller;
+//! - each issue of a machine names a command that helps, and its page in `docs` is the catalogue.
 
 mod catalogue;
 mod issues;

@@ -17,7 +17,12 @@
 //! * [`MachinePlace`]: what many machines of a list have in common, encoded once.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
-//! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
+//! Invariants:
+//! - every method declares exactly one kind of caller and whether it is audited; the build fails
+//!   otherwise;
+//! - only methods that everybody may call take a stream, because the gate checks one message;
+//! - no policy: `control-authz` decides whether a caller is granted a method;
+//! - a validation rule that [`validate`] does not implement fails the tests.
 
 pub mod json;
 mod listed;

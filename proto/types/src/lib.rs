@@ -1,12 +1,14 @@
-//! Ids, names and addresses that two ends of a wire must agree on.
+//! Ids, names and addresses that both ends of a connection share.
 //!
-//! Everything here is parsed once, at the edge, and trusted inside: a value of one of these types
-//! satisfies its rule. The rules are those of the public contract (`metalstack.api.v2`).
-//! Text is the only wire form: `Display` writes what `FromStr` reads, and serde uses both, except
-//! for plain numbers (`Vni`, `Asn`, `Timestamp`).
+//! Values are parsed once, at the edge. The rules are those of the public contract
+//! (`metalstack.api.v2`). Ids, names, addresses and digests travel as text; `Vni`, `Asn` and
+//! `Timestamp` as numbers.
 //!
-//! Invariants: no I/O, no clock, no policy. Order (`Ord`) is total and stable, so that the types
-//! can be keys of the replicated state.
+//! Invariants:
+//! - a value satisfies the rule of its type: parsing and deserialising check it;
+//! - `FromStr` reads what `Display` writes, and serde uses both;
+//! - no I/O, no clock and no policy;
+//! - `Ord` of ids and names is total and stable, so they can be keys of the replicated state.
 
 mod audit;
 mod digest;
