@@ -27,9 +27,9 @@ pub use keys::{Identities, NewKey, RECIPIENTS_MAX, Recipients};
 pub use read::{Item, Reader};
 pub use write::{Summary, Writer};
 
-/// Longest key of a row, bytes.
+/// Longest key of a row, bytes. Writers refuse a longer one, readers take it for damage.
 pub const KEY_BYTES_MAX: usize = 4 << 10;
-/// Largest row, bytes.
+/// Largest value of a row, bytes. Same handling as [`KEY_BYTES_MAX`].
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// Record tags of the body.

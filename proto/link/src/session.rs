@@ -42,13 +42,7 @@ pub(crate) async fn serve(
     revocations: Arc<dyn Revocations>,
     mut gate: Option<watch::Receiver<bool>>,
 ) {
-    // The gate is checked before the hello: a client that has seen no hello dials the next address
-    // at once, without a backoff.
-    if gate.as_ref().is_some_and(|gate| !*gate.borrow()) {
-        CloseReason::Elsewhere.close(&connection);
-        return;
-    }
-    if say_hello(&connection).await.is_err() {
+    if !open(&connection, gate.as_ref()).await {
         return;
     }
     let began = Instant::now();
@@ -154,6 +148,17 @@ async fn shut(gate: &mut Option<watch::Receiver<bool>>) {
     drop(gate.wait_for(|is_open| !is_open).await);
 }
 
+/// Sends the hello if this node serves the session. `false` if the session has ended.
+async fn open(connection: &Connection, gate: Option<&watch::Receiver<bool>>) -> bool {
+    // The gate is checked before the hello: a client that has seen no hello dials the next address
+    // at once, without a backoff.
+    if gate.is_some_and(|gate| !*gate.borrow()) {
+        CloseReason::Elsewhere.close(connection);
+        return false;
+    }
+    say_hello(connection).await.is_ok()
+}
+
 /// Tells the client that its certificate was accepted.
 async fn say_hello(connection: &Connection) -> Result<(), ()> {
     let mut hello = connection.open_uni().await.map_err(drop)?;
@@ -167,6 +172,8 @@ async fn say_hello(connection: &Connection) -> Result<(), ()> {
 /// Lifetime of a session: the rest of its certificate's validity.
 fn life(peer: &Peer) -> Duration {
     match peer.identity() {
+        // TLS has checked the validity at the handshake only; without this bound an agent that never
+        // renews would keep its session.
         Some(i) => Duration::from_millis(i.not_after_ms.saturating_sub(crate::now_ms())),
         None => ANONYMOUS_SESSION_LIFE,
     }

@@ -33,7 +33,7 @@ pub use names::{
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};
 pub use time::{SECOND_MS, Timestamp};
 
-/// Why a text is not a value of the named type.
+/// The reason why a text is not a value of a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?} {rule}")]
 pub struct ParseError {
@@ -46,7 +46,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// How much of a bad value an error repeats, characters.
+    /// Longest part of a value that an error repeats, characters. The rest is cut.
     pub const VALUE_MAX: usize = 64;
 
     pub(crate) fn new(what: &'static str, value: &str, rule: &'static str) -> Self {
