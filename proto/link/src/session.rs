@@ -182,6 +182,8 @@ fn life(peer: &Peer) -> Duration {
 /// Time within which the first call must begin.
 fn first_call_within(peer: &Peer, life: Duration) -> Duration {
     match peer.kind() {
+        // Anonymous places are few. A stranger that opens sessions and never calls must not hold them
+        // for the full lifetime.
         CallerKind::Anonymous => ANONYMOUS_FIRST_CALL.min(life),
         _ => life,
     }
