@@ -87,6 +87,7 @@ impl Agent {
     /// An agent that works by its last-good state and never dials.
     pub(crate) fn offline(credential: Credential, dir: StateDir) -> Result<Self, KitError> {
         let mesh = MeshClient::offline(mesh_config(&credential, &[])?).map_err(KitError::Link)?;
+        // Without a sender: an offline agent never gets another certificate.
         let (_, credential) = watch::channel(credential);
         Self::of(mesh, credential, Some(dir), JoinSet::new(), true)
     }

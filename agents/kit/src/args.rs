@@ -100,6 +100,7 @@ impl AgentArgs {
                 // A ticket other than the redeemed one: an operator wants this agent to join again.
                 match self.join(&dir, &ticket).await {
                     Ok(session) => session,
+                    // A mistake with the ticket must not stop an agent that has a valid identity.
                     Err(KitError::Refused(e)) => {
                         warn!(error = %e, "new ticket refused; keeping the old identity");
                         stored
@@ -212,6 +213,7 @@ fn start_offline(
     dir: StateDir,
     stored: Option<StoredSession>,
 ) -> Result<Agent, KitError> {
+    // The BMC agent only executes control's orders. Without control it would do nothing.
     if kind == AgentKind::Bmc {
         let kind = kind.role().as_str();
         return Err(KitError::OnlyOrders { kind });

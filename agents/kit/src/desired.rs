@@ -81,6 +81,8 @@ pub async fn run_desired<M, O, OF, F, FF>(
                 (next, bytes) = source.next() => follower.take(next, bytes).await,
             }
         }
+        // While work is due `stop` is not polled. Without this check a stream of changes would keep the
+        // agent from stopping.
         if stop.is_cancelled() {
             return;
         }

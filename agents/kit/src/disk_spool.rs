@@ -137,6 +137,7 @@ impl<E: Spooled> DiskSpool<E> {
                 }
             }
         }
+        // The events delivered since the last write would be delivered again after the restart.
         if unwritten > 0 {
             self.write().await;
         }
@@ -196,6 +197,8 @@ impl<E> Default for SpoolContent<E> {
 }
 
 fn make_room<E: Spooled>(kept: &mut SpoolContent<E>) {
+    // From the youngest on: an event whose key was met before has a younger one. The last of them is
+    // the oldest; without any, index 0 is.
     let mut younger = BTreeSet::new();
     let mut oldest = 0;
     for (at, event) in kept.events.iter().enumerate().rev() {

@@ -198,7 +198,7 @@ fn of_link(e: LinkStatus) -> KitError {
     }
 }
 
-/// Requests a certificate for `key` in place of one that has ended or that control refuses. The
+/// Requests a certificate for `key` in place of one that has expired or that control refuses. The
 /// request goes over an anonymous connection and carries the old certificate.
 pub(crate) async fn resume(
     control: &[String],
@@ -212,6 +212,7 @@ pub(crate) async fn resume(
         chain: credential.chain.iter().map(|c| c.to_vec()).collect(),
     };
     let answer = client.resume(request).await;
+    // Closed on failure too: a retry must not find the places of anonymous callers taken by itself.
     mesh.close().await;
     let answer = answer.map_err(of_link)?;
     info!("identity resumed with a new certificate");

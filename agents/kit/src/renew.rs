@@ -1,7 +1,7 @@
 //! Renews the certificate at about half its life over the open session, with a new key if control
 //! requests one.
 //!
-//! A certificate that has ended, or that control refuses, cannot open a session: it is resumed over
+//! A certificate that has expired, or that control refuses, cannot open a session: it is resumed over
 //! an anonymous connection instead.
 
 use std::time::Duration;
@@ -96,7 +96,7 @@ pub(crate) async fn run(renewal: Renewal) {
 
 /// Time until `spread` of the certificate's life is over; zero if it is.
 fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
-    // Certificates are backdated for clocks that are behind; that time is no part of their life.
+    // Certificates are backdated for clocks that are behind; that time is not a part of their life.
     let begin = Duration::from_millis(identity.not_before_ms).saturating_add(BACKDATE);
     let life = Duration::from_millis(identity.not_after_ms).saturating_sub(begin);
     let age = Duration::from_millis(now_ms).saturating_sub(begin);

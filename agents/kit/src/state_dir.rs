@@ -143,6 +143,8 @@ impl StateDir {
             roots: decode(&file.roots).ok_or_else(|| damaged(&path, "roots"))?,
             ..self.key_of(chain)?
         };
+        // A certificate of another key is refused here, with a reason. In a handshake it would look like
+        // a refusal by control.
         credential.identity()?;
         Ok(Some(StoredSession {
             credential,

@@ -1,5 +1,11 @@
-//! HTTP requests that control itself makes: to a provider of logins and to image stores. One
-//! client, one TLS stack; every answer is read up to a bound.
+//! Outbound HTTP of control: the client and the TLS trust for login providers, image stores,
+//! collectors of traces and targets of the audit export.
+//!
+//! Invariants:
+//! - the caller chooses the redirect policy of each client; there is no default;
+//! - [`body`] never keeps more bytes of an answer than its caller's bound;
+//! - with a CA given, only certificates of that CA are trusted, not those of the system;
+//! - [`reason`] leaves the URL out of an error, because a URL may contain a password.
 
 mod trust;
 
@@ -9,19 +15,19 @@ use reqwest::{Certificate, ClientBuilder, Response};
 
 pub use trust::{TrustError, trusting};
 
-/// Why the body of an answer was not read.
+/// The reason why the body of an answer was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// The answer broke off, or came too slowly.
+    /// The connection was lost or timed out before the end of the body.
     #[error("the answer broke off")]
     Broken(#[source] reqwest::Error),
-    /// It has more bytes than are read.
+    /// The body exceeds the bound.
     #[error("the answer is too long")]
     TooLong,
 }
 
-/// A client to be configured further. `ca` is the PEM of the only authorities that are trusted;
-/// `None` means those of the system.
+/// A client builder, for the caller to configure further. `ca` is a PEM bundle of the only trusted
+/// authorities; `None` means the authorities of the system.
 ///
 /// # Errors
 /// The PEM cannot be read.
@@ -33,11 +39,13 @@ pub fn client(ca: Option<&[u8]>, redirects: Policy) -> reqwest::Result<ClientBui
     })
 }
 
-/// The whole body of an answer of at most `bytes_max` bytes.
+/// Reads the whole body of an answer, at most `bytes_max` bytes.
 ///
 /// # Errors
-/// It is longer, or ends early.
+/// [`BodyError::TooLong`] if the body is longer, [`BodyError::Broken`] if it ends early.
 pub async fn body(answer: &mut Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+    // The bound is checked per chunk and not by Content-Length: a chunked answer has no length, and
+    // a server may announce a wrong one.
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(BodyError::Broken)? {
         if body.len() + piece.len() > bytes_max {
@@ -48,7 +56,7 @@ pub async fn body(answer: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Bo
     Ok(body)
 }
 
-/// The error with its causes in one line. Without the URL, which may hold a password.
+/// The error with its causes in one line, without the URL, which may contain a password.
 pub fn reason(error: reqwest::Error) -> String {
     Chain(&error.without_url()).to_string()
 }

@@ -10,7 +10,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 /// The authorities cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The system has none.
+    /// The system has no authorities, or they cannot be read.
     #[error("no authorities of the system")]
     System(#[source] rustls::Error),
     /// The file cannot be read.
@@ -22,7 +22,7 @@ pub enum TrustError {
         #[source]
         source: pem::Error,
     },
-    /// One of the file's certificates is no authority.
+    /// A certificate of the file cannot be a trust anchor.
     #[error("ca_file: cannot use a certificate in {}", path.display())]
     Certificate {
         /// Path of the file.
@@ -31,7 +31,7 @@ pub enum TrustError {
         #[source]
         source: rustls::Error,
     },
-    /// The file has no certificate.
+    /// The file contains no certificate.
     #[error("ca_file: there is no certificate in PEM in {}", path.display())]
     Empty {
         /// Path of the file.
@@ -39,7 +39,8 @@ pub enum TrustError {
     },
 }
 
-/// Trust in the authorities of `ca_file` alone; `None` means those of the system.
+/// A TLS configuration that trusts only the authorities in `ca_file`. `None` means the authorities
+/// of the system.
 ///
 /// # Errors
 /// See [`TrustError`].

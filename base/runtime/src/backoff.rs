@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-/// Doublings after which a step grows no further.
+/// Most doublings of the first step. It keeps the shift within 32 bits; `max` applies long before.
 const DOUBLINGS_MAX: u32 = 31;
 
-/// Exponential backoff with jitter. The caller counts its failures in a row.
+/// Exponential backoff with jitter. The caller counts its consecutive failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     first: Duration,
@@ -11,28 +11,28 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Steps of `first`, then twice as long each time, up to `max`.
+    /// The first step is `first`. Each further step is twice as long, at most `max`.
     #[must_use]
     pub const fn new(first: Duration, max: Duration) -> Self {
         Self { first, max }
     }
 
-    /// The step after `failures` failures, without jitter; 0 gives the first step.
+    /// The step after `failures` consecutive failures, without jitter. 0 gives the first step.
     #[must_use]
     pub fn step(self, failures: u32) -> Duration {
         let factor = 1 << failures.min(DOUBLINGS_MAX);
         self.first.saturating_mul(factor).min(self.max)
     }
 
-    /// The pause after `failures` failures: the step, [`jittered`].
+    /// The pause after `failures` consecutive failures: the [`jittered`] step.
     #[must_use]
     pub fn pause(self, failures: u32) -> Duration {
         jittered(self.step(failures))
     }
 }
 
-/// A random time between half of `pause` and all of it: callers that failed together do not come
-/// back together, and none waits longer than it was told.
+/// A random time between half of `pause` and `pause`. Callers that failed at the same moment then
+/// do not retry at the same moment, and no caller waits longer than `pause`.
 #[must_use]
 pub fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.5..1.0))

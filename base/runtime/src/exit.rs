@@ -1,8 +1,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// The exit code of a program. An error is printed on standard error, with its causes when its
-/// alternate form names them, as that of `anyhow` does.
+/// The exit code of a program. An error is printed to standard error in its alternate form, which
+/// for `anyhow` contains the causes.
 pub fn exit_code<E: Display>(result: Result<(), E>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,11 +1,13 @@
 //! Run-time parts that all programs share.
 //!
-//! [`Backoff`] says how long to wait before the next attempt, [`Chain`] prints an error with its
+//! [`Backoff`] computes the pause before the next attempt, [`Chain`] prints an error with its
 //! causes, [`shutdown`] turns signals into a cancellation, [`logging`] starts the log and
-//! [`exit_code`] ends a `main`.
+//! [`exit_code`] turns the result of a `main` into its exit code.
 //!
-//! Invariants: no domain: nothing here knows a machine, an agent or a node. The numbers of a
-//! backoff are named constants of its caller.
+//! Invariants:
+//! - nothing here depends on the domain: no machine, agent or node;
+//! - a pause with jitter is at least half of its step and never longer than it;
+//! - the log goes to standard error alone, so that standard output stays free for results.
 
 mod backoff;
 mod chain;

@@ -1,4 +1,4 @@
-//! The end of a program: SIGTERM and SIGINT.
+//! Orderly shutdown on SIGTERM and SIGINT.
 
 use std::io;
 use std::process::exit;
@@ -6,7 +6,7 @@ use std::process::exit;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// SIGTERM and SIGINT, which no longer end the process by themselves.
+/// A listener for SIGTERM and SIGINT. While it exists, neither signal ends the process by itself.
 #[derive(Debug)]
 pub struct StopSignals {
     terminate: Signal,
@@ -14,7 +14,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Listens from now on; call it inside a tokio runtime.
+    /// Installs the handlers; must be called inside a tokio runtime.
     ///
     /// # Errors
     /// The handlers cannot be installed.
@@ -25,7 +25,7 @@ impl StopSignals {
         })
     }
 
-    /// Waits for the next signal and names it.
+    /// Waits for the next signal and returns its name.
     pub async fn recv(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -34,8 +34,8 @@ impl StopSignals {
     }
 }
 
-/// A token that the first signal cancels. The second one ends the process at once: its sender does
-/// not want to wait for an orderly end.
+/// A token that the first signal cancels. The second signal ends the process at once with exit
+/// code 1, for operators who do not want to wait for the orderly shutdown.
 ///
 /// # Errors
 /// The handlers cannot be installed.

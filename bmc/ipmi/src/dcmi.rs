@@ -70,9 +70,11 @@ impl Session {
             let data = self
                 .request(GROUP_EXTENSION, GET_ASSET_TAG, &ask, what)
                 .await?;
+            // An empty piece would not advance: the loop would read the same offset for ever.
             let piece = Piece::decode(&data).filter(|piece| !piece.bytes.is_empty());
             tag.extend(piece.ok_or_else(malformed)?.bytes);
         }
+        // A BMC may return more bytes than were requested.
         tag.truncate(total.into());
         let text = tag.strip_prefix(MARK).unwrap_or(&tag).to_vec();
         String::from_utf8(text).map_err(|_| malformed())

@@ -92,6 +92,7 @@ impl Session {
         Ok(DeviceId {
             // The minor revision is BCD: two decimal digits. Bit 7 of the major one is a flag.
             firmware: format!("{}.{:x}", data[2] & 0x7f, data[3]),
+            // The number has 20 bits; the four above them are reserved.
             manufacturer: u32::from_le_bytes([data[6], data[7], data[8] & 0x0f, 0]),
             product: u16::from_le_bytes([data[9], data[10]]),
         })
@@ -114,6 +115,7 @@ impl Session {
     /// As [`Session::request`].
     pub async fn mac(&mut self) -> Result<[u8; 6], IpmiError> {
         let what = "reading the MAC address of the BMC";
+        // 0x0e is the channel of the request. BMCs number their LAN channels differently.
         let data = self
             .request(TRANSPORT, 0x02, &[0x0e, 5, 0, 0], what)
             .await?;

@@ -46,6 +46,7 @@ pub fn decode(bytes: &[u8]) -> Fru {
         product_manufacturer: take(&product, 0),
         product_name: take(&product, 1),
         product_part_number: take(&product, 2),
+        // Field 3 is the version.
         product_serial: take(&product, 4),
     }
 }
@@ -58,6 +59,7 @@ fn fields(bytes: &[u8], start: usize, header: usize) -> Vec<String> {
             break;
         };
         let size = usize::from(kind & 0x3f);
+        // A damaged area may lack the end marker. Its fields up to the end of the data still count.
         let Some(value) = bytes.get(at + 1..at + 1 + size) else {
             break;
         };
@@ -79,6 +81,7 @@ fn text(encoding: u8, value: &[u8]) -> String {
         2 => value.chunks(3).flat_map(six_bit).collect(),
         _ => value.iter().map(|byte| char::from(*byte)).collect(),
     };
+    // Unprogrammed parts contain control characters, which must not reach logs and terminals.
     text.chars()
         .filter(|letter| !letter.is_control())
         .collect::<String>()

@@ -86,6 +86,7 @@ impl Response {
 
 /// Checks both checksums and returns the second part of the message. `None` means one is wrong.
 fn checked(message: &[u8]) -> Option<&[u8]> {
+    // Before a session is open the checksums are the only protection against damaged packets.
     if message.len() < 7 || checksum(&message[..2]) != message[2] {
         return None;
     }

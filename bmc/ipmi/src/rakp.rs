@@ -108,6 +108,8 @@ impl Exchange {
             &self.guid,
             &name,
         ];
+        // Without a valid proof message 3 is never sent: its HMAC would let an impostor guess the
+        // password offline.
         if self.suite.verify(self.credentials.password(), &parts, code) {
             return Ok(());
         }
@@ -131,6 +133,8 @@ impl Exchange {
     /// [`IpmiError::WrongPassword`], [`IpmiError::Refused`] or [`IpmiError::Malformed`].
     pub fn message4(&self, body: &[u8]) -> Result<Keys, IpmiError> {
         status(body, "the password")?;
+        // Unlike message 2, this one carries the HMAC truncated to the length of the integrity
+        // algorithm.
         let length = self.suite.integrity_len();
         let what = "RAKP message 4";
         let code = body

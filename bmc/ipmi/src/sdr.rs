@@ -192,6 +192,7 @@ impl Session {
         let data = self
             .request(SENSOR, GET_SENSOR_READING, &[sensor.number], what)
             .await?;
+        // Two bytes suffice: a BMC may leave out the states of a sensor that has no reading.
         if data.len() < 2 {
             return Err(IpmiError::Malformed { what });
         }

@@ -70,6 +70,8 @@ impl Session {
         credentials: &Credentials,
         timing: Timing,
     ) -> Result<Self, IpmiError> {
+        // An IPMI 1.5 BMC drops RMCP+ packets. Without this check it would be reported as silent, and
+        // the operator would look for a network fault.
         let wire = Wire::open(address, timing).await?;
         wire.require_version2().await?;
         for suite in CipherSuite::PREFERRED {
@@ -197,6 +199,8 @@ impl Session {
                 return Ok(None);
             };
             let decoded = packet::decode(&packet, Some((self.console, &self.keys)));
+            // Anyone can send to this port. A packet that is not authentic is skipped; an error would
+            // let a third party end the session.
             let Some((Payload::Message, message)) = decoded else {
                 continue;
             };

@@ -3,8 +3,14 @@
 //! [`ServerContexts`] reads and writes the file of named servers. [`ClientSettings`] are the server
 //! and the credentials of one connection, from a context, flags or the environment. [`Client`] holds
 //! the connection and hands out the generated service clients. The bearer token is added to each
-//! call and never logged. Calls that cannot have had an effect are retried while the server is away.
-//! [`ObjectWatch`] streams changes and resumes after a disconnect.
+//! call. [`ObjectWatch`] streams changes and resumes after a disconnect.
+//!
+//! Invariants:
+//! - a call that may change something is retried only if it has an idempotency key or was never
+//!   sent; attempts are bounded ([`CALL_ATTEMPTS`]);
+//! - the token is in no log and no `Debug` output;
+//! - the context file has mode 0600 and is replaced atomically;
+//! - a watch that lists again returns the difference, deletions included.
 
 #![warn(missing_docs)]
 

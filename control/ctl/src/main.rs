@@ -3,8 +3,15 @@
 //! `cmd/` parses the command line and has one module for each resource. `global_flags` has the
 //! flags of every command, `app` the connection and the lookup of objects by name, `output` prints
 //! tables, JSON and YAML, `show` builds the rows of tables, and `explain` turns a refusal of the
-//! server into an error with a hint. Results go to stdout, progress and errors to stderr, both
-//! only through `out`.
+//! server into an error with a hint.
+//!
+//! Invariants:
+//! - results go to stdout, progress and errors to stderr, both only through `out`;
+//! - a closed pipe ends the program without a message; any other failed write of a result is an
+//!   error;
+//! - passwords and tokens come from files or prompts, never from arguments;
+//! - secrets and keys that a command stores go to new files with mode 0600, or into the context
+//!   file.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -130,7 +130,8 @@ impl GatewayParts {
             message,
             time,
         };
-        // That is not what the call was for: its record says that it was refused.
+        // The event is a command of its own, outside the audited call: the audit record of the call
+        // says that it was refused.
         let plain = Self {
             call: None,
             ..self.clone()
@@ -145,7 +146,7 @@ impl GatewayParts {
 impl IdentityService for GatewayParts {
     async fn renew(&self, peer: &Peer, request: RenewRequest) -> Result<Certificate, LinkStatus> {
         let Some(identity) = peer.identity() else {
-            return Err(LinkStatus::unauthenticated("a certificate is needed"));
+            return Err(LinkStatus::unauthenticated("a certificate is required"));
         };
         self.pki
             .renew(identity, &request.csr)

@@ -2,9 +2,15 @@
 //! a session. In memory, never in the log.
 //!
 //! The gateway and the services for published agents record; the duties of the leader, the API and
-//! the doctor read. Invariant: only messages that this node received itself count. The record is
-//! cleared when the node begins to lead, so that no machine is judged by messages that another node
-//! received.
+//! the doctor read.
+//!
+//! Invariants:
+//! - only messages that this node received itself count;
+//! - the record is cleared when the node begins to lead, so that no machine is judged by messages
+//!   that another node received;
+//! - machines of a partition that is cut off, or that came back within its grace period, are not
+//!   judged;
+//! - at most 200,000 machines are remembered; beyond that the longest silent one is forgotten.
 
 mod heard;
 

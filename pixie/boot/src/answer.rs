@@ -80,6 +80,8 @@ impl Network {
             }
             Kind::Request => self.answer_request(book, machines, request, &client, now_ms),
             Kind::Inform => {
+                // The client has an address already, so the answer has neither an address nor a lease
+                // time (RFC 2131 §4.3.5).
                 let mut message = Message::reply_to(request, Kind::Ack);
                 message.ciaddr = request.ciaddr;
                 self.add_network(&mut message);
@@ -233,6 +235,7 @@ impl Network {
         message
             .options
             .set(code::RENEWAL_TIME, (self.lease_time_s / 2).to_be_bytes());
+        // The times that RFC 2131 §4.4.5 recommends for T1 and T2.
         let rebinding = self.lease_time_s / 8 * 7;
         message
             .options

@@ -40,6 +40,7 @@ pub struct BootLog(BTreeMap<MachineId, Boot>);
 impl BootLog {
     /// Records that a machine was sent a script. `hammer` is `true` if it boots the installer.
     pub fn note(&mut self, machine: MachineId, mac: MacAddr, hammer: bool, now_ms: u64) {
+        // The UUIDs come from the network. Without the bound one host could fill the memory.
         if self.0.len() >= BOOTS_MAX && !self.0.contains_key(&machine) {
             let oldest = self
                 .0
@@ -56,6 +57,7 @@ impl BootLog {
                 mac,
                 at_ms: now_ms,
                 hammer,
+                // Each boot has its own right to one ticket.
                 ticket: false,
             },
         );

@@ -76,6 +76,8 @@ impl LeaseBook {
         let address = own
             .filter(free)
             .or_else(|| wish.filter(free))
+            // Unused addresses before expired ones: a machine that was off for weeks still finds its
+            // address.
             .or_else(|| {
                 range
                     .iter()

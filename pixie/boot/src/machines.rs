@@ -78,6 +78,8 @@ impl Machines {
     #[must_use]
     pub fn find(&self, id: Option<MachineId>, mac: MacAddr) -> Option<Machine> {
         let id = match id {
+            // A reported UUID decides alone: a card may have moved here from a machine that the table
+            // still lists with it.
             Some(id) => id,
             None => *self.by_mac.get(&mac)?,
         };

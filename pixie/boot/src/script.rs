@@ -59,6 +59,8 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
         .filter(|word| is_plain(word))
         .collect::<Vec<_>>()
         .join(" ");
+    // `imgfree` drops the images of an earlier attempt; iPXE would pass them to the kernel as well. The
+    // script never ends by itself: a machine in the shell of iPXE would wait for an operator.
     format!(
         "#!ipxe\n\
          echo metalmesh: machine {machine} starts the installer\n\

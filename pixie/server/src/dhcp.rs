@@ -59,6 +59,8 @@ impl Dhcp {
         // that is switched on would wait for one sync per machine.
         let mut answers = JoinSet::new();
         loop {
+            // Without room the socket is not read. Its buffer holds the next requests, and clients
+            // repeat those that do not fit.
             let has_room = answers.len() < ANSWERS_MAX;
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -84,6 +86,7 @@ impl Dhcp {
                 let machines = &self.shared.desired().machines;
                 log_refusal(&request, config.network.answer_as_proxy(machines, &request))
             }
+            // Other messages on port 67 are for the network's own DHCP server.
             Mode::Proxy => None,
         };
         if let Some(reply) = reply {
@@ -109,6 +112,8 @@ impl Dhcp {
         let answer = self.shared.with_book(self.network, |book| {
             network.answer(book, &desired.machines, request, now_ms())
         })?;
+        // Ended leases are persisted too: a restart would otherwise bring a released address back as
+        // held.
         let changed = match &answer {
             Ok(answer) => answer.persist,
             Err(NoAnswer::Noted { ended }) => *ended,
@@ -121,6 +126,8 @@ impl Dhcp {
                 tracing::error!(mac = %request.chaddr, %error, "lease not persisted");
                 return None;
             }
+            // Control reaches a BMC by its lease. Waiting for the periodic report would delay orders to a
+            // BMC that has moved.
             if Client::of(request, &network.bmc_match).class == ClientClass::Bmc {
                 self.shared.bmc_leases_changed.notify_one();
             }

@@ -45,6 +45,7 @@ impl MeshControl {
 impl MeshControl {
     /// Adds a span for a boot to the trace of the API call that the machine boots for.
     fn told(&self, traceparent: &str, seen: &Seen, target: Option<Target>) {
+        // Empty for a boot that no traced call has caused.
         let Ok(call) = traceparent.parse::<TraceContext>() else {
             return;
         };
@@ -117,6 +118,7 @@ impl Control for MeshControl {
                 .map(|lease| MeshLease {
                     mac: lease.mac.to_string(),
                     address: lease.address.to_string(),
+                    // A duration, not a time: the clocks of pixie and control may differ.
                     remaining_ms: lease.expires_ms.saturating_sub(now_ms()).max(1),
                 })
                 .collect();

@@ -43,6 +43,7 @@ impl Advertiser {
         socket.set_multicast_hops_v6(HOP_LIMIT)?;
         socket.set_unicast_hops_v6(HOP_LIMIT)?;
         socket.set_multicast_if_v6(index)?;
+        // This host must not receive its own advertisements.
         socket.set_multicast_loop_v6(false)?;
         socket.join_multicast_v6(&ALL_ROUTERS, index)?;
         socket.set_nonblocking(true)?;
@@ -65,6 +66,7 @@ impl Advertiser {
     /// advertisements.
     pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
         let mut ticks = interval(PERIOD);
+        // After a pause of the process one advertisement is enough; a burst would help nobody.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut buffer = vec![0_u8; PACKET_LEN_MAX];
         let mut last = Instant::now();

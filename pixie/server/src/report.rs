@@ -18,6 +18,7 @@ pub(crate) async fn run_reports(shared: Arc<Shared>, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
+            // A change during a report leaves a permit and causes another report at once.
             () = shared.bmc_leases_changed.notified() => {}
             () = tokio::time::sleep(wait) => {}
         }

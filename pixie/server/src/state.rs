@@ -61,6 +61,7 @@ impl Shared {
             .networks
             .iter()
             .map(|n| {
+                // Leases of networks that were removed from the configuration are dropped.
                 let here = leases
                     .iter()
                     .filter(|l| n.network.subnet.contains(&l.address));

@@ -67,6 +67,8 @@ impl Tftp {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(done) = transfers.join_next() => {
+                    // A panic is a bug that the next transfer would hit again: the process ends and
+                    // its supervisor restarts it.
                     if let Err(error) = done && error.is_panic() {
                         return Err(io::Error::other(error));
                     }
@@ -135,6 +137,7 @@ impl Terms {
                 continue;
             };
             let taken = match name.as_str() {
+                // The client sends 0 and is told the length of the file (RFC 2349).
                 "tsize" => file_len,
                 "blksize" if number >= BLOCK_LEN_MIN as u64 => {
                     let len = usize::try_from(number).unwrap_or(BLOCK_LEN_MAX);
@@ -308,6 +311,8 @@ impl Sender {
                 "the client ended the transfer: {code} {message}"
             ))),
             Ok(packet) => Ok(Some(packet)),
+            // Stands for any packet that no caller waits for. An error would let one damaged datagram
+            // end the transfer.
             Err(_) => Ok(Some(error(error_code::UNDEFINED, ""))),
         }
     }
@@ -321,6 +326,7 @@ impl Sender {
         let mut bytes = vec![0_u8; len];
         self.file.read_exact_at(&mut bytes, start)?;
         let packet = Packet::Data {
+            // The number wraps in large files; clients count along.
             block: block as u16,
             bytes,
         };

@@ -1,4 +1,4 @@
-//! The reasons why a backup is refused, and the remedies.
+//! Errors of reading and writing backups, with their remedies.
 
 use std::io;
 
@@ -7,31 +7,31 @@ use crate::head::FORMAT;
 /// A backup cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// It does not begin like one.
+    /// The input does not begin with the magic line.
     #[error("it is no backup of metalmesh; name the file that `metalmesh cluster backup` wrote")]
     Foreign,
-    /// Of a format that this program does not know.
+    /// The backup has another format than [`FORMAT`].
     #[error(
         "it has format {format}, this program reads format {FORMAT}: restore it with the \
          metalmeshd that made it, of version {made_by}{}",
         if *format > FORMAT { ", or newer" } else { "" }
     )]
     Version {
-        /// Of the backup.
+        /// Format of the backup.
         format: u32,
         /// The version of the program that made it.
         made_by: String,
     },
-    /// It ends too early.
+    /// The backup ends before its last record.
     #[error(
         "it is cut short after {rows} objects; take another backup, or copy the file again from \
          where it came"
     )]
     Truncated {
-        /// How many objects could be read.
+        /// Number of rows read before.
         rows: u64,
     },
-    /// Its content is not what was written.
+    /// The content was changed or is not valid.
     #[error(
         "it is damaged or cut short: {reason}; take another backup, or copy the file again from \
          where it came"
@@ -40,7 +40,7 @@ pub enum BackupError {
         /// The mismatch.
         reason: String,
     },
-    /// It is encrypted, and there is no key.
+    /// The backup is encrypted, and no key was given.
     #[error("it is encrypted; name the key file that was made with it: --identity KEYFILE")]
     NeedsKey,
     /// The backup is not encrypted to any of the keys.
@@ -49,22 +49,22 @@ pub enum BackupError {
          identity of a recipient that it was made for"
     )]
     WrongKey,
-    /// A text is no recipient.
+    /// A text is not an age recipient.
     #[error("{text:?} is no age recipient; one begins with age1")]
     Recipient {
         /// The text; recipients are public.
         text: String,
     },
-    /// A key file has no key.
+    /// A key file contains no usable key.
     #[error("the key file holds no age identity; one begins with AGE-SECRET-KEY-1")]
     Identity,
-    /// A row is larger than a row may be.
+    /// A row exceeds its bound.
     #[error("an object of {bytes} bytes is larger than a backup takes")]
     TooLarge {
         /// Its size.
         bytes: usize,
     },
-    /// A key that unseals must not lie there for everybody.
+    /// The data key was offered to an unencrypted backup, where anyone could read it.
     #[error("the key that unseals the state may not go into a backup that is not encrypted")]
     PlainKey,
     /// The file or the connection failed.
@@ -72,7 +72,7 @@ pub enum BackupError {
     Io {
         /// The operation that failed.
         action: &'static str,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -92,11 +92,11 @@ impl BackupError {
         }
     }
 
-    /// An error of reading the body: it is cut, it was changed, or the disk fails.
+    /// Classifies an error of reading the body: truncated, damaged, or an error of the disk.
     pub(crate) fn reading(source: io::Error, rows: u64) -> Self {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => Self::Truncated { rows },
-            // Of age, whose authentication failed, and of zstd, whose checksum did.
+            // age reports a failed authentication and zstd a failed checksum with these kinds.
             io::ErrorKind::InvalidData | io::ErrorKind::Other => Self::Damaged {
                 reason: format!("{source} after {rows} objects"),
             },

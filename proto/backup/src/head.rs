@@ -9,31 +9,31 @@ use crate::error::BackupError;
 /// The only format that this program writes and reads.
 pub const FORMAT: u32 = 2;
 
+/// First line of every backup.
 const MAGIC: &str = "metalmesh-backup\n";
-/// Longest head, bytes.
+/// Longest header, bytes. A longer one is refused as damaged.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 
-/// Of what a backup is. Not secret; whoever has the file can read it.
+/// The header of a backup. Not secret: it is readable without a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Of the body.
+    /// Format of the body.
     pub format: u32,
     /// Version of the program that made it.
     pub made_by: String,
-    /// When, milliseconds since the Unix epoch.
+    /// Time of the backup, milliseconds since the Unix epoch.
     pub made_at_ms: u64,
     /// Name of the cluster.
     pub cluster: String,
-    /// Id of the cluster; a restored one gets another.
+    /// Id of the cluster. A restored cluster gets a new one.
     pub cluster_id: String,
     /// The node that made it.
     pub node: u64,
-    /// Raft's term at that time.
+    /// Raft term at that time.
     pub term: u64,
-    /// The state's revision: everything up to it is in the backup.
+    /// Revision of the state. The backup contains every change up to it.
     pub revision: u64,
-    /// The feature level that all nodes of the cluster knew: a program that knows less cannot read
-    /// all of it.
+    /// Feature level of the cluster. A program with a lower one cannot read all rows.
     pub feature_level: u32,
     /// How the body is encrypted.
     pub encryption: Encryption,
@@ -45,21 +45,22 @@ pub struct Head {
 pub enum Encryption {
     /// With age, for X25519 recipients.
     Age,
-    /// Not at all; the key that unseals the state is then not in it.
+    /// Not encrypted, and without the data key.
     None,
 }
 
 impl Head {
-    /// Reads the beginning of a backup; the body follows.
+    /// Reads the magic line and the header; the body follows.
     ///
     /// # Errors
-    /// When it is no backup, or of a format that this program does not know.
+    /// [`BackupError::Foreign`] if it is not a backup, [`BackupError::Version`] if it has another format.
     pub fn read(from: &mut impl Read) -> Result<Self, BackupError> {
         let mut magic = [0; MAGIC.len()];
         read_all(from, &mut magic)?;
         if magic != MAGIC.as_bytes() {
             return Err(BackupError::Foreign);
         }
+        // Read byte by byte: a buffered reader would take bytes of the body with it.
         let mut line = Vec::new();
         let mut byte = [0];
         loop {
@@ -75,7 +76,8 @@ impl Head {
         Self::parse(&line)
     }
 
-    /// The format decides first: a head of another format may have other fields.
+    /// Parses the header. The format is checked first: a header of another format may have other
+    /// fields.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, BackupError> {
         #[derive(Deserialize)]
         struct Version {

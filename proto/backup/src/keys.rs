@@ -1,4 +1,4 @@
-//! Keys of backups: age's, X25519.
+//! Keys of encrypted backups: X25519 keys of age.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use age::x25519::{Identity, Recipient};
 
 use crate::error::BackupError;
 
-/// Recipients of one backup.
+/// Most recipients of one backup. A longer list is refused.
 pub const RECIPIENTS_MAX: usize = 16;
 
-/// For whom a backup is encrypted.
+/// The public keys that a backup is encrypted to.
 #[derive(Clone)]
 pub struct Recipients(pub(crate) Vec<Recipient>);
 
 impl Recipients {
-    /// Reads recipients; none at all for a plain backup.
+    /// Parses recipients. An empty list means that the backup is not encrypted.
     ///
     /// # Errors
-    /// When a text is no recipient, or there are too many.
+    /// [`BackupError::Recipient`] if a text is not a recipient, or there are too many.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BackupError> {
         let one = |text: &str| {
             text.trim().parse().map_err(|_| BackupError::Recipient {
@@ -48,21 +48,21 @@ impl fmt::Debug for Recipients {
     }
 }
 
-/// A key that was made for a backup.
+/// A new key pair for a backup.
 pub struct NewKey(Identity);
 
 impl NewKey {
-    /// A fresh key.
+    /// Generates a key pair.
     pub fn generate() -> Self {
         Self(Identity::generate())
     }
 
-    /// Whom to encrypt for; public.
+    /// The public key, as a recipient.
     pub fn recipient(&self) -> String {
         self.0.to_public().to_string()
     }
 
-    /// The content of the key file: secret.
+    /// The content of the key file. Secret.
     pub fn file(&self) -> String {
         format!(
             "# public key: {}\n{}\n",
@@ -78,14 +78,14 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Keys that may open a backup.
+/// Private keys to open a backup with.
 pub struct Identities(pub(crate) Vec<Identity>);
 
 impl Identities {
-    /// Reads a key file as `age-keygen` and we write it: comments, and keys one a line.
+    /// Parses a key file in the format of `age-keygen`: comments, and one key per line.
     ///
     /// # Errors
-    /// When there is none, or a line is something else.
+    /// [`BackupError::Identity`] if there is no key, or a line is neither a key nor a comment.
     pub fn parse(file: &str) -> Result<Self, BackupError> {
         let lines = file.lines().map(str::trim);
         let keys = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

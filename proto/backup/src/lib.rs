@@ -1,16 +1,19 @@
 //! The format of backups.
 //!
-//! A backup is a line that names the format, a line of JSON that says of what it is ([`Head`]),
-//! and the body: records, compressed with zstd and, unless it was asked otherwise, encrypted with
-//! age. The head can be read without a key; the body repeats it, so that nobody can change it.
+//! A backup is a magic line, a header line in JSON ([`Head`]) and the body: records, compressed
+//! with zstd and, if there are recipients, encrypted with age. The header can be read without a key.
 //!
-//! Records are the rows of the state as the store keeps them, and the key that unseals the
-//! private keys in them. That key is only in encrypted backups: without it a plain one is of no
-//! use to a thief, and of use to you only together with your copy of it.
+//! Records are the rows of the state as the store encodes them, and the data key that unseals the
+//! private keys in them. The private keys in an unencrypted backup are of use only with a separate
+//! copy of the data key.
 //!
-//! Invariants: a body ends with a record that has the count and the SHA-256 of all before it, so
-//! a backup that was cut short or damaged is never taken for a whole one; a reader trusts no
-//! length that it reads; errors name cause and remedy, and hold no secret.
+//! Invariants:
+//! - a body ends with the number of rows and the SHA-256 of all records before, so that a truncated
+//!   or damaged backup is refused;
+//! - the body repeats the header, so that a changed header is refused;
+//! - the data key is only in encrypted backups;
+//! - a reader bounds every length before it allocates;
+//! - `Debug` output contains no secret key.
 
 mod error;
 mod head;
@@ -24,9 +27,9 @@ pub use keys::{Identities, NewKey, RECIPIENTS_MAX, Recipients};
 pub use read::{Item, Reader};
 pub use write::{Summary, Writer};
 
-/// Longest key of a row, bytes.
+/// Longest key of a row, bytes. Writers refuse a longer one, readers take it for damage.
 pub const KEY_BYTES_MAX: usize = 4 << 10;
-/// Largest row, bytes.
+/// Largest value of a row, bytes. Same handling as [`KEY_BYTES_MAX`].
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// Record tags of the body.

@@ -1,4 +1,4 @@
-//! Reads a backup, and trusts nothing of it before it is proved.
+//! Reads and verifies a backup.
 
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -11,7 +11,7 @@ use crate::head::{Encryption, Head};
 use crate::keys::Identities;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX, tag};
 
-/// Longest part of a record that is no row, bytes.
+/// Longest part of a record other than a row, bytes. A longer one is refused as damaged.
 const SMALL_BYTES_MAX: usize = 8 << 10;
 
 /// A record of a backup.
@@ -19,7 +19,7 @@ const SMALL_BYTES_MAX: usize = 8 << 10;
 pub enum Item {
     /// The key that unseals the private keys of the state.
     DataKey(Vec<u8>),
-    /// An object as the store keeps it.
+    /// A row of the state, as the store encodes it.
     Row {
         /// Kind and key of the object.
         key: Vec<u8>,
@@ -41,7 +41,8 @@ impl fmt::Debug for Item {
     }
 }
 
-/// Reads one backup. Nothing of it may be used before [`item`](Self::item) has said that it ends.
+/// Reads one backup. The caller must discard all records unless [`item`](Self::item) returned `None`
+/// at the end: only then the checksum is verified.
 pub struct Reader<'a> {
     head: Head,
     body: Box<dyn Read + 'a>,
@@ -51,10 +52,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a backup, with keys if it is encrypted.
+    /// Opens a backup. `keys` are needed only if it is encrypted.
     ///
     /// # Errors
-    /// When it is no backup, of another version, or the keys do not open it.
+    /// The input is not a backup, has another format, or none of the keys opens it.
     pub fn open(mut input: impl Read + 'a, keys: Option<&Identities>) -> Result<Self, BackupError> {
         let head = Head::read(&mut input)?;
         let body: Box<dyn Read + 'a> = match head.encryption {
@@ -85,19 +86,21 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Of what it is.
+    /// The header.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The next record; none when the backup has ended and is whole.
+    /// Reads the next record. `None` means that the backup is complete and its checksum matches.
     ///
     /// # Errors
-    /// When it is cut short or damaged: forget what was read.
+    /// The backup is truncated or damaged. The records read so far must be discarded.
     pub fn item(&mut self) -> Result<Option<Item>, BackupError> {
         if self.is_over {
             return Ok(None);
         }
+        // The checksum covers everything before the last record. Its tag is read next, and only then
+        // it is known whether this is the last one.
         let before = self.hash.clone();
         match self.take_tag()? {
             tag::DATA_KEY => Ok(Some(Item::DataKey(self.take_part(SMALL_BYTES_MAX)?))),
@@ -119,7 +122,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The last record says what was before it, and nothing is behind it.
+    /// Checks the last record: count and checksum match, and no bytes follow.
     fn end(&mut self, rows: &[u8], hash: &[u8], before: Sha256) -> Result<(), BackupError> {
         if rows != self.rows.to_be_bytes() {
             return Err(BackupError::damaged("objects are missing"));
@@ -150,6 +153,7 @@ impl<'a> Reader<'a> {
             let reason = format!("it names {length} bytes where {max} may be");
             return Err(BackupError::damaged(reason));
         }
+        // Bounded by `max` above: a damaged length cannot allocate 4 GiB.
         let mut part = vec![0; length];
         self.take(&mut part)?;
         Ok(part)

@@ -10,19 +10,19 @@ use crate::head::{Encryption, Head};
 use crate::keys::Recipients;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX, tag};
 
-/// A quick level: backups are bounded by the disk, not by their size.
+/// Compression level of zstd, its default: a backup should be limited by the disk, not by the CPU.
 const LEVEL: i32 = 3;
 
 /// The result of writing a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Objects.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes before compression.
     pub bytes: u64,
 }
 
-/// Writes one backup. Only [`finish`](Self::finish) makes it a whole one.
+/// Writes one backup. It is complete only after [`finish`](Self::finish).
 pub struct Writer<W: Write> {
     out: zstd::Encoder<'static, Body<W>>,
     hash: Sha256,
@@ -53,11 +53,11 @@ impl<W: Write> Write for Body<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a backup for `recipients`, or a plain one without any. What `head` says about the
-    /// encryption is set here.
+    /// Begins a backup that is encrypted for `recipients`, or not at all if there are none. Sets
+    /// `head.encryption` accordingly.
     ///
     /// # Errors
-    /// When `out` fails.
+    /// [`BackupError::Io`] if `out` fails.
     pub fn new(mut out: W, head: Head, recipients: &Recipients) -> Result<Self, BackupError> {
         let is_plain = recipients.is_empty();
         let encryption = if is_plain {
@@ -102,10 +102,10 @@ impl<W: Write> Writer<W> {
         self.record(tag::DATA_KEY, &[key])
     }
 
-    /// Adds an object as the store keeps it.
+    /// Adds a row of the state, as the store encodes it.
     ///
     /// # Errors
-    /// When it is too large, or `out` fails.
+    /// [`BackupError::TooLarge`] if the row exceeds its bound, [`BackupError::Io`] if `out` fails.
     pub fn row(&mut self, key: &[u8], value: &[u8]) -> Result<(), BackupError> {
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
             let bytes = key.len() + value.len();
@@ -115,10 +115,10 @@ impl<W: Write> Writer<W> {
         self.record(tag::ROW, &[key, value])
     }
 
-    /// Ends the backup. `out` has all of it, but is not synced.
+    /// Writes the last record and flushes `out`. Syncing it is up to the caller.
     ///
     /// # Errors
-    /// When `out` fails.
+    /// [`BackupError::Io`] if `out` fails.
     pub fn finish(mut self) -> Result<(W, Summary), BackupError> {
         let hash = self.hash.clone().finalize();
         let rows = self.rows;
@@ -127,13 +127,15 @@ impl<W: Write> Writer<W> {
         let body = self.out.finish().map_err(BackupError::writing)?;
         let mut out = match body {
             Body::Plain(out) => out,
+            // age marks the last chunk when it is finished. A file without that mark is refused as
+            // truncated.
             Body::Age(out) => out.finish().map_err(BackupError::writing)?,
         };
         out.flush().map_err(BackupError::writing)?;
         Ok((out, Summary { rows, bytes }))
     }
 
-    /// A tag, then each part with its length before it.
+    /// Writes a record: the tag, then each part with its length (4 bytes, big-endian) before it.
     fn record(&mut self, tag: u8, parts: &[&[u8]]) -> Result<(), BackupError> {
         self.put(&[tag])?;
         for part in parts {

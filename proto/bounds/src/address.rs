@@ -1,12 +1,14 @@
-//! Callers that are known by their address only.
+//! The key of a caller that is known by its address only.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The part of an address that one caller cannot choose freely: all of an IPv4 address, the first
-/// 64 bits of an IPv6 address. An IPv4 address that is written as IPv6 counts as IPv4.
+/// The part of an address that one caller cannot choose freely: a whole IPv4 address, or the first
+/// 64 bits of an IPv6 address. An IPv4-mapped IPv6 address counts as IPv4.
 #[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
+        // A host may use any address of its /64 (SLAAC, privacy extensions). Counting single
+        // addresses would give one caller 2^64 shares.
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address @ IpAddr::V4(_) => address,
     }

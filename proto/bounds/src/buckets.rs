@@ -1,4 +1,4 @@
-//! How often a caller may do something: the generic cell rate algorithm (GCRA).
+//! Rate limits per caller: the generic cell rate algorithm (GCRA).
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 /// A minute in microseconds.
 const MINUTE_US: u64 = 60_000_000;
 
-/// A rate of one caller.
+/// The rate limit of one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// In a minute, for as long as it takes; at least 1.
+    /// Sustained rate, events per minute. 0 counts as 1.
     pub per_minute: u32,
-    /// Burst allowance of a caller that paused, as milliseconds of its rate.
+    /// Burst allowance after a pause, as milliseconds of the sustained rate.
     pub burst_ms: u64,
 }
 
@@ -20,12 +20,12 @@ pub struct Rate {
 #[derive(Debug)]
 pub struct Buckets<K: Ord> {
     callers_max: usize,
-    /// When each caller is through with what it did so far, microseconds.
+    /// Theoretical arrival time of the next event of each caller, microseconds.
     through: Mutex<BTreeMap<K, u64>>,
 }
 
 impl<K: Ord> Buckets<K> {
-    /// Buckets of at most so many callers; when there are more, those that pause are forgotten.
+    /// Buckets for at most `callers_max` callers. When they are used up, idle callers are forgotten.
     pub const fn new(callers_max: usize) -> Self {
         Self {
             callers_max,
@@ -33,13 +33,15 @@ impl<K: Ord> Buckets<K> {
         }
     }
 
-    /// Counts one of what the rate bounds. `now_us` is of a clock that never goes back.
+    /// Counts one event. `now_us` comes from a monotonic clock.
     ///
     /// # Errors
-    /// Milliseconds to wait, when it was too often, or when there are too many callers.
+    /// The wait in milliseconds, if the caller exceeded its rate or there are too many callers.
     pub fn count(&self, caller: K, rate: Rate, now_us: u64) -> Result<(), u64> {
         let mut through = self.through.lock();
         if through.len() >= self.callers_max && !through.contains_key(&caller) {
+            // A caller whose time has passed has its full burst again, as a new one has: forgetting
+            // it changes nothing.
             through.retain(|_, until| *until > now_us);
             if through.len() >= self.callers_max {
                 return Err(rate.burst_ms.max(1));
@@ -55,7 +57,7 @@ impl<K: Ord> Buckets<K> {
         Ok(())
     }
 
-    /// How many callers are remembered.
+    /// Number of callers in memory.
     pub fn callers(&self) -> usize {
         self.through.lock().len()
     }

@@ -1,10 +1,13 @@
-//! Bounds that every listener shares, so that one caller never takes what is there for all.
+//! Concurrency and rate limits per caller, for every listener.
 //!
-//! [`Places`] counts what is in use at the same time, in all and for each caller; [`Buckets`]
-//! counts how often a caller did something (GCRA). [`network`] is the key of a caller that is
-//! known by its address only.
+//! [`Places`] limits what is in use at the same time, in total and per caller. [`Buckets`] limits
+//! the rate per caller (GCRA). [`network`] is the key of a caller that is known by its address only.
 //!
-//! Invariant: memory is bounded by the number of places, or by the number of callers of a bucket.
+//! Invariants:
+//! - memory is bounded by the number of places, or by the maximum of callers of the buckets;
+//! - a caller gets a further place only up to an eighth of the places that are free or its own;
+//! - a place returns to the pool when its guard is dropped;
+//! - all addresses of one IPv6 /64 are one caller.
 
 mod address;
 mod buckets;

@@ -1,4 +1,4 @@
-//! Places that are taken at the same time.
+//! Limits on concurrent use, in total and per caller.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// One caller may have one part in so many of the places that are free or its own.
+/// A caller may hold one part in `SHARE` of the places that are free or its own. Above that it is
+/// refused.
 const SHARE: usize = 8;
 
-/// Counted places: at most `max` in all and `each_max` for one caller.
+/// Counted places: at most `max` in total and `each_max` per caller.
 ///
-/// The fuller it is, the less one caller may have: an eighth of what is free (the dynamic threshold
-/// of Choudhury and Hahne). So it takes many greedy callers, and not a few, to leave nothing to one
-/// that has no place yet.
+/// The bound of a caller shrinks with the free places: an eighth of them (the dynamic threshold of
+/// Choudhury and Hahne). It takes many greedy callers, not a few, to leave nothing for a new one.
 #[derive(Debug)]
 pub struct Places<K: Ord> {
     max: usize,
@@ -27,7 +27,7 @@ struct Taken<K: Ord> {
     by_caller: BTreeMap<K, usize>,
 }
 
-/// Places of one caller, until it is dropped.
+/// Places of one caller. Dropping it frees them.
 #[derive(Debug)]
 pub struct Place<K: Ord> {
     of: Arc<Places<K>>,
@@ -36,7 +36,7 @@ pub struct Place<K: Ord> {
 }
 
 impl<K: Ord + Clone> Places<K> {
-    /// So many places in all, and so many for one caller.
+    /// `max` places in total, `each_max` per caller.
     pub fn new(max: usize, each_max: usize) -> Arc<Self> {
         Arc::new(Self {
             max,
@@ -48,19 +48,18 @@ impl<K: Ord + Clone> Places<K> {
         })
     }
 
-    /// So many places for each caller, however many callers there are: where something else bounds
-    /// them all.
+    /// `each_max` places per caller, for use where the total is bounded by something else.
     pub fn each(each_max: usize) -> Arc<Self> {
         Self::new(usize::MAX / 2, each_max)
     }
 
-    /// Takes one place; `None` when this caller may have no more now.
+    /// Takes one place. `None` means that this caller may take no further one now.
     pub fn take(self: &Arc<Self>, caller: K) -> Option<Place<K>> {
         let mut place = self.none(caller);
         place.grow(1).then_some(place)
     }
 
-    /// No places yet, of a caller that will ask for some by [`Place::grow`].
+    /// A guard without places, to be filled by [`Place::grow`].
     pub fn none(self: &Arc<Self>, caller: K) -> Place<K> {
         Place {
             of: Arc::clone(self),
@@ -69,12 +68,12 @@ impl<K: Ord + Clone> Places<K> {
         }
     }
 
-    /// How many are taken.
+    /// Number of places taken.
     pub fn taken(&self) -> usize {
         self.lock().all
     }
 
-    /// How many this caller has.
+    /// Number of places that this caller holds.
     pub fn taken_by(&self, caller: &K) -> usize {
         self.lock().by_caller.get(caller).copied().unwrap_or(0)
     }
@@ -85,7 +84,7 @@ impl<K: Ord + Clone> Places<K> {
 }
 
 impl<K: Ord + Clone> Place<K> {
-    /// Takes so many more; `false` when the caller may not have them now.
+    /// Takes `count` further places, all or none. `false` means that the caller may not take them now.
     pub fn grow(&mut self, count: usize) -> bool {
         if count == 0 {
             return true;
@@ -93,6 +92,7 @@ impl<K: Ord + Clone> Place<K> {
         let mut taken = self.of.lock();
         let its = taken.by_caller.get(&self.caller).copied().unwrap_or(0);
         let free = self.of.max.saturating_sub(taken.all);
+        // Rounded up, so that the last free places can be taken at all.
         let fair = (its + free).div_ceil(SHARE);
         if count > free || its + count > self.of.each_max.min(fair) {
             return false;
@@ -114,6 +114,7 @@ impl<K: Ord> Drop for Place<K> {
         taken.all = taken.all.saturating_sub(self.count);
         if let Some(its) = taken.by_caller.get_mut(&self.caller) {
             *its = its.saturating_sub(self.count);
+            // Entries without places would let the map grow with every caller ever seen.
             if *its == 0 {
                 taken.by_caller.remove(&self.caller);
             }

@@ -20,7 +20,7 @@ macro_rules! catalogue {
             pub const fn number(self) -> u16 {
                 match self { $(Self::$name => $number,)* }
             }
-            /// The kind of refusal.
+            /// The kind of the error.
             pub const fn kind(self) -> ErrorKind {
                 match self { $(Self::$name => ErrorKind::$kind,)* }
             }
@@ -59,7 +59,7 @@ catalogue! {
     1013 TooMany ResourceExhausted "A limit is reached", "remove some first";
     1014 QuotaExceeded ResourceExhausted "A quota is used up", "free something first, or ask an admin for more: metalmesh quota show";
     1015 CannotBeTried FailedPrecondition "The call cannot be tried without doing it", "leave the dry run out";
-    // 11xx: who may
+    // 11xx: authentication and authorisation
     1101 Unauthenticated Unauthenticated "The caller is not known", "log in: metalmesh context";
     1102 PermissionDenied PermissionDenied "The caller may not do this", "ask for a role that allows it";
     1103 TokenRevoked Unauthenticated "The token was revoked or has ended", "create a new one: metalmesh token create";
@@ -129,13 +129,13 @@ catalogue! {
     1701 WatchCompacted Aborted "Changes from so long ago are not kept", "list again, and watch from the revision of that list";
     1702 WatchTooSlow Unavailable "The watch was read too slowly", "go on from the last revision, and read faster";
     1703 WatchRightsChanged Aborted "The caller may see other objects than before", "list again, and watch from the revision of that list";
-    // 18xx: the control nodes themselves
+    // 18xx: the control nodes
     1801 MembershipRefused FailedPrecondition "The control nodes cannot be changed so", "see them: metalmesh cluster status";
     1802 NotEnabled FailedPrecondition "Not every control node knows this yet", "upgrade every control node; see: metalmesh cluster status";
     1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "set the wrong clock right, for example timedatectl set-ntp true; then repeat it";
     1805 NotReconciled FailedPrecondition "The restored state was not reconciled yet", "compare and let it go on: metalmesh cluster reconcile-after-restore";
     1804 NotRestored FailedPrecondition "Nothing waits to be reconciled", "it is needed once after metalmeshd restore; see: metalmesh cluster status";
-    // 19xx: what stands beside control
+    // 19xx: services beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd";
     1902 VpnFailed Unavailable "The VPN does not answer", "look at its control server, then repeat";
 }

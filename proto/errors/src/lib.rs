@@ -1,11 +1,13 @@
-//! The error catalogue: every refusal that a caller can see has a number, a kind, a title and a
-//! workaround.
+//! The error catalogue: every error that a caller can see has a number, a kind, a title and a hint.
 //!
-//! An [`Error`] names the object, what is wrong with it and what to do. It carries nothing
-//! internal: causes go to the log. Kinds map one to one to the status codes of gRPC and Connect;
-//! that mapping lives at each edge.
+//! An [`Error`] names the object, the problem and the remedy. Internal causes go to the log. Kinds
+//! map one to one to the status codes of gRPC and Connect; that mapping is at each edge.
 //!
-//! Invariants: numbers are never given to another meaning; messages hold no secrets.
+//! Invariants:
+//! - each code has its own number, which never gets another meaning;
+//! - the kind follows from the code, so the same error has the same status code at every edge;
+//! - an error has no source: nothing internal is sent to the caller;
+//! - each issue of a machine names a command that helps, and its page in `docs` is the catalogue.
 
 mod catalogue;
 mod issues;
@@ -16,53 +18,53 @@ pub use catalogue::ErrorCode;
 pub use issues::{IssueCode, IssueSeverity};
 use serde::{Deserialize, Serialize};
 
-/// The kind of refusal, the part that programs act upon.
+/// The kind of an error, the part that programs act upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The request can never work as it is.
+    /// The request is not valid, whatever the state is.
     InvalidArgument,
-    /// The object is not there, or the caller may not know of it.
+    /// The object does not exist, or the caller may not see it.
     NotFound,
-    /// Something of that name is there already.
+    /// An object with this id exists already.
     AlreadyExists,
     /// The object is not in a state that allows it.
     FailedPrecondition,
-    /// The object changed meanwhile: read it again and repeat.
+    /// The object was changed meanwhile: the caller reads it again and retries.
     Aborted,
     /// A pool or quota is used up.
     ResourceExhausted,
-    /// The caller is known but may not.
+    /// The caller is authenticated but not authorised.
     PermissionDenied,
-    /// The caller is not known.
+    /// The caller is not authenticated.
     Unauthenticated,
-    /// Try again a little later.
+    /// The service cannot answer now: the caller retries later.
     Unavailable,
-    /// It took too long.
+    /// The deadline passed.
     DeadlineExceeded,
-    /// Not built yet.
+    /// The method is not implemented.
     Unimplemented,
-    /// Our fault.
+    /// A failure inside control; the cause is in its log.
     Internal,
 }
 
-/// A refusal as the caller sees it.
+/// An error as the caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     /// Entry in the catalogue.
     pub code: ErrorCode,
     /// Object, field and rule: `machine "m-42" is already allocated`.
     pub message: String,
-    /// The object as `kind/key`; empty when there is none.
+    /// The object as `kind/key`. Empty means that the error is not about an object.
     #[serde(default)]
     pub object: String,
-    /// The remedy.
+    /// The remedy. Empty means there is none.
     #[serde(default)]
     pub hint: String,
 }
 
 impl Error {
-    /// A refusal with the catalogue's own hint.
+    /// An error with the hint of the catalogue.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -77,7 +79,7 @@ impl Error {
         self.object = format!("{kind}/{key}");
         self
     }
-    /// Replaces the catalogue's hint by a more exact one.
+    /// Replaces the hint of the catalogue by a more exact one.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
@@ -99,11 +101,11 @@ impl Error {
         )
         .object(kind, key)
     }
-    /// `field rule`: a request that can never work.
+    /// `field rule`: a field of the request breaks its rule.
     pub fn invalid(field: &str, rule: impl fmt::Display) -> Self {
         Self::new(ErrorCode::InvalidField, format!("{field} {rule}"))
     }
-    /// The kind of refusal.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.code.kind()
     }

@@ -1,4 +1,4 @@
-//! Private keys, and the certificate that goes with one.
+//! Private keys and their certificates.
 
 use std::fmt;
 
@@ -8,13 +8,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::request;
 use crate::{IdentityError, PeerIdentity, sha256_hex};
 
-/// An ECDSA P-256 key. Made where it is used; leaves it only to the state directory.
+/// An ECDSA P-256 private key. It is generated where it is used, and leaves the process only for the
+/// state directory.
 pub struct Key {
     pair: KeyPair,
 }
 
 impl Key {
-    /// A fresh key from the system's randomness.
+    /// Generates a key.
     pub fn generate() -> Result<Self, IdentityError> {
         let pair = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)
             .map_err(|e| IdentityError::Issue(e.to_string()))?;
@@ -46,13 +47,13 @@ impl Key {
         self.pair.serialize_pem()
     }
 
-    /// SHA-256 of the public key (SubjectPublicKeyInfo, DER), hex: what tickets are bound to.
+    /// SHA-256 of the public key (SubjectPublicKeyInfo, DER), hex. Tickets are bound to it.
     pub fn fingerprint(&self) -> String {
         sha256_hex(&self.pair.subject_public_key_info())
     }
 
-    /// A certificate request (PKCS#10, DER) that proves possession of the key and asks for
-    /// nothing: the issuer alone decides on names and usages.
+    /// A certificate request (PKCS#10, DER) that proves possession of the key. It requests no names
+    /// or usages: the issuer decides on both.
     pub fn request(&self) -> Result<Vec<u8>, IdentityError> {
         request::make(&self.pair)
     }
@@ -93,7 +94,11 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// The identity in the certificate. Refuses a certificate of another key.
+    /// The identity in the certificate.
+    ///
+    /// # Errors
+    /// [`IdentityError::Certificate`] if the chain is empty, the leaf is not valid, or it is of another
+    /// key.
     pub fn identity(&self) -> Result<PeerIdentity, IdentityError> {
         let leaf = self
             .chain

@@ -1,18 +1,18 @@
 //! SPIFFE-style identities, certificate profiles, join tickets and rustls configurations.
 //!
-//! Who a peer is, is the one URI in its certificate's subject alternative name:
+//! The identity of a peer is the only URI in its certificate's subject alternative name:
 //! `spiffe://<trust domain>/partition/<p>/{core,bmc,pixie}/<id>`, `/machine/<uuid>`,
 //! `/project/<project>/machine/<uuid>`, `/node/<id>` or `/peer/<number>`.
 //!
 //! Invariants:
-//! - Keys are made where they are used ([`Key::generate`]); only certificate requests travel.
+//! - Keys are generated where they are used ([`Key::generate`]); only certificate requests travel.
 //! - One root; agents, nodes and peers have separate intermediates, each limited by its extended
 //!   key usage, so that an agent's certificate can never serve and a node's can never call.
-//! - Control nodes among themselves trust the peers' intermediate alone: no other certificate of
-//!   the same root gets as far as a word of theirs ([`members`]).
+//! - Between control nodes the peers' intermediate is the only trust anchor: any other certificate
+//!   of the same root fails the handshake ([`members`]).
 //! - TLS 1.3 only, *ring* only, no session tickets and no 0-RTT: a ticket would outlive the
 //!   certificate it was made from.
-//! - No clock and no randomness is read here but for keys and serial numbers.
+//! - Callers pass the time; randomness is used only for keys and serial numbers.
 //!
 //! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`members`], [`peer::PeerIdentity`],
 //! [`ticket::JoinTicket`], [`seal`].
@@ -36,13 +36,13 @@ pub use rustls_pki_types::CertificateDer;
 pub use spiffe::{AgentRole, CallerKind, SpiffeId, Subject};
 pub use verifier::{CertificateRule, Roots, RuleVerifier};
 
-/// Why an identity, key or certificate is not acceptable.
+/// The reason why an identity, key or certificate is refused.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum IdentityError {
-    /// The text is no identity of ours.
+    /// The text is not an identity of a known form.
     #[error("not an identity: {0}")]
     Spiffe(&'static str),
-    /// Bytes that should be a key are not one.
+    /// The bytes are not a usable private key.
     #[error("not a usable private key")]
     Key,
     /// The certificate request does not parse, or its signature does not match its key.
@@ -51,7 +51,7 @@ pub enum IdentityError {
     /// A certificate lacks what its profile demands.
     #[error("certificate refused: {0}")]
     Certificate(&'static str),
-    /// A signature is not over what it came with.
+    /// A signature does not match its content.
     #[error("the signature is of another agent, another state, or was tampered with")]
     Seal,
     /// Data from a TPM is malformed or not acceptable.

@@ -1,6 +1,6 @@
-//! TLS among control nodes: both sides show a certificate of the peers' intermediate, which is
-//! the only trust anchor (beside its successor while the authority is replaced), and the caller
-//! knows which node it calls.
+//! TLS between control nodes. Both sides present a certificate of the peers' intermediate, which is
+//! the only trust anchor (with its successor during a rotation of the authority), and the caller
+//! checks the number of the node.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::tls::{Anonymous, called, caller, provider, tls};
 use crate::verifier::{Expected, Member};
 use crate::{Credential, IdentityError, Roots};
 
-/// The side that is called. `trusted` are the peers' intermediates, two while one takes the other's
-/// place; a caller without a certificate of one of them is refused in the handshake.
+/// The configuration of the called side. `trusted` are the peers' intermediates: two during a
+/// rotation. The handshake fails for callers without a certificate of one of them.
 pub fn server_config(
     trusted: &[CertificateDer<'static>],
     own: &Credential,
@@ -25,7 +25,7 @@ pub fn server_config(
     called(trusted, Anonymous::Refused, own, alpn)
 }
 
-/// The side that calls `node`; another node that answers there is refused.
+/// The configuration for calls to `node`. The handshake fails if another node answers.
 pub fn client_config(
     trusted: &[CertificateDer<'static>],
     own: &Credential,

@@ -6,7 +6,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::{IdentityError, SpiffeId, sha256_hex};
 
-/// Taken from a leaf certificate. Says nothing on trust: that is the verifier's part.
+/// The identity in a leaf certificate. Reading it does not verify the chain; TLS does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
     /// The one URI of the certificate.
@@ -22,7 +22,7 @@ pub struct PeerIdentity {
 }
 
 impl PeerIdentity {
-    /// Reads the leaf of a chain.
+    /// Reads the identity from the leaf of a chain.
     pub fn from_certificate(leaf: &CertificateDer<'_>) -> Result<Self, IdentityError> {
         let (rest, cert) =
             X509Certificate::from_der(leaf).map_err(|_| IdentityError::Certificate("malformed"))?;

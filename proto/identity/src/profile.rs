@@ -13,11 +13,11 @@ use time::OffsetDateTime;
 
 use crate::{CertificateRequest, IdentityError, Key, SpiffeId, Subject};
 
-/// How long an agent's or node's certificate lives.
+/// Validity of a leaf certificate.
 pub const LEAF_VALIDITY: Duration = Duration::from_secs(3600);
-/// How long root and intermediates live.
+/// Validity of the root and the intermediates.
 pub const CA_VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// Certificates begin this much before their issue: clocks differ by ten minutes at times.
+/// Start of validity before the time of issue, so that hosts with a late clock accept the certificate.
 pub const BACKDATE: Duration = Duration::from_secs(900);
 
 /// The kind of certificates that an intermediate issues.
@@ -90,8 +90,8 @@ impl Authority {
         Ok(Self { key, cert })
     }
 
-    /// Another certificate for an intermediate that a newer root made: whoever trusts this root
-    /// alone trusts it too.
+    /// Cross-signs an intermediate of a newer root, so that agents that trust only this root accept
+    /// its leaves.
     pub fn cross(
         &self,
         intermediate: &Self,
@@ -119,7 +119,7 @@ impl Authority {
         Ok(cert.der().clone())
     }
 
-    /// Puts together what was stored.
+    /// Restores an authority from its stored key and certificate.
     pub fn from_parts(pkcs8: &[u8], cert: Vec<u8>) -> Result<Self, IdentityError> {
         let authority = Self {
             key: Key::from_pkcs8(pkcs8)?,
@@ -129,18 +129,19 @@ impl Authority {
         Ok(authority)
     }
 
-    /// Its certificate.
+    /// The certificate of the authority.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.cert
     }
 
-    /// Its key, PKCS#8 DER. Secret.
+    /// The private key of the authority, PKCS#8 DER. Secret.
     pub fn to_pkcs8(&self) -> Vec<u8> {
         self.key.to_pkcs8()
     }
 
-    /// A leaf for `id` and the key of the request. The caller picks the authority by
-    /// [`Purpose::of`]; the leaf's usage follows from the identity in any case.
+    /// Issues a leaf for `id` and the key of the request. The caller picks the authority by
+    /// [`Purpose::of`]. The usage follows from the identity, so a wrong pick gives a leaf that no
+    /// verifier accepts.
     pub fn issue(
         &self,
         id: &SpiffeId,
@@ -191,6 +192,7 @@ fn serial() -> Result<SerialNumber, IdentityError> {
     SystemRandom::new()
         .fill(&mut bytes)
         .map_err(|_| IdentityError::Issue("no randomness".to_owned()))?;
+    // The top bit is the sign in DER. The next one is set, so that no leading zero is cut off.
     bytes[0] = (bytes[0] & 0x7f) | 0x40;
     Ok(SerialNumber::from_slice(&bytes))
 }

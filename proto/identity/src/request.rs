@@ -7,10 +7,10 @@ use rustls_pki_types::CertificateSigningRequestDer;
 
 use crate::{IdentityError, sha256_hex};
 
-/// Largest request that is looked at, bytes; a P-256 request has about 250.
+/// Largest certificate request, bytes. A larger one is refused; a P-256 request has about 250.
 pub const REQUEST_LEN_MAX: usize = 4096;
 
-/// A request whose signature matches the key in it. Only the key is taken from it.
+/// A certificate request with a valid signature. Only the key is used, not its names.
 pub struct CertificateRequest {
     pub(crate) key: rcgen::PublicKey,
     fingerprint: String,

@@ -1,8 +1,8 @@
-//! A control node's signature over what it told one agent, for the agent to keep.
+//! Signatures of control nodes over desired state that agents store.
 //!
-//! The key is that of the node's certificate: its chain ends in the roots that the agent trusts,
-//! also while one authority follows another, and no further key has to be kept or replaced. The
-//! chain is judged as of the moment of signing: what was said outlives the hour of a certificate.
+//! The signing key is that of the node's certificate. Its chain ends in the roots that the agent
+//! trusts, also during a rotation of the authority, and there is no second key to store and rotate.
+//! The chain is verified as of the time of signing: stored state outlives the hour of a certificate.
 
 use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rustls::RootCertStore;
@@ -13,30 +13,31 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::{CallerKind, Credential, IdentityError, PeerIdentity, SpiffeId, sha256, tls};
 
-/// Keeps these signatures apart from every other that the same key makes, TLS's among them.
+/// Domain separation: no other signature of the same key, such as one of TLS, is valid as a seal.
 const CONTEXT: &[u8] = b"metalmesh desired state v1\0";
-/// Longest chain that is looked at: a leaf, its intermediate, the same crossed, one to spare.
+/// Most certificates of a chain: leaf, intermediate, cross-signed intermediate, and one spare. A longer
+/// chain is refused.
 pub const CHAIN_LEN_MAX: usize = 4;
 
 /// The data that a seal signs.
 #[derive(Clone, Debug)]
 pub struct Statement<'a> {
-    /// Whom it is for.
+    /// The agent that it is for.
     pub audience: &'a SpiffeId,
     /// The kind of desired state.
     pub kind: &'a str,
     /// Raft term, then generation.
     pub fence: (u64, u64),
-    /// The content, as it went over the wire.
+    /// The content, as it was sent.
     pub content: &'a [u8],
 }
 
-/// A signature with all that it takes to check it.
+/// A signature with the chain and time to verify it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// ECDSA P-256 with SHA-256, ASN.1 DER.
     pub signature: Vec<u8>,
-    /// When it was made, milliseconds since the epoch.
+    /// Time of signing, milliseconds since the epoch.
     pub signed_ms: u64,
     /// The node's certificate first, DER, without the root.
     pub chain: Vec<CertificateDer<'static>>,
@@ -45,7 +46,7 @@ pub struct Seal {
 /// Signs as a control node.
 ///
 /// # Errors
-/// When the key cannot sign.
+/// [`IdentityError::Issue`] if the key cannot sign.
 pub fn sign(
     node: &Credential,
     statement: &Statement<'_>,
@@ -60,10 +61,11 @@ pub fn sign(
     })
 }
 
-/// Checks that a control node which these roots vouch for said this to this audience.
+/// Verifies that a control node under these roots signed this statement.
 ///
 /// # Errors
-/// It did not, or the chain is of nobody who is trusted here.
+/// [`IdentityError::Certificate`] if the chain is not of a trusted control node,
+/// [`IdentityError::Seal`] if the signature does not match.
 pub fn verify(
     seal: &Seal,
     statement: &Statement<'_>,
@@ -91,6 +93,8 @@ pub fn verify(
     )
     .map_err(|_| refused("not of a control node that is trusted here"))?;
     let signer = PeerIdentity::from_certificate(leaf)?.id;
+    // The same roots issue certificates of agents. Without this check an agent could sign state for
+    // another one.
     let is_node = signer.caller_kind() == CallerKind::Node;
     if !is_node || signer.trust_domain() != statement.audience.trust_domain() {
         return Err(refused("not of a control node"));
@@ -102,7 +106,7 @@ pub fn verify(
         .map_err(|_| IdentityError::Seal)
 }
 
-/// Every part with its length, so that no two statements have the same bytes.
+/// The signed bytes. Texts have their length before them, so that no two statements are encoded alike.
 fn message(statement: &Statement<'_>, signed_ms: u64) -> Vec<u8> {
     let audience = statement.audience.to_string();
     let mut out = CONTEXT.to_vec();

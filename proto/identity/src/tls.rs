@@ -16,12 +16,12 @@ use rustls_pki_types::CertificateDer;
 use crate::verifier::{Expected, Member, RuleVerifier, anchors};
 use crate::{Credential, IdentityError, Roots};
 
-/// The one crypto provider.
+/// The crypto provider of all configurations.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// An agent's side. Without a credential only anonymous methods answer.
+/// The configuration of an agent. Without a credential it can call only anonymous methods.
 pub fn client_config(
     roots: Roots,
     credential: Option<&Credential>,
@@ -30,7 +30,7 @@ pub fn client_config(
     caller(Member::new(roots, Expected::Node)?, credential, alpn)
 }
 
-/// A control node's side: a client certificate is asked for and, when sent, verified.
+/// The configuration of a control node. Client certificates are requested, and verified if sent.
 pub fn server_config(
     client_roots: &[CertificateDer<'static>],
     own: Arc<NodeCertificate>,
@@ -39,7 +39,8 @@ pub fn server_config(
     called(client_roots, Anonymous::Allowed, own, alpn)
 }
 
-/// The calling side of every session: whom `rule` accepts, shown `credential` when there is one.
+/// The calling side of every session. `rule` judges the certificate of the called side; `None` as
+/// `credential` calls anonymously.
 pub(crate) fn caller(
     rule: Member,
     credential: Option<&Credential>,
@@ -57,6 +58,7 @@ pub(crate) fn caller(
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![alpn.to_vec()];
+    // A resumed session would skip the check of the certificate, which may have expired since.
     config.resumption = Resumption::disabled();
     config.enable_early_data = false;
     Ok(config)
@@ -69,7 +71,7 @@ pub(crate) enum Anonymous {
     Refused,
 }
 
-/// The called side of every session: callers with a certificate of `trusted`.
+/// The called side of every session. Certificates of callers must chain to `trusted`.
 pub(crate) fn called(
     trusted: &[CertificateDer<'static>],
     anonymous: Anonymous,
@@ -98,20 +100,20 @@ pub(crate) fn called(
     Ok(config)
 }
 
-/// The node's own certificate, replaced at renewal without touching open sessions.
+/// The certificate of this node. A renewal replaces it without effect on open sessions.
 pub struct NodeCertificate {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl NodeCertificate {
-    /// The first certificate.
+    /// Starts with this certificate.
     pub fn new(credential: &Credential) -> Result<Arc<Self>, IdentityError> {
         Ok(Arc::new(Self {
             current: RwLock::new(certified(credential)?),
         }))
     }
 
-    /// Sessions opened from now on see this one.
+    /// Replaces the certificate for handshakes from now on.
     pub fn replace(&self, credential: &Credential) -> Result<(), IdentityError> {
         let next = certified(credential)?;
         *self.current.write() = next;
@@ -131,7 +133,7 @@ impl ResolvesServerCert for NodeCertificate {
     }
 }
 
-/// The root travels with the chain: an agent that joins knows only its hash.
+/// The chain with the root appended: an agent that joins knows only the hash of the root.
 fn certified(credential: &Credential) -> Result<Arc<CertifiedKey>, IdentityError> {
     let mut chain = credential.chain.clone();
     chain.extend(credential.roots.iter().cloned());

@@ -1,15 +1,15 @@
-//! TPM 2.0 as far as both ends of a join speak of it: public areas, and what proves a join.
+//! The parts of TPM 2.0 that both ends of a join share: public areas, and the proof of a join.
 //!
-//! Keys are ECDSA or ECDH ones over NIST P-256 with SHA-256: every TPM of the PC client profile
-//! has them, and control needs no RSA for them. A TPM is known by its endorsement key (EK), and
-//! that by SHA-256 of its SubjectPublicKeyInfo: of the TPM and of its maker's certificate alike.
+//! Keys are ECDSA or ECDH keys on NIST P-256 with SHA-256: every TPM of the PC Client profile has
+//! them, and control needs no RSA. A TPM is identified by the SHA-256 of the SubjectPublicKeyInfo of
+//! its endorsement key (EK), which can be computed from the TPM and from the maker's certificate.
 
 use ring::hmac;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::{IdentityError, sha256, sha256_hex};
 
-/// Largest public area that is looked at, bytes.
+/// Largest public area that is decoded, bytes. A larger one is refused.
 pub const PUBLIC_LEN_MAX: usize = 512;
 /// Length of the secret that only the TPM can read, bytes.
 pub const SECRET_LEN: usize = 32;
@@ -29,12 +29,12 @@ const SPKI_PREFIX: [u8; 27] = [
 ];
 const PROOF_CONTEXT: &[u8] = b"metalmesh tpm join v1\0";
 
-/// A key of a TPM, as its `TPMT_PUBLIC` says.
+/// The public part of a key in a TPM (`TPMT_PUBLIC`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TpmKey {
-    /// The point.
+    /// X coordinate of the point.
     pub x: [u8; 32],
-    /// Its other half.
+    /// Y coordinate of the point.
     pub y: [u8; 32],
     /// `TPMA_OBJECT`.
     pub attributes: u32,
@@ -43,10 +43,10 @@ pub struct TpmKey {
 }
 
 impl TpmKey {
-    /// Reads a `TPMT_PUBLIC` of a P-256 key.
+    /// Decodes a `TPMT_PUBLIC`.
     ///
     /// # Errors
-    /// It is not one.
+    /// [`IdentityError::Tpm`] if it is too long or not of a P-256 key with SHA-256.
     pub fn decode(area: &[u8]) -> Result<Self, IdentityError> {
         if area.len() > PUBLIC_LEN_MAX {
             return Err(IdentityError::Tpm("the public area is too long"));
@@ -56,7 +56,7 @@ impl TpmKey {
         ))
     }
 
-    /// SHA-256 of the SubjectPublicKeyInfo, hex: what operators know an EK by.
+    /// SHA-256 of the SubjectPublicKeyInfo, hex. Operators identify an EK by it.
     pub fn fingerprint(&self) -> String {
         let point = [&SPKI_PREFIX[..], &self.x, &self.y].concat();
         sha256_hex(&point)
@@ -68,11 +68,11 @@ impl TpmKey {
     }
 }
 
-/// The fingerprint of the EK in its certificate, DER. The certificate itself is not judged: an
-/// operator who gives it vouches for it.
+/// The fingerprint of the EK in its certificate, DER. The chain of the certificate is not verified:
+/// the operator who passes it vouches for it.
 ///
 /// # Errors
-/// It is no certificate of a P-256 key.
+/// [`IdentityError::Tpm`] if it is not a certificate of a P-256 key.
 pub fn fingerprint_of_certificate(der: &[u8]) -> Result<String, IdentityError> {
     let refused = IdentityError::Tpm;
     let (_, certificate) =
@@ -151,7 +151,7 @@ fn sized<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(first)
 }
 
-/// Some TPMs leave leading zeros out.
+/// Reads a coordinate. Some TPMs omit leading zeros, so it is padded to 32 bytes.
 fn coordinate(rest: &mut &[u8]) -> Option<[u8; 32]> {
     let bytes = sized(rest)?;
     let mut whole = [0; 32];

@@ -62,6 +62,8 @@ impl ServerShared {
     pub(crate) fn gate(&self, incoming: Incoming) -> Option<(Incoming, HandshakePlace)> {
         let Some(place) = self.open_handshakes.begin(incoming.remote_address().ip()) else {
             self.handshake_counts.add(Handshake::Busy);
+            // Refused, not ignored: a caller without an answer would retransmit its first packet,
+            // which costs more than the refusal.
             incoming.refuse();
             return None;
         };
@@ -162,6 +164,8 @@ impl ServerShared {
         key: Option<SpiffeId>,
         connection: &Connection,
     ) -> Result<Option<Place<IpAddr>>, Duration> {
+        // The lock is held from the check to the insertion. Handshakes that end at the same moment
+        // would exceed the bounds otherwise.
         let mut sessions = self.sessions.lock();
         if sessions.count >= SESSIONS_MAX {
             return Err(BUSY_MAX);

@@ -132,6 +132,8 @@ impl Dialer {
                 .collect(),
         };
         let mut last = unreachable("name has no address".to_owned());
+        // A name may have an IPv6 address although this host has no IPv6 route; a later address may
+        // still answer.
         for target in targets {
             match self.dial_one(target, address, config).await {
                 Ok(session) => return Ok(session),
@@ -167,6 +169,8 @@ impl Dialer {
                 .map_err(|e| classify(address, &e))?;
             Ok(OpenSession::new(connection, writes, keeps))
         };
+        // The limit includes the hello: a node that hangs after the handshake must not hold the
+        // client back from the next address.
         timeout(DIAL_TIME_MAX, open)
             .await
             .map_err(|_| unreachable("no answer in time".to_owned()))?
@@ -220,6 +224,8 @@ pub(crate) fn classify(address: &str, error: &ConnectionError) -> DialError {
             }
             c => match busy_wait(c) {
                 Some(retry_in) => DialError::Busy { address, retry_in },
+                // The other reasons, such as a stop or a change of leader, are about the node. The
+                // client moves on to the next address.
                 None => DialError::Unreachable { address, reason },
             },
         },

@@ -80,6 +80,8 @@ impl Responder {
         // Set before the await and cleared after it: a service that drops its own send, as in a
         // `select!`, leaves a partial frame on the stream.
         self.torn = true;
+        // Counted before the write, which wakes the session's send task: the task compares the count
+        // when it runs.
         self.writes.wrote();
         self.stream
             .write_all_chunks(frames)

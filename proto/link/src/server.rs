@@ -171,11 +171,14 @@ impl MeshServer {
                     }
                     None => break,
                 },
+                // A panic in a handler ends its session only, not the node.
                 Some(done) = sessions.join_next() => if let Err(e) = done {
                     warn!(error = %e, "session ended by a panic");
                 },
             }
         }
+        // Closed before the session tasks are aborted: clients then learn the reason and dial the
+        // next node at once. An aborted task closes its connection without one.
         let code = quinn::VarInt::from_u32(CloseReason::Stopping as u32);
         self.endpoint.close(code, b"control stops");
         drop(timeout(STOP_TIME_MAX, self.endpoint.wait_idle()).await);

@@ -42,12 +42,7 @@ pub(crate) async fn serve(
     revocations: Arc<dyn Revocations>,
     mut gate: Option<watch::Receiver<bool>>,
 ) {
-    // Before the hello: a client that has seen none dials the next address without a backoff.
-    if gate.as_ref().is_some_and(|gate| !*gate.borrow()) {
-        CloseReason::Elsewhere.close(&connection);
-        return;
-    }
-    if say_hello(&connection).await.is_err() {
+    if !open(&connection, gate.as_ref()).await {
         return;
     }
     let began = Instant::now();
@@ -152,6 +147,17 @@ async fn shut(gate: &mut Option<watch::Receiver<bool>>) {
     drop(gate.wait_for(|is_open| !is_open).await);
 }
 
+/// Sends the hello if this node serves the session. `false` if the session has ended.
+async fn open(connection: &Connection, gate: Option<&watch::Receiver<bool>>) -> bool {
+    // The gate is checked before the hello: a client that has seen no hello dials the next address
+    // at once, without a backoff.
+    if gate.is_some_and(|gate| !*gate.borrow()) {
+        CloseReason::Elsewhere.close(connection);
+        return false;
+    }
+    say_hello(connection).await.is_ok()
+}
+
 /// Tells the client that its certificate was accepted.
 async fn say_hello(connection: &Connection) -> Result<(), ()> {
     let mut hello = connection.open_uni().await.map_err(drop)?;
@@ -165,6 +171,8 @@ async fn say_hello(connection: &Connection) -> Result<(), ()> {
 /// Lifetime of a session: the rest of its certificate's validity.
 fn life(peer: &Peer) -> Duration {
     match peer.identity() {
+        // TLS has checked the validity at the handshake only; without this bound an agent that never
+        // renews would keep its session.
         Some(i) => Duration::from_millis(i.not_after_ms.saturating_sub(crate::now_ms())),
         None => ANONYMOUS_SESSION_LIFE,
     }
@@ -173,6 +181,8 @@ fn life(peer: &Peer) -> Duration {
 /// Time within which the first call must begin.
 fn first_call_within(peer: &Peer, life: Duration) -> Duration {
     match peer.kind() {
+        // Anonymous places are few. A stranger that opens sessions and never calls must not hold them
+        // for the full lifetime.
         CallerKind::Anonymous => ANONYMOUS_FIRST_CALL.min(life),
         _ => life,
     }

@@ -54,6 +54,7 @@ impl<M: Message + Default> Streaming<M> {
             return Ok(None);
         }
         let answer = self.read().await;
+        // An error ends the stream too: after a malformed frame the start of the next one is unknown.
         self.over = !matches!(answer, Ok(Some(_)));
         answer
     }

@@ -56,6 +56,8 @@ pub(crate) async fn run(
         () = stop.cancelled() => {}
         () = supervisor.supervise() => {}
     }
+    // An explicit close lets the server forget the session now. Without it the agent would count as
+    // present until the idle timeout.
     if let Some(session) = supervisor.shared.session.send_replace(None) {
         CloseReason::Done.close(&session.connection);
     }
@@ -93,6 +95,8 @@ impl Supervisor {
             if began.elapsed() >= SESSION_GOOD {
                 self.failures = 0;
             }
+            // A pause even after a good session: a node that stops closes all its sessions at the same
+            // moment, and the jitter keeps the agents from dialling the next node in one burst.
             self.pause().await;
         }
     }

@@ -49,10 +49,12 @@ fn common(idle: Duration) -> TransportConfig {
         .initial_rtt(INITIAL_RTT)
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(SESSION_WINDOW))
+        // Bounds the unacknowledged answers in memory for a peer that stops reading.
         .send_window(u64::from(SESSION_WINDOW))
         // Segmentation offload keeps a buffer of ten datagrams (16 KiB) per session for its whole
         // life. Most calls and answers fit into one datagram and gain nothing from it.
         .enable_segmentation_offload(false)
+        // No method uses QUIC datagrams. Without a buffer the peer cannot send any.
         .datagram_receive_buffer_size(None);
     t
 }

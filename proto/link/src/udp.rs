@@ -63,6 +63,7 @@ impl WatchedSocket {
             if !matches!(nix::poll::poll(&mut wanted, PollTimeout::ZERO), Ok(0)) {
                 return;
             }
+            // On a host with few cores the sender of the next datagram may need this one.
             std::thread::yield_now();
         }
     }

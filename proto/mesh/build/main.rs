@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// Messages with a secret in them: their `Debug` is written by hand.
+/// Messages that contain a secret. Their `Debug` is in `src/redacted.rs`.
 const SECRET: [&str; 6] = [
     ".metalmesh.mesh.v1.TpmChallengeRequest",
     ".metalmesh.mesh.v1.JoinClusterRequest",

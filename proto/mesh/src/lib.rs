@@ -1,13 +1,17 @@
 //! Messages, clients and server traits of the mesh API, generated from
 //! `proto/schema/metalmesh/mesh/v1`.
 //!
-//! Of each service `XService` there is a client `XServiceClient` (made from a
-//! [`proto_link::MeshClient`]), a trait `XService` for control, its router entry
-//! `XServiceServer`, and a module `x_service` with the methods' constants. [`METHODS`] is the
-//! table of all methods with who may call them; the build fails for a method without it.
+//! Each service `XService` has a client `XServiceClient` (made from a [`proto_link::MeshClient`]), a
+//! trait `XService` for control, its router entry `XServiceServer`, and a module `x_service` with
+//! the methods' constants. [`METHODS`] is the table of all methods with their permitted callers.
 //!
-//! Desired state that an agent keeps is signed: [`sealed`].
-//! Messages that carry secrets print as `<redacted>`.
+//! Desired state that an agent stores is signed ([`sealed`]).
+//!
+//! Invariants:
+//! - every method names its callers and its audit class; the build fails without them;
+//! - no method takes a stream from its caller;
+//! - a signature covers every other byte of a message: it is the last field and occurs once;
+//! - `Debug` of messages with secrets prints `<redacted>` in their place.
 
 mod redacted;
 pub mod sealed;

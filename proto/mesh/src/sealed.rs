@@ -1,19 +1,19 @@
-//! Desired state that control signs, so that an agent can keep it and go by it without control.
+//! Desired state that control signs, so that an agent can store it and apply it without control.
 //!
-//! The signature is over the bytes that went over the wire and not over what an agent made of
-//! them: an agent keeps fields that only a newer control knows.
+//! The signature covers the bytes as they were sent, not the decoded message: an agent also stores
+//! fields that only a newer control knows.
 
 use proto_identity::seal::{self, Statement};
 use proto_identity::{CertificateDer, Credential, IdentityError, SpiffeId};
 
 use crate::{BmcDesired, BootDesired, Seal, SwitchDesired};
 
-/// Number of the field with the signature in every sealed message.
+/// Number of the field with the signature, the same in every sealed message.
 const SEAL_FIELD: u64 = 15;
 
 /// Desired state that carries a signature.
 pub trait Sealed: prost::Message + Default {
-    /// The kind of message, which the seal covers.
+    /// The kind of desired state; part of the signed statement.
     const KIND: &'static str;
     /// Raft term, then generation.
     fn fence(&self) -> (u64, u64);
@@ -41,21 +41,21 @@ sealed! {
     BootDesired, "boot";
 }
 
-/// Why a message that was kept is not to be gone by.
+/// The reason why a stored message is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Not a message with a signature at its end.
+    /// It does not decode, or its last field is not a signature.
     #[error("it is damaged: not a signed message")]
     Damaged,
-    /// For somebody else.
+    /// It was signed for another agent.
     #[error("it is of another agent: control signed it for {audience}, this is {own}")]
     Foreign {
-        /// Whom it is for.
+        /// The identity that it was signed for.
         audience: String,
         /// The identity of this agent.
         own: String,
     },
-    /// About something else.
+    /// It is a desired state of another kind.
     #[error("it is a desired state of another kind: {got}, not {want}")]
     Kind {
         /// The kind in the message.
@@ -63,7 +63,7 @@ pub enum SealError {
         /// The expected kind.
         want: &'static str,
     },
-    /// Nobody who is trusted signed it, or not this.
+    /// The signature does not match, or is not from a trusted control node.
     #[error("control did not sign it")]
     Signature(#[source] IdentityError),
 }
@@ -71,7 +71,7 @@ pub enum SealError {
 /// Signs a message as a control node, for one agent.
 ///
 /// # Errors
-/// When the key cannot sign.
+/// [`IdentityError::Issue`] if the key cannot sign.
 pub fn seal<M: Sealed>(
     node: &Credential,
     audience: &SpiffeId,
@@ -97,7 +97,8 @@ pub fn seal<M: Sealed>(
     Ok(message)
 }
 
-/// The message in these bytes, without its signature, when control signed them for `own`.
+/// Decodes a stored message and checks that control signed it for `own`. The result has no
+/// signature.
 ///
 /// # Errors
 /// See [`SealError`].
@@ -106,6 +107,8 @@ pub fn open<M: Sealed>(
     own: &SpiffeId,
     roots: &[CertificateDer<'static>],
 ) -> Result<M, SealError> {
+    // The signed bytes are cut out of the stored ones. Encoding the decoded message again would drop
+    // unknown fields and the signature would not match.
     let content = before_seal(bytes).ok_or(SealError::Damaged)?;
     let mut message = M::decode(bytes).map_err(|_| SealError::Damaged)?;
     let sealed = message.seal_mut().take().ok_or(SealError::Damaged)?;
@@ -137,8 +140,8 @@ pub fn open<M: Sealed>(
     Ok(message)
 }
 
-/// The bytes of a signed message before its signature. The signature must be its last field and
-/// occur once: later bytes would be part of the message without being signed.
+/// The bytes of a signed message before its signature. `None` if the signature is not the last
+/// field: later bytes would be part of the message without being signed.
 pub fn before_seal(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {

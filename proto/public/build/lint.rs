@@ -1,5 +1,5 @@
-//! A method that nobody authorised must not compile: each one names exactly one kind of caller
-//! and whether it is audited, and its request carries the field that names the subject.
+//! The build fails for a method without authorisation: each method names exactly one kind of caller
+//! and whether it is audited, and its request has the field that names the subject.
 
 use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MethodDescriptor, Value};
 
@@ -14,7 +14,7 @@ const SCOPES: [(&str, Option<&str>); 6] = [
     ("visibility", None),
 ];
 
-/// Whether a service is part of the public API, not of what it imports.
+/// `true` if a service is part of the public API and not of an import.
 pub(crate) fn ours(service: &str) -> bool {
     ["metalstack.", "metalmesh.", GRPC]
         .iter()
@@ -24,7 +24,7 @@ pub(crate) fn ours(service: &str) -> bool {
 /// gRPC's own services: generic clients and probes call them.
 pub(crate) const GRPC: &str = "grpc.";
 
-/// Checks all methods of the pool; the error lists every offender.
+/// Checks all methods of the pool. The error lists every method that fails.
 pub(crate) fn check(pool: &DescriptorPool) -> Result<(), String> {
     let mut wrong = Vec::new();
     for service in pool.services().filter(|s| ours(s.full_name())) {
@@ -92,7 +92,7 @@ fn check_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(), 
     Ok(())
 }
 
-/// Whether everybody may call it, without a token too.
+/// `true` if all callers may call the method, also without a token.
 fn is_public(pool: &DescriptorPool, options: &DynamicMessage) -> bool {
     let Some(extension) = pool.get_extension_by_name(&format!("{PREFIX}visibility")) else {
         return false;
@@ -101,10 +101,12 @@ fn is_public(pool: &DescriptorPool, options: &DynamicMessage) -> bool {
         return false;
     };
     let public = values.get_value_by_name("VISIBILITY_PUBLIC");
-    public.is_some_and(|it| *options.get_extension(&extension) == Value::EnumNumber(it.number()))
+    public.is_some_and(|value| {
+        *options.get_extension(&extension) == Value::EnumNumber(value.number())
+    })
 }
 
-/// Whether an option is present and not (only) the unspecified value.
+/// `true` if an option is present and contains no unspecified value.
 fn is_set(pool: &DescriptorPool, options: &DynamicMessage, name: &str) -> bool {
     let Some(extension) = pool.get_extension_by_name(&format!("{PREFIX}{name}")) else {
         return false;

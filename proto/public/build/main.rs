@@ -21,13 +21,13 @@ use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
 const ROOTS: [&str; 4] = ["metalstack", "metalmesh/admin", "grpc", "google"];
-/// Packages without Rust code: no message of ours refers to the rules of validation, and the
-/// details of errors are only there for reflection.
+/// Packages without Rust code: no message refers to the validation rules, and the error details are
+/// present only for reflection.
 const DESCRIBED_ONLY: [&str; 2] = ["buf.validate", "google.rpc"];
 
 fn main() {
     if let Err(error) = run() {
-        // A build script has no other way to say why it stops.
+        // Cargo shows the output of a build script that fails; it has no other channel for errors.
         panic!("{error}");
     }
 }

@@ -46,7 +46,7 @@ fn run(manifest: &Path, offline: bool) -> Result<Vec<u8>, Box<dyn std::error::Er
         ])
         .arg("--manifest-path")
         .arg(manifest.join("Cargo.toml"))
-        // Flags and wrappers of the running build are of no use to a mere question.
+        // Flags and wrappers of the running build must not affect `cargo metadata`.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTFLAGS")
         .current_dir(manifest);

@@ -9,7 +9,7 @@ use prost_reflect::{
     DeserializeOptions, DynamicMessage, MessageDescriptor, ReflectMessage, SerializeOptions,
 };
 
-/// Why JSON and proto bytes could not be turned into each other.
+/// The reason why a conversion between JSON and proto bytes failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     /// The text is not JSON, or not JSON of this message.
@@ -30,7 +30,7 @@ pub enum JsonError {
     },
 }
 
-/// Parses JSON; an empty text is the empty message, as Connect clients may send it.
+/// Parses JSON. An empty text is the empty message, because Connect clients may send it.
 pub fn parse(message: &MessageDescriptor, json: &[u8]) -> Result<DynamicMessage, JsonError> {
     if json.trim_ascii().is_empty() {
         return Ok(DynamicMessage::new(message.clone()));
@@ -38,7 +38,7 @@ pub fn parse(message: &MessageDescriptor, json: &[u8]) -> Result<DynamicMessage,
     parse_with(message, json, false)
 }
 
-/// Parses JSON that people wrote: a field that the message does not have is an error.
+/// Parses JSON that people wrote. An unknown field is an error, because it is a typing error.
 pub fn parse_strict(message: &MessageDescriptor, json: &[u8]) -> Result<DynamicMessage, JsonError> {
     parse_with(message, json, true)
 }
@@ -60,12 +60,12 @@ fn parse_with(
     Ok(parsed)
 }
 
-/// JSON of a message: lowerCamel names, default values left out.
+/// Writes a message as JSON: lowerCamel names, default values left out.
 pub fn print(message: &DynamicMessage) -> Result<Vec<u8>, JsonError> {
     print_with(message, &SerializeOptions::new())
 }
 
-/// JSON with default values written out, for people and scripts that read fields by name.
+/// Writes a message as JSON with default values, for people and scripts that read fields by name.
 pub fn print_full(message: &DynamicMessage) -> Result<Vec<u8>, JsonError> {
     print_with(message, &SerializeOptions::new().skip_default_fields(false))
 }
@@ -96,6 +96,8 @@ pub fn to_proto(message: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, Jso
 
 /// Proto bytes to JSON.
 pub fn from_proto(message: &MessageDescriptor, bytes: &[u8]) -> Result<Vec<u8>, JsonError> {
+    // The transcoder covers nearly all messages and avoids the dynamic message. `None` means that it
+    // cannot write this one.
     if let Some(json) = crate::transcode::json(message, bytes) {
         return Ok(json);
     }

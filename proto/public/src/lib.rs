@@ -5,19 +5,23 @@
 //! without an installed protoc and fails when a method does not say who may call it and whether
 //! it is audited (`build/lint.rs`).
 //!
-//! * [`api`], [`admin`], [`infra`], [`metalmesh`]: generated messages, clients and servers; a
-//!   server method that we do not implement answers `unimplemented` and names itself.
+//! * [`api`], [`admin`], [`infra`], [`metalmesh`]: generated messages, clients and servers.
 //! * [`pool`]: the descriptors for reflection; [`DESCRIPTORS`] is their encoded form.
 //! * [`methods`] and [`method`]: every method with its path, messages and authorisation.
-//! * [`Request`]: a typed request knows its method and its subject.
+//! * [`Request`]: the method and the subject of a typed request.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
-//! * [`one_spelling`]: rewrites the ids of a request, so that everybody compares the same texts.
-//! * [`ListAnswer`]: a typed answer knows which of its fields is the list.
-//! * [`MachinePlace`]: what many machines of a list have in common, encoded once.
+//! * [`one_spelling`]: rewrites the ids of a request to their canonical form.
+//! * [`ListAnswer`]: the list field of a typed answer.
+//! * [`MachinePlace`]: the parts that many machines of a list share, encoded once.
 //! * [`enum_string`]: the short names of enum values ("waiting"), as clients print them.
 //!
-//! Invariant: nothing here is policy. Who is *granted* a call is `control-authz`'s matter.
+//! Invariants:
+//! - every method declares exactly one kind of caller and whether it is audited; the build fails
+//!   otherwise;
+//! - only methods that everybody may call take a stream, because the gate checks one message;
+//! - no policy: `control-authz` decides whether a caller is granted a method;
+//! - a validation rule that [`validate`] does not implement fails the tests.
 
 pub mod json;
 mod listed;

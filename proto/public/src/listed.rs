@@ -12,9 +12,9 @@ pub trait ListAnswer: Message + Default {
     const FIELD: u32;
 }
 
-/// The values that many machines of a list share, encoded once: their partition and size.
+/// Partition and size that many machines of a list share, encoded once.
 ///
-/// A message that is encoded in parts, one behind the other, is the same message.
+/// Concatenated protobuf encodings of parts of a message are an encoding of the message.
 #[derive(Clone, Debug, Default)]
 pub struct MachinePlace {
     partition: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct MachinePlace {
 }
 
 impl MachinePlace {
-    /// The place that `machine` tells of.
+    /// Encodes a partition and a size.
     pub fn of(partition: Option<Partition>, size: Option<Size>) -> Self {
         let partition = Machine {
             partition,
@@ -38,10 +38,10 @@ impl MachinePlace {
         }
     }
 
-    /// Appends a machine without `partition` and `size`, encoded, together with those of this
-    /// place.
+    /// Appends the encoding of a machine, with partition and size of this place instead of its own.
     pub fn encode(&self, machine: Machine, out: &mut Vec<u8>) {
-        // In the order of fields, as every encoder writes them.
+        // Fields are written in the order of their numbers, so that the bytes equal those of an
+        // ordinary encoder.
         let Machine {
             uuid,
             meta,

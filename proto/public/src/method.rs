@@ -1,4 +1,4 @@
-//! Every method of the contract with what its options say.
+//! The methods of the contract and their options.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,9 +16,9 @@ const PACKAGES: [&str; 3] = ["metalstack.", "metalmesh.", "grpc."];
 /// The scope of a method: exactly one kind, with the exact set of roles that may call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// Everybody, without a token too.
+    /// All callers, also without a token.
     Public,
-    /// Every signed-in caller, about itself.
+    /// All callers with a token, about themselves.
     Own,
     /// These roles in the tenant that the request's `login` names.
     Tenant(Vec<TenantRole>),
@@ -33,7 +33,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The name of the kind, as tokens list methods by it.
+    /// The name of the kind, as listings of methods show it.
     pub fn visibility(&self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -46,7 +46,7 @@ impl Scope {
         }
     }
 
-    /// The request field that names the subject, where there is one.
+    /// The request field that names the subject. `None` if the kind has no subject.
     pub fn subject_field(&self) -> Option<&'static str> {
         match self {
             Self::Tenant(_) => Some("login"),
@@ -60,9 +60,9 @@ impl Scope {
 /// One method of the public API.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// Its place in [`methods`].
+    /// Index in [`methods`].
     pub index: usize,
-    /// `/metalstack.api.v2.IPService/Get`, as it stands in the URL.
+    /// Path in the URL, such as `/metalstack.api.v2.IPService/Get`.
     pub path: String,
     /// `metalstack.api.v2.IPService`.
     pub service: String,
@@ -82,8 +82,8 @@ pub struct Method {
     pub audited: bool,
 }
 
-/// Names of methods that change nothing but the audit trail. The published contract does not say
-/// it of its methods, and its descriptors stay as they are.
+/// Names of methods without side effects other than audit records. The published contract has no
+/// option for this, and its descriptors stay unchanged.
 const READS: [&str; 20] = [
     "Capacity",
     "Check",
@@ -108,7 +108,7 @@ const READS: [&str; 20] = [
 ];
 
 impl Method {
-    /// `true` if a call has no side effects and one message each way: Connect lets it be a GET.
+    /// `true` if a call has no side effects and one message each way, so that Connect permits a GET.
     pub fn is_read(&self) -> bool {
         !self.client_streaming && !self.server_streaming && READS.contains(&self.name.as_str())
     }
@@ -120,7 +120,7 @@ pub trait Request: prost::Message + Default {
     type Response: prost::Message + Default;
     /// The method's path in the URL.
     const PATH: &'static str;
-    /// The method's place in [`methods`].
+    /// Index of the method in [`methods`].
     const INDEX: usize;
     /// The subject of the request, if the method's scope requires one: tenant login, project or
     /// machine uuid.
@@ -171,7 +171,7 @@ fn read(index: usize, method: &MethodDescriptor) -> Method {
     }
 }
 
-/// The build proved that exactly one of these options is set (`build/lint.rs`).
+/// Reads the scope. The build has checked that exactly one of these options is set (`build/lint.rs`).
 fn scope(options: &DynamicMessage) -> Scope {
     if let Some(roles) = roles(options, "tenant_roles") {
         Scope::Tenant(roles)

@@ -1,15 +1,15 @@
-//! Short names of enum values (option 52000): what clients print and people type.
+//! Short names of enum values (option 52000), as clients print and accept them.
 
 use prost_reflect::{EnumDescriptor, Value};
 
-/// The short name of a value, such as `waiting`; `None` where the contract gives none.
+/// The short name of a value, such as `waiting`. `None` if the contract defines none.
 ///
-/// `enum_name` is full: `metalstack.api.v2.MachineProvisioningEventType`.
+/// `enum_name` is the full name: `metalstack.api.v2.MachineProvisioningEventType`.
 pub fn enum_string(enum_name: &str, number: i32) -> Option<String> {
     short(&crate::pool().get_enum_by_name(enum_name)?, number)
 }
 
-/// The number of a value by its short name or by its full one, ignoring case.
+/// The number of a value, by its short or full name. Case is ignored.
 pub fn enum_number(enum_name: &str, name: &str) -> Option<i32> {
     let found = crate::pool().get_enum_by_name(enum_name)?;
     found

@@ -1,12 +1,12 @@
-//! One spelling for what can be written in several ways.
+//! The canonical form of ids that can be written in several ways.
 //!
-//! Rights, policies, audit filters and the state compare ids as texts or by value. They agree only
-//! if a text arrives in one spelling, so the gate rewrites each request before any of them looks
-//! ([`crate::one_spelling`]), and policies are refused that could never match.
+//! Authorisation, policies, audit filters and the state compare ids as text or by value. They agree
+//! only on canonical text, so the gate rewrites each request first ([`crate::one_spelling`]), and a
+//! policy with another form, which could never match, is refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kind of a text that can be spelled in several ways.
+/// The kind of an id that can be written in several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
     /// A UUID: in any case, with or without hyphens, in braces, as a URN.
@@ -17,7 +17,7 @@ pub enum Spelling {
     Ip,
     /// A prefix: the address as above.
     Prefix,
-    /// A prefix of which the bits beyond its length mean nothing.
+    /// A prefix whose host bits are ignored; they become 0.
     Network,
     /// A UUID or an IP address, if it is one.
     Any,
@@ -27,12 +27,11 @@ pub enum Spelling {
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 /// Digits of a UUID.
 const UUID_DIGITS: usize = 32;
-/// Longest text that can be one of these, bytes: a UUID as a URN.
+/// Longest text that is examined, bytes. The longest form is a UUID as a URN (45).
 const LEN_MAX: usize = 64;
 
 impl Spelling {
-    /// The one spelling of a text, where it is written otherwise. `None` for a text that is
-    /// written so already, and for one that is nothing of the kind.
+    /// The canonical form of a text. `None` if the text is canonical already, or is not of this kind.
     pub fn rewrite(self, text: &str) -> Option<String> {
         if text.len() > LEN_MAX || is_uuid(text) {
             return None;
@@ -48,7 +47,7 @@ impl Spelling {
         written.filter(|written| written != text)
     }
 
-    /// The one spelling of a text of any kind, where it is written otherwise.
+    /// The canonical form of a text of any kind. `None` if it is canonical or of no kind.
     pub fn rewrite_any(text: &str) -> Option<String> {
         let kinds = [Self::Uuid, Self::Mac, Self::Ip, Self::Prefix];
         kinds.into_iter().find_map(|kind| kind.rewrite(text))

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{ParseError, text_serde};
 
-/// How a digest is made.
+/// The hash function of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DigestAlgorithm {
     /// SHA-256, 32 bytes.
@@ -31,7 +31,8 @@ impl DigestAlgorithm {
     }
 }
 
-/// A digest, written `sha256:<hex>` or `sha512:<hex>`; read also as bare hex of either length.
+/// A digest. Its text is `sha256:<hex>` or `sha512:<hex>`; parsing also accepts bare hex of either
+/// length.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest {
     algorithm: DigestAlgorithm,
@@ -53,7 +54,7 @@ impl Digest {
             bytes: Box::new(bytes),
         }
     }
-    /// How it was made.
+    /// The hash function.
     pub fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
@@ -65,7 +66,7 @@ impl Digest {
     pub fn hex(&self) -> String {
         self.bytes.iter().map(|b| format!("{b:02x}")).collect()
     }
-    /// Equality in a time that does not depend on where the bytes differ.
+    /// Compares in constant time.
     pub fn same_as(&self, other: &Self) -> bool {
         self.algorithm == other.algorithm
             && self

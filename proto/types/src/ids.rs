@@ -51,7 +51,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// A machine: its SMBIOS UUID as the firmware tells it (DHCP option 97 is turned into it).
+    /// A machine: its SMBIOS UUID. DHCP option 97 is converted to the same byte order.
     MachineId, "machine id"
 );
 uuid_id!(
@@ -59,7 +59,7 @@ uuid_id!(
     ProjectId, "project id"
 );
 uuid_id!(
-    /// One allocation of a machine; a machine has a new one each time that it is handed out.
+    /// One allocation of a machine. Each allocation has a new id.
     AllocationId, "allocation id"
 );
 uuid_id!(
@@ -67,7 +67,7 @@ uuid_id!(
     TokenId, "token id"
 );
 uuid_id!(
-    /// An IP address as an object (its address may come back under another id).
+    /// An IP address as an object. A released address may be acquired again under another id.
     IpId, "ip id"
 );
 uuid_id!(

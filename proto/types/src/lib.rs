@@ -1,12 +1,14 @@
-//! Ids, names and addresses that two ends of a wire must agree on.
+//! Ids, names and addresses that both ends of a connection share.
 //!
-//! Everything here is parsed once, at the edge, and trusted inside: a value of one of these types
-//! satisfies its rule. The rules are those of the public contract (`metalstack.api.v2`).
-//! Text is the only wire form: `Display` writes what `FromStr` reads, and serde uses both, except
-//! for plain numbers (`Vni`, `Asn`, `Timestamp`).
+//! Values are parsed once, at the edge. The rules are those of the public contract
+//! (`metalstack.api.v2`). Ids, names, addresses and digests travel as text; `Vni`, `Asn` and
+//! `Timestamp` as numbers.
 //!
-//! Invariants: no I/O, no clock, no policy. Order (`Ord`) is total and stable, so that the types
-//! can be keys of the replicated state.
+//! Invariants:
+//! - a value satisfies the rule of its type: parsing and deserialising check it;
+//! - `FromStr` reads what `Display` writes, and serde uses both;
+//! - no I/O, no clock and no policy;
+//! - `Ord` of ids and names is total and stable, so they can be keys of the replicated state.
 
 mod audit;
 mod digest;
@@ -31,7 +33,7 @@ pub use names::{
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};
 pub use time::{SECOND_MS, Timestamp};
 
-/// Why a text is not a value of the named type.
+/// The reason why a text is not a value of a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?} {rule}")]
 pub struct ParseError {
@@ -44,7 +46,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// How much of a bad value an error repeats, characters.
+    /// Longest part of a value that an error repeats, characters. The rest is cut.
     pub const VALUE_MAX: usize = 64;
 
     pub(crate) fn new(what: &'static str, value: &str, rule: &'static str) -> Self {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{ParseError, text_serde};
 
-/// A 48-bit Ethernet address; written in lower case with colons.
+/// A 48-bit Ethernet address. Its text is lower case with colons.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MacAddr(pub [u8; 6]);
 

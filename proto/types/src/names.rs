@@ -1,4 +1,4 @@
-//! Ids that people choose.
+//! Ids that users choose.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -35,7 +35,7 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// A name that ends up in file names, URLs and certificate ids as well.
+/// A name without control characters and without blanks at its ends.
 fn is_printable_name(text: &str) -> bool {
     is_name(text) && text.trim() == text && !text.chars().any(char::is_control)
 }
@@ -75,7 +75,7 @@ macro_rules! name_id {
                 }
             }
         }
-        /// Maps by it are looked up by any text; one that is no id is not there.
+        /// Permits a lookup in a map by plain text, without parsing it first.
         impl Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0

@@ -1,4 +1,4 @@
-//! Numbers with a meaning.
+//! Network numbers: VNIs and AS numbers.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::ParseError;
 /// The largest VXLAN network identifier: 24 bits.
 pub const VNI_MAX: u32 = (1 << 24) - 1;
 
-/// Machines' private AS numbers are this base plus a number out of the pool 1..=131072.
+/// Base of the machines' private AS numbers. A number of the pool 1..=131072 is added.
 pub const ASN_BASE: u32 = 4_210_000_000;
 
-/// A VXLAN network identifier; zero means "no segment".
+/// A VXLAN network identifier. 0 means no segment.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,4 +1,4 @@
-//! Time as everything here counts it.
+//! Points in time.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub const SECOND_MS: u64 = 1000;
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The epoch: "never".
+    /// The epoch. In the state it means "never".
     pub const ZERO: Self = Self(0);
 
     /// From milliseconds since the epoch.
@@ -26,19 +26,19 @@ impl Timestamp {
     pub const fn ms(self) -> u64 {
         self.0
     }
-    /// This moment and so many milliseconds more.
+    /// The time `ms` milliseconds later, at most the largest one.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
-    /// Milliseconds from `earlier` to this moment; zero when `earlier` is later.
+    /// Milliseconds since `earlier`. 0 if `earlier` is later.
     pub const fn since_ms(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
 impl fmt::Display for Timestamp {
-    /// Milliseconds with their unit; people-readable time is made at the edge.
+    /// Milliseconds with their unit. The edges format times for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ms", self.0)
     }

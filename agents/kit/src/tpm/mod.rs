@@ -92,6 +92,7 @@ impl Tpm {
     /// When the TPM refuses.
     pub fn fingerprint(&mut self) -> Result<String, KitError> {
         let (handle, area) = self.create(wire::ENDORSEMENT, "CreatePrimary of the EK")?;
+        // A TPM has room for three loaded keys or so.
         self.flush(handle)?;
         Ok(TpmKey::decode(&area)?.fingerprint())
     }
@@ -132,6 +133,8 @@ impl Tpm {
         credential: &[u8],
         encrypted_seed: &[u8],
     ) -> Result<Vec<u8>, KitError> {
+        // The challenge names the attestation key. The TPM releases the secret only if that key is
+        // loaded beside the endorsement key, which proves that both are in this TPM.
         let session = self.policy_session()?;
         let command = Command::new(wire::ACTIVATE_CREDENTIAL)
             .handle(loaded.attestation_handle)

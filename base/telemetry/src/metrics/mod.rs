@@ -30,7 +30,7 @@ pub use sheet::{Buckets, Label, Sheet};
 /// Upper bounds of durations of calls and steps, seconds.
 pub const DURATIONS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// A registry with what is told of every process, and the name of the program.
+/// A registry with the metrics of the process, and name and version of the program.
 pub fn registry(program: &'static str, version: &'static str) -> Registry {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Process::new(program, version)));

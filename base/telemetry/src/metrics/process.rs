@@ -1,4 +1,4 @@
-//! Metrics of every process, under the names that exporters of all languages use.
+//! Metrics of the process, under the standard names of Prometheus client libraries.
 
 use std::fmt;
 use std::fs;
@@ -10,10 +10,11 @@ use prometheus_client::registry::Unit;
 
 use crate::metrics::Sheet;
 
-/// Parts of a second in which Linux shows processor time to programs; the same on all machines.
+/// Unit of the processor times in `/proc`, per second (USER_HZ). Linux uses 100 on every
+/// architecture that we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The process that asks; see [`Collector`].
+/// Collects the metrics of the own process from `/proc`, at each scrape.
 #[derive(Debug)]
 pub struct Process {
     program: &'static str,
@@ -22,7 +23,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Of a program that starts now.
+    /// A collector for a program that starts now.
     pub fn new(program: &'static str, version: &'static str) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -33,7 +34,7 @@ impl Process {
     }
 }
 
-/// Memory that the process has in RAM, bytes; 0 where Linux does not say.
+/// Resident memory of the process, bytes. 0 if `/proc` cannot be read.
 pub(crate) fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     number_after(&status, "VmRSS:").unwrap_or(0) * 1024
@@ -46,7 +47,8 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
 
 /// Processor time in user and kernel mode, seconds.
 fn cpu_seconds(stat: &str) -> Option<f64> {
-    // The name in parentheses may hold anything, spaces too.
+    // The second field is the program name in parentheses. It may contain spaces and parentheses,
+    // so the fields are counted from the last closing one.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<f64>().ok();

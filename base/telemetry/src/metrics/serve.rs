@@ -21,17 +21,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-/// Where the metrics are.
+/// Path of the metrics.
 pub const PATH: &str = "/metrics";
-/// Connections at the same time; more wait in the kernel's queue.
+/// Most open connections. Further ones wait in the kernel's accept queue.
 const CONNECTIONS_MAX: usize = 64;
-/// ... of one network; more are closed.
+/// Most open connections of one client network (IPv4 address or IPv6 /64). Further ones are closed.
 const CONNECTIONS_EACH_MAX: usize = 8;
-/// How long the headers of a request may take.
+/// Time limit for the headers of a request. After it the connection is closed.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for which the result of a scrape is served again: many scrapers must not cost more than one.
+/// Time for which the result of a scrape is served again, so that many scrapers cost as much as one.
 const FRESH: Duration = Duration::from_secs(1);
-/// Pause after the system refused a connection.
+/// Pause after a failed accept, such as one without a free file descriptor. Without it the loop
+/// would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const OPENMETRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -112,6 +113,7 @@ async fn answer<B>(request: &Request<B>, page: Arc<Page>) -> Response<Full<Bytes
     if request.method() != Method::GET {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
     }
+    // Held during the scrape: concurrent requests wait here and then find its result.
     let mut found = page.found.lock().await;
     if let Some((at, text)) = &*found
         && at.elapsed() < FRESH
@@ -119,6 +121,7 @@ async fn answer<B>(request: &Request<B>, page: Arc<Page>) -> Response<Full<Bytes
         return metrics(text.clone());
     }
     let asked = Arc::clone(&page);
+    // Collectors read `/proc` and take locks of the program, so they run on a blocking thread.
     let made = tokio::task::spawn_blocking(move || {
         let mut out = String::new();
         text::encode(&mut out, &asked.registry).map(|()| Bytes::from(out))

@@ -1,4 +1,4 @@
-//! The sheet that a collector writes at a scrape.
+//! Writes the metrics of a collector at a scrape.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,30 +7,31 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-/// A label: its name, and a value of a bounded set.
+/// A label: its name, and a value from a bounded set.
 pub type Label = (&'static str, Cow<'static, str>);
 
-/// A histogram that was counted elsewhere: how many were at most so large, each alone.
+/// The counts of a histogram that its owner keeps. Each bucket counts only its own values; the
+/// cumulative sums of the text format are computed when it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets {
-    /// Upper bound, and how many there are between the bound before and it. The last bound is
-    /// infinite.
+    /// Upper bound of each bucket, and the number of values above the bound before. The last bound
+    /// is written as infinity.
     pub counts: Vec<(f64, u64)>,
     /// Sum of all values.
     pub sum: f64,
 }
 
-/// Where a collector writes. Names are without `_total` and without their unit, which are added.
+/// Encodes metrics. Names are given without `_total` and without their unit; both are appended.
 #[derive(Debug)]
 pub struct Sheet<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Sheet<'a> {
-    /// Writes where `encoder` does.
+    /// Writes to `encoder`.
     pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
 
-    /// One value that goes up and down.
+    /// Writes a gauge: a value that goes up and down.
     ///
     /// # Errors
     /// When the text cannot be written.
@@ -38,7 +39,7 @@ impl<'a> Sheet<'a> {
         self.gauges(name, help, unit, [(Vec::new(), value)])
     }
 
-    /// Values that go up and down, by labels.
+    /// Writes a gauge with labels.
     ///
     /// # Errors
     /// When the text cannot be written.
@@ -69,7 +70,7 @@ impl<'a> Sheet<'a> {
             .encode_info(&labels)
     }
 
-    /// One value that only grows.
+    /// Writes a counter: a value that only grows.
     ///
     /// # Errors
     /// When the text cannot be written.
@@ -83,7 +84,7 @@ impl<'a> Sheet<'a> {
         self.counters(name, help, unit, [(Vec::new(), value)])
     }
 
-    /// Values that only grow, by labels.
+    /// Writes a counter with labels.
     ///
     /// # Errors
     /// When the text cannot be written.
@@ -103,7 +104,7 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    /// One value that only grows and is no whole number.
+    /// Writes a counter that is not a whole number.
     ///
     /// # Errors
     /// When the text cannot be written.
@@ -118,7 +119,7 @@ impl<'a> Sheet<'a> {
             .encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
-    /// A histogram.
+    /// Writes a histogram.
     ///
     /// # Errors
     /// When the text cannot be written.

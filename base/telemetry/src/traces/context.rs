@@ -8,28 +8,28 @@ use rand::Rng as _;
 /// Length of a `traceparent` of version 00, characters.
 pub const TRACEPARENT_LEN: usize = 55;
 
-/// Which trace, and which span of it.
+/// A trace and the current span in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace; never all zeroes.
+    /// Id of the trace; never all zeroes, which W3C reserves as invalid.
     pub trace: [u8; 16],
-    /// The span; never all zeroes.
+    /// Id of the span; never all zeroes.
     pub span: [u8; 8],
     /// `true` if spans of the trace are recorded.
     pub is_sampled: bool,
 }
 
-/// The text is no `traceparent` that we know.
+/// The text is not a `traceparent` of version 00.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a traceparent of version 00")]
 pub struct NotTraceparent;
 
 impl TraceContext {
-    /// The first span of a new trace.
+    /// The root span of a new trace, sampled.
     pub fn root() -> Self {
         let mut trace = [0; 16];
         rand::rng().fill(&mut trace);
-        // All zeroes mean none.
+        // An id of all zeroes is invalid: collectors drop such spans.
         trace[0] |= 1;
         Self {
             trace,
@@ -38,20 +38,20 @@ impl TraceContext {
         }
     }
 
-    /// A span below this one.
+    /// A child span with a random id.
     #[must_use]
     pub fn child(self) -> Self {
         self.with_span(span_id())
     }
 
-    /// The same trace with a span of this id.
+    /// The same trace with another span.
     #[must_use]
     pub fn with_span(self, span: [u8; 8]) -> Self {
         Self { span, ..self }
     }
 
-    /// The id of a span that everybody makes of the same UUID, such as an order's: its last half.
-    /// `None` for other texts.
+    /// The id of the span of a UUID, such as an order's: its last 8 bytes, so that every node derives
+    /// the same id. `None` if the text does not end in 16 hex digits, or they are all zero.
     pub fn span_of(uuid: &str) -> Option<[u8; 8]> {
         let digits: String = uuid.chars().filter(|c| *c != '-').collect();
         let last = digits.get(digits.len().checked_sub(16)?..)?;
@@ -109,7 +109,7 @@ impl FromStr for TraceContext {
     }
 }
 
-/// Lower-case hex of so many bytes.
+/// Decodes `N` bytes of lower-case hex.
 fn bytes<const N: usize>(text: &str) -> Result<[u8; N], NotTraceparent> {
     let is_hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
     if text.len() != 2 * N || !text.bytes().all(is_hex) {

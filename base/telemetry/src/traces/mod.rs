@@ -1,17 +1,18 @@
-//! Traces: their context in headers and messages, and spans on their way to a collector.
+//! Traces: their context in headers and messages, and the export of spans to a collector.
 //!
-//! A [`TraceContext`] travels as W3C's `traceparent` (version 00). Whoever does a part of the work
-//! gives a [`Span`] to its [`Spans`], which sends batches to a collector of OpenTelemetry by
-//! OTLP/HTTP (protobuf); without a collector nothing is kept and nothing is sent. Where traces
-//! begin, a [`Sampler`] says which.
+//! A [`TraceContext`] travels as `traceparent` (W3C Trace Context, version 00). A program hands each
+//! finished [`Span`] to its [`Spans`], which sends batches to an OpenTelemetry collector by OTLP/HTTP
+//! (protobuf). Without a collector nothing is kept and nothing is sent. A [`Sampler`] decides which
+//! calls begin a trace.
 //!
-//! The published crates of OpenTelemetry are not used: their SDK gives spans their ids, while here
-//! the span of an order begins on one node and ends on another one, under an id that all make of
-//! the order's; and what is left of them is one message and one POST.
+//! The published OpenTelemetry crates are not used. Their SDK chooses the ids of spans, but the span
+//! of an order begins on one node and ends on another, under an id that both derive from the order's
+//! id. Without the SDK one message and one POST remain.
 //!
-//! Invariants: work never waits for a collector: spans that find the queue full are dropped and
-//! counted; a context from outside is taken only when it is well formed, and never longer than
-//! [`TRACEPARENT_LEN`]; texts of errors are cut at [`ERROR_CHARS_MAX`].
+//! Invariants:
+//! - A span that finds the queue full is dropped and counted; the caller never waits.
+//! - A trace context from outside is used only if it is well formed, at [`TRACEPARENT_LEN`] characters.
+//! - Error texts are cut at [`ERROR_CHARS_MAX`] characters.
 
 mod context;
 mod export;
@@ -28,36 +29,36 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The role of a span in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Work inside.
+    /// Work inside a process.
     Internal = 1,
-    /// Answers somebody.
+    /// Serves a call.
     Server = 2,
-    /// Leaves work for somebody who comes for it.
+    /// Queues work, such as an order, that a consumer fetches.
     Producer = 4,
-    /// Does what somebody left.
+    /// Executes queued work.
     Consumer = 5,
 }
 
-/// A part of the work, with its begin and end.
+/// An operation, with its start and end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The trace, and the span's own id.
+    /// The trace and the id of this span.
     pub context: TraceContext,
-    /// Id of the span that this is a part of.
+    /// Id of the parent span. `None` means this is the root of the trace.
     pub parent: Option<[u8; 8]>,
     /// Name of the operation, from a bounded set.
     pub name: Cow<'static, str>,
-    /// Its part in a call.
+    /// The role of the span.
     pub kind: SpanKind,
-    /// Nanoseconds since the epoch.
+    /// Start, nanoseconds since the epoch.
     pub began_ns: u64,
-    /// Nanoseconds since the epoch.
+    /// End, nanoseconds since the epoch.
     pub ended_ns: u64,
-    /// Attributes: ids; no secrets, and no data of a tenant.
+    /// Attributes: ids only, no secrets and no data of a tenant.
     pub attributes: Vec<(&'static str, String)>,
     /// Events: nanoseconds since the epoch, and a name from a bounded set.
     pub events: Vec<(u64, &'static str)>,
-    /// Why it failed.
+    /// The error. `None` means the operation succeeded.
     pub error: Option<String>,
 }
 
@@ -67,7 +68,7 @@ pub fn now_ns() -> u64 {
     u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds of milliseconds.
+/// Converts milliseconds to nanoseconds.
 pub const fn ns_of_ms(ms: u64) -> u64 {
     ms.saturating_mul(1_000_000)
 }

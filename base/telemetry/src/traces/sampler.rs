@@ -1,4 +1,4 @@
-//! Which calls are traced.
+//! The sampling of traces.
 
 use parking_lot::Mutex;
 use rand::Rng as _;
@@ -8,20 +8,20 @@ use crate::traces::TraceContext;
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Says which calls are traced: those whose caller traces, a share of the others, and of both
-/// together no more than so many a second.
+/// Decides whether a call is traced: calls whose caller traces, and a share of the others, within
+/// one rate limit for both.
 #[derive(Debug)]
 pub struct Sampler {
     share: f64,
-    /// Least time between two, on average, nanoseconds; none: nobody is traced.
+    /// Mean time between two traces, nanoseconds. `None` means that no call is traced.
     pause_ns: Option<u64>,
-    /// When those that were taken so far would be through at that rate, nanoseconds.
+    /// Theoretical arrival time of the next trace (GCRA), nanoseconds.
     through_ns: Mutex<u64>,
 }
 
 impl Sampler {
-    /// Of `share` (0 to 1) of the calls without a trace of their own, and at most `per_second`
-    /// traces in all.
+    /// Samples `share` (0 to 1) of the calls without a trace context, and at most `per_second`
+    /// traces in total. 0 disables tracing.
     pub fn new(share: f64, per_second: u32) -> Self {
         Self {
             share,
@@ -30,9 +30,10 @@ impl Sampler {
         }
     }
 
-    /// The trace that a call goes on with or begins: the call's own context, and its parent's span.
+    /// The trace context of a call and the span of its parent. `None` means the call is not traced.
     ///
-    /// `outside` is what its caller said; `may_begin` whether the call is one that begins traces.
+    /// `outside` is the context that the caller sent. `may_begin` is `true` if a call without one may
+    /// begin a trace.
     pub fn take(
         &self,
         outside: Option<TraceContext>,
@@ -50,7 +51,7 @@ impl Sampler {
         self.has_room(now_ns).then_some(taken)
     }
 
-    /// Counts one; a second's worth may come at once.
+    /// Counts a trace against the rate (GCRA). The burst allowance is one second.
     fn has_room(&self, now_ns: u64) -> bool {
         let Some(pause) = self.pause_ns else {
             return false;

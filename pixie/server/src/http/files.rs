@@ -34,6 +34,7 @@ pub(super) async fn file(path: &Path, request: &Request<Incoming>) -> Response<B
 }
 
 async fn open(path: &Path, request: &Request<Incoming>) -> io::Result<Response<Body>> {
+    // The open file is served to its end even if its pair is replaced meanwhile.
     let mut file = tokio::fs::File::open(path).await?;
     let metadata = file.metadata().await?;
     if !metadata.is_file() {
@@ -53,6 +54,7 @@ async fn open(path: &Path, request: &Request<Incoming>) -> io::Result<Response<B
             return Ok(response);
         }
     };
+    // A HEAD has the headers of the GET, `Content-Length` included.
     let body = if request.method() == Method::HEAD {
         full("")
     } else {

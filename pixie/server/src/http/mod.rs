@@ -89,6 +89,7 @@ impl Http {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(done) = connections.join_next() => {
+                    // As in TFTP: a bug ends the process, and its supervisor restarts it.
                     if let Err(error) = done && error.is_panic() {
                         return Err(io::Error::other(error));
                     }
@@ -108,6 +109,7 @@ impl Http {
                         let slot = ConnectionSlot { _all: slot, _of_address: place };
                         connections.spawn(serve(stream, context, slot));
                     }
+                    // Never happens: the listener is bound to an IPv4 address.
                     Ok(_) => {}
                     // The error is of one connection, or descriptors are exhausted. The pause keeps
                     // the loop from spinning until some are free.
@@ -123,6 +125,8 @@ impl Http {
 
 async fn serve(stream: TcpStream, context: Context, slot: ConnectionSlot) {
     let socket = socket2::SockRef::from(&stream);
+    // A machine that is switched off during a download sends nothing more. Without the timeout its
+    // connection would hold a slot until TCP gives up, after a quarter of an hour.
     if let Err(error) = socket.set_tcp_user_timeout(Some(USER_TIMEOUT)) {
         tracing::debug!(%error, "no TCP user timeout");
     }
@@ -145,6 +149,7 @@ async fn serve(stream: TcpStream, context: Context, slot: ConnectionSlot) {
 async fn respond(context: &Context, request: Request<Incoming>) -> Response<Body> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let config = &context.shared.config;
+    // UEFI HTTP boot asks for the length by HEAD before it loads a file.
     let read = method == Method::GET || method == Method::HEAD;
     let response = match path.as_str() {
         "/v1/ticket" if method == Method::POST => tickets::ticket(context, request).await,

@@ -68,6 +68,7 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
             "this address is not the lease of that mac\n",
         );
     }
+    // The URL from DHCP has no UUID. The answer sends iPXE back with the one from SMBIOS.
     let Some(uuid) = query.uuid else {
         return plain(StatusCode::OK, script::identify(&base, mac));
     };

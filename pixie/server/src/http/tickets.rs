@@ -108,10 +108,12 @@ fn answer(context: &Context, machine: MachineId, ticket: &Ticket) -> Response<Bo
         "secret": URL_SAFE_NO_PAD.encode(&ticket.secret),
         "roots": roots,
         "control": context.shared.desired().control,
+        // A machine whose clock is wrong takes every certificate for invalid.
         "time_ms": now_ms(),
         "machine_uuid": machine.to_string(),
     });
     let mut response = json(StatusCode::OK, &body);
+    // The body has a secret, which no cache on the way may keep.
     response
         .headers_mut()
         .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

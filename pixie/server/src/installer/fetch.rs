@@ -110,6 +110,7 @@ impl Fetcher {
         }
         let mut request = self.client.get(url);
         if let Some(known) = known {
+            // An `ETag` is exact; a date has a resolution of one second.
             request = match (&known.etag, &known.last_modified) {
                 (Some(etag), _) => request.header(IF_NONE_MATCH, etag),
                 (None, Some(time)) => request.header(IF_MODIFIED_SINCE, time),
@@ -200,6 +201,7 @@ async fn save(mut answer: Response, len_max: u64, to: &Path) -> Result<FetchedFi
     let (mut len, mut hash) = (0_u64, Sha256::new());
     let open = tokio::fs::File::create_new(to);
     let mut file = open.await.map_err(FetchError::Write)?;
+    // The bound is checked again here, because a chunked answer announces no length.
     while let Some(piece) = answer.chunk().await? {
         len = len.saturating_add(piece.len() as u64);
         if len > len_max {
@@ -214,6 +216,7 @@ async fn save(mut answer: Response, len_max: u64, to: &Path) -> Result<FetchedFi
     if len == 0 {
         return Err(FetchError::Empty);
     }
+    // Synced before the record of the pair is written: the record vouches for complete files.
     file.flush().await.map_err(FetchError::Write)?;
     file.sync_all().await.map_err(FetchError::Write)?;
     Ok(FetchedFile {

@@ -47,6 +47,8 @@ pub(crate) async fn run_installer(shared: Arc<Shared>, fetcher: Fetcher, stop: C
     let mut wanted = installer.wanted.subscribe();
     let mut failures = 0_u32;
     loop {
+        // Marked as seen before the work: a change during the work wakes `changed` below and cancels
+        // it.
         let source = wanted.borrow_and_update().clone();
         let done = tokio::select! {
             () = stop.cancelled() => return,
@@ -60,6 +62,7 @@ pub(crate) async fn run_installer(shared: Arc<Shared>, fetcher: Fetcher, stop: C
             Ok(()) => {
                 failures = 0;
                 installer.set_trouble(None);
+                // The pixies of a site must not ask the file server in step.
                 jittered(limits.recheck)
             }
             Err(error) => {
@@ -104,6 +107,8 @@ async fn refresh(
     fetcher: &Fetcher,
     urls: &InstallerUrls,
 ) -> Result<(), PairError> {
+    // An early return drops the staging directory and what was fetched into it, so that neither file
+    // is ever installed alone.
     let known = shared.installer.store.find(urls);
     let kept = known.clone();
     let staging = on_store(shared, move |installer| {

@@ -39,6 +39,7 @@ impl PairStore {
             let path = entry?.path();
             match read_pair(&path) {
                 Some(pair) => pairs.push(pair),
+                // What a crash has left: no later step would find it, and it would fill the disk.
                 None => remove(&path)?,
             }
         }
@@ -88,6 +89,7 @@ impl PairStore {
     /// The error of the file system.
     pub(crate) fn link(&self, pair: &Pair, file: PairFile, staging: &Staging) -> io::Result<()> {
         let from = self.dir.join(&pair.key).join(file.name());
+        // A hard link needs no space and stays when the old pair is removed.
         fs::hard_link(from, staging.path(file))
     }
 
@@ -102,6 +104,8 @@ impl PairStore {
             write_json(&path.join(RECORD), &pair)?;
         } else {
             write_json(&staging.0.join(RECORD), &pair)?;
+            // One rename makes record and both files visible together. Without the sync of the
+            // directory a power failure could undo it after machines were sent to the pair.
             fs::rename(&staging.0, &path)?;
             File::open(&self.dir)?.sync_all()?;
         }
@@ -154,6 +158,8 @@ impl Drop for Staging {
 /// Reads a pair. `None` means that the path is not a pair or not complete.
 fn read_pair(path: &Path) -> Option<Pair> {
     let pair: Pair = read_json(&path.join(RECORD)).ok()??;
+    // Only the lengths are compared: the record is written after both files are synced, and hashing
+    // hundreds of megabytes would delay the start.
     let is_whole = |file: PairFile| {
         let metadata = fs::metadata(path.join(file.name()));
         metadata.is_ok_and(|metadata| metadata.len() == pair.file(file).len)

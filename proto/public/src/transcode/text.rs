@@ -1,18 +1,18 @@
-//! How values are written: texts, numbers and times, each in one go.
+//! Writes texts, numbers and times as JSON.
 
 use prost_types::Timestamp;
 
 use super::Odd;
 
-/// First and last second that JSON can tell: the years 1 to 9999.
+/// First and last second of a JSON timestamp: the years 1 to 9999.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 const DAY_S: i64 = 86_400;
 /// Digits of the largest number.
 const DIGITS_MAX: usize = 20;
 
-/// A text in quotes, with what JSON wants escaped.
+/// Writes a text in quotes, with JSON escapes.
 pub(super) fn quote(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
-    // Names and ids are plain, and to know that takes one look at many bytes at a time.
+    // Most names and ids need no escape. This check reads several bytes at a time.
     let is_plain = |byte: u8| (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
     if bytes.iter().fold(true, |all, byte| all & is_plain(*byte)) {
         out.reserve(bytes.len() + 2);
@@ -25,7 +25,7 @@ pub(super) fn quote(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Odd> {
     serde_json::to_writer(out, text).map_err(|_| Odd)
 }
 
-/// A whole number.
+/// Writes an unsigned integer.
 pub(super) fn number(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; DIGITS_MAX];
     let mut at = DIGITS_MAX;
@@ -40,7 +40,7 @@ pub(super) fn number(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// A whole number that may be below zero.
+/// Writes a signed integer.
 pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
@@ -53,7 +53,7 @@ const fn digit(value: u64) -> u8 {
     (value % 10) as u8
 }
 
-/// With leading zeros.
+/// Writes a number with leading zeros.
 fn padded<const N: usize>(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; N];
     for place in digits.iter_mut().rev() {
@@ -63,7 +63,7 @@ fn padded<const N: usize>(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits);
 }
 
-/// A time of RFC 3339, in quotes, in UTC.
+/// Writes an RFC 3339 timestamp in UTC, in quotes.
 pub(super) fn time(at: &Timestamp, out: &mut Vec<u8>) -> Result<(), Odd> {
     let nanos = u64::try_from(at.nanos).map_err(|_| Odd)?;
     if !SECONDS.contains(&at.seconds) || nanos >= 1_000_000_000 {
@@ -98,9 +98,9 @@ pub(super) fn time(at: &Timestamp, out: &mut Vec<u8>) -> Result<(), Odd> {
     Ok(())
 }
 
-/// Year, month and day of a day that is counted from 1970.
+/// Year, month and day of a day number since 1970.
 ///
-/// Years begin in March here, so that the day that not every year has is the last of its year.
+/// Years begin in March here, so that the leap day is the last day of its year.
 const fn date(day: i64) -> (i64, i64, i64) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
     // Days from 1 March of the year 0 to 1970.
@@ -112,7 +112,7 @@ const fn date(day: i64) -> (i64, i64, i64) {
     let leap = of_era / 1460 - of_era / 36_524 + of_era / 146_096;
     let year_of_era = (of_era - leap) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // From March on five months have 153 days, always.
+    // From March on, each group of five months has 153 days.
     let from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * from_march + 2) / 5 + 1;
     let is_next_year = from_march >= 10;

@@ -1,4 +1,4 @@
-//! The wire format: numbers of fields and what they hold.
+//! The protobuf wire format: field numbers and values.
 
 use super::Odd;
 
@@ -14,7 +14,7 @@ pub(super) enum Value<'a> {
 pub(super) struct Wire<'a>(pub(super) &'a [u8]);
 
 impl<'a> Wire<'a> {
-    /// The next field; none at the end.
+    /// The next field. `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Odd> {
         if self.0.is_empty() {
             return Ok(None);
@@ -38,7 +38,7 @@ impl<'a> Wire<'a> {
     }
 
     pub(super) fn varint(&mut self) -> Result<u64, Odd> {
-        // Most tags and lengths.
+        // Fast path: most tags and lengths have one byte.
         if let [byte @ 0..=0x7f, rest @ ..] = self.0 {
             self.0 = rest;
             return Ok(u64::from(*byte));

@@ -68,7 +68,7 @@ const LISTS: &[(&str, Format)] = formats! {
 
 /// Rules of all keys of a map. Two of them say less than their names: the expression of
 /// `keys_and_values_trimmed` looks at keys twice, and that of `tenant_roles_keys_valid` is always
-/// true. What the contract says counts, so that its clients see the same verdicts.
+/// true. Both are ported as they are, so that clients see the same verdicts.
 const MAPS: &[(&str, Format)] = formats! {
     "keys_and_values_trimmed" => "map.keys_and_values_trimmed",
         "keys must not start or end with white space", f::is_trimmed;

@@ -27,7 +27,7 @@ use prost_reflect::{DynamicMessage, ReflectMessage};
 use crate::Request;
 use plan::Plans;
 
-/// Violations reported for one request; checking stops there.
+/// Most violations reported for one request. The check stops there.
 const VIOLATIONS_MAX: usize = 20;
 
 static PLANS: LazyLock<Plans> = LazyLock::new(|| {
@@ -49,7 +49,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// All that is wrong with a request: at least one, at most twenty violations.
+/// The violations of one request: at least one, at most twenty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
@@ -88,11 +88,11 @@ pub fn validate(message: &DynamicMessage, now: SystemTime) -> Result<(), Violati
     }
 }
 
-/// Rewrites the ids of a message of the contract to their one spelling: UUIDs, MAC addresses, IP
-/// addresses and prefixes, keys of maps among them. Says whether anything was written otherwise.
+/// Rewrites the ids of a message of the contract to their canonical form: UUIDs, MAC addresses, IP
+/// addresses and prefixes, also as keys of maps. `true` if anything was changed.
 ///
 /// # Errors
-/// When two keys of a map are one and the same id.
+/// Two keys of a map are the same id.
 pub fn one_spelling(message: &mut DynamicMessage) -> Result<bool, Violations> {
     let name = message.descriptor().full_name().to_owned();
     let outcome = PLANS.respell(&name, message);

@@ -1,7 +1,7 @@
-//! Rewrites the ids of a message to their one spelling, along the plans of its rules.
+//! Rewrites the ids of a message to their canonical form, along the plans of its rules.
 //!
-//! Which fields are ids is what the contract's rules say of them (`string.uuid` and its like); our
-//! own messages carry no such rules and are named in [`UNRULED`].
+//! The rules of the contract (`string.uuid` and the like) tell which fields are ids. Our own messages
+//! have no rules; their ids are listed in [`UNRULED`].
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::plan::{FieldPlan, Plans};
 use super::rule::Rule;
 use crate::spelling::Spelling;
 
-/// Fields that no rule describes, by their full name.
+/// Ids without a rule, by the full name of the field.
 const UNRULED: &[(&str, Spelling)] = &[
     (
         "metalmesh.admin.v1.BmcClaimServiceConfirmRequest.machine",
@@ -99,13 +99,13 @@ const UNRULED: &[(&str, Spelling)] = &[
     ),
 ];
 
-/// Messages whose prefixes mean the same whatever their bits beyond the length are.
+/// Messages in which host bits of prefixes are ignored.
 const FIREWALL: [&str; 2] = [
     "metalstack.api.v2.FirewallEgressRule.",
     "metalstack.api.v2.FirewallIngressRule.",
 ];
 
-/// The kind of a field's texts, or of its keys if it is a map.
+/// The kind of the ids in a field, or of its keys if it is a map.
 pub(super) fn spelling(field: &FieldDescriptor, plan: &FieldPlan) -> Option<Spelling> {
     let name = field.full_name();
     let unruled = UNRULED.iter().find(|(known, _)| *known == name);
@@ -137,10 +137,10 @@ fn of_rule(rule: &Rule) -> Option<Spelling> {
 }
 
 impl Plans {
-    /// Rewrites a message by its full name; says whether anything was written otherwise.
+    /// Rewrites a message by its full name. `true` if anything was changed.
     ///
     /// # Errors
-    /// When two keys of a map are one and the same id.
+    /// Two keys of a map are the same id.
     pub(super) fn respell(
         &self,
         name: &str,

@@ -8,9 +8,9 @@ use super::walk::Found;
 /// A rule as read from the descriptor.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    /// Code points, at least.
+    /// Least number of code points.
     MinLen(u64),
-    /// Code points, at most.
+    /// Most code points.
     MaxLen(u64),
     /// A text format.
     Text(Format),
@@ -24,11 +24,11 @@ pub(super) enum Rule {
     Range(Range<i64>),
     /// A duration within bounds, in seconds and nanoseconds.
     Duration(Range<(i64, i32)>),
-    /// A time that is over.
+    /// A time in the past.
     Past,
-    /// Elements of a list, at least.
+    /// Least number of elements of a list.
     MinItems(u64),
-    /// Elements of a list, at most.
+    /// Most elements of a list.
     MaxItems(u64),
     /// No two equal elements.
     Unique,
@@ -52,9 +52,9 @@ pub(super) struct Format {
 pub(super) struct Range<T> {
     /// Rule id: `uint32.gt_lte`.
     pub(super) id: &'static str,
-    /// Lower bound, and whether it belongs to the range.
+    /// Lower bound; `true` if it is inclusive.
     pub(super) low: Option<(T, bool)>,
-    /// Upper bound, and whether it belongs to the range.
+    /// Upper bound; `true` if it is inclusive.
     pub(super) high: Option<(T, bool)>,
     /// The message of a violation.
     pub(super) message: String,
@@ -73,7 +73,7 @@ impl<T: PartialOrd> Range<T> {
 }
 
 impl Rule {
-    /// Checks a value and reports what is wrong with it.
+    /// Checks a value and reports its violations.
     pub(super) fn check(&self, value: &Value, found: &mut Found) {
         match (self, value) {
             (Self::MinLen(min), Value::String(text)) if length(text) < *min => {

@@ -54,7 +54,7 @@ impl Found {
     /// Runs `step` with the path extended.
     fn below(&mut self, part: std::fmt::Arguments<'_>, step: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         self.path.write_fmt(part).unwrap_or_default();
         step(self);
         self.path.truncate(length);
@@ -67,7 +67,7 @@ impl Found {
 }
 
 impl Plans {
-    /// Checks a message by its full name; one that is not in the contract has no rules.
+    /// Checks a message by its full name. A message outside the contract has no rules.
     pub(super) fn check(&self, name: &str, message: &DynamicMessage, found: &mut Found) {
         if let Some(index) = self.index(name) {
             self.check_at(index, message, found);
@@ -117,7 +117,8 @@ impl Plans {
                     }
                 }
                 Value::Map(map) => {
-                    // Sorted, so that the same request gets the same answer.
+                    // Maps iterate in random order. Sorted, so that the same request gets the same
+                    // answer.
                     let mut entries: Vec<_> = map.iter().collect();
                     entries.sort_by(|(a, _), (b, _)| a.as_str().cmp(&b.as_str()));
                     for (key, item) in entries {

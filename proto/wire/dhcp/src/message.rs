@@ -18,7 +18,7 @@ const FILE: std::ops::Range<usize> = 108..236;
 /// The boot file name and its terminating NUL share 128 bytes.
 const FILE_LEN_MAX: usize = 127;
 const SNAME_LEN_MAX: usize = 63;
-/// RFC 1542 §2.1: BOOTP relays may drop what is shorter.
+/// Shortest message written, bytes: BOOTP relays may drop shorter ones (RFC 1542 §2.1).
 const PACKET_LEN_MIN: usize = 300;
 const HTYPE_ETHERNET: u8 = 1;
 const FLAG_BROADCAST: u16 = 0x8000;
@@ -30,7 +30,7 @@ pub enum Kind {
     Discover = 1,
     /// The server offers an address.
     Offer = 2,
-    /// The client takes an offer, or prolongs a lease.
+    /// The client accepts an offer, or renews a lease.
     Request = 3,
     /// The client found the address in use.
     Decline = 4,
@@ -38,9 +38,9 @@ pub enum Kind {
     Ack = 5,
     /// The server refuses the lease.
     Nak = 6,
-    /// The client gives the lease back.
+    /// The client releases the lease.
     Release = 7,
-    /// The client has an address and asks for the options alone.
+    /// The client has an address and requests only options.
     Inform = 8,
 }
 
@@ -60,13 +60,13 @@ impl Kind {
     }
 }
 
-/// Bytes that are not a DHCP message we can serve.
+/// The reason why bytes are not a DHCP message that is served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The fixed part is cut.
     #[error("{0} bytes are too few for a DHCP message")]
     Short(usize),
-    /// The first byte is no operation.
+    /// The first byte is not an operation.
     #[error("op {0} is neither request nor reply")]
     Op(u8),
     /// The message is not about an Ethernet card.
@@ -77,7 +77,7 @@ pub enum DecodeError {
         /// Length of the hardware address, bytes.
         hlen: u8,
     },
-    /// The message is BOOTP's.
+    /// The message is plain BOOTP.
     #[error("no DHCP magic: plain BOOTP is not served")]
     Magic,
     /// Option 53 is missing or unknown.
@@ -92,17 +92,17 @@ pub struct Message {
     pub op: u8,
     /// The message type (option 53).
     pub kind: Kind,
-    /// Relays on the way.
+    /// Number of relays that forwarded the message.
     pub hops: u8,
-    /// Number of the exchange, chosen by the client.
+    /// Transaction id, chosen by the client.
     pub xid: u32,
-    /// Since the client began, seconds.
+    /// Time since the client began, seconds.
     pub secs: u16,
-    /// The highest bit asks for answers by broadcast.
+    /// Flags. The highest bit requests broadcast answers.
     pub flags: u16,
-    /// Address that the client has and answers at.
+    /// Current address of the client.
     pub ciaddr: Ipv4Addr,
-    /// Address that the client is given.
+    /// Address assigned to the client.
     pub yiaddr: Ipv4Addr,
     /// Next server of the boot.
     pub siaddr: Ipv4Addr,
@@ -112,7 +112,7 @@ pub struct Message {
     pub chaddr: MacAddr,
     /// Name of the boot server; cut at 63 bytes when written.
     pub sname: String,
-    /// Boot file; written into the fixed field only when it fits, so set option 67 too.
+    /// Boot file. Written into the fixed field only if it fits, so callers also set option 67.
     pub file: String,
     /// All options except 53, which is `kind`.
     pub options: Options,
@@ -150,11 +150,10 @@ impl Message {
         self.flags & FLAG_BROADCAST != 0
     }
 
-    /// Reads a message.
+    /// Decodes a message. A truncated option is left out.
     ///
     /// # Errors
-    /// When the fixed part is cut, is not Ethernet, or carries no valid message type. Options that
-    /// are cut are left out and are no error.
+    /// The fixed part is truncated or not of Ethernet, or the message type is missing or unknown.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let short = || DecodeError::Short(bytes.len());
         let fixed = bytes.first_chunk::<FIXED_LEN>().ok_or_else(short)?;
@@ -243,7 +242,7 @@ impl Message {
     }
 }
 
-/// Reads the options of the tail and, when option 52 says so, those in `file` and `sname`.
+/// Reads the options of the tail and, if option 52 is set, those in `file` and `sname`.
 fn read_options(fixed: &[u8; FIXED_LEN], tail: &[u8]) -> (Options, u8) {
     let mut options = Options::default();
     options.read(tail);

@@ -67,23 +67,23 @@ pub mod code {
     pub const END: u8 = 255;
 }
 
-/// The options of one message. An option that came in several pieces is joined (RFC 3396).
+/// The options of one message. An option in several pieces is joined (RFC 3396).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(BTreeMap<u8, Vec<u8>>);
 
 impl Options {
-    /// The bytes of an option, when it is there.
+    /// The bytes of an option. `None` if it is missing.
     #[must_use]
     pub fn get(&self, code: u8) -> Option<&[u8]> {
         self.0.get(&code).map(Vec::as_slice)
     }
 
-    /// Sets an option, replacing what was there.
+    /// Sets or replaces an option.
     pub fn set(&mut self, code: u8, value: impl Into<Vec<u8>>) {
         self.0.insert(code, value.into());
     }
 
-    /// Takes an option out.
+    /// Removes an option.
     pub fn remove(&mut self, code: u8) {
         self.0.remove(&code);
     }
@@ -101,7 +101,7 @@ impl Options {
         }
     }
 
-    /// One byte, when the option is exactly that long.
+    /// The value of an option of exactly one byte.
     #[must_use]
     pub fn byte(&self, code: u8) -> Option<u8> {
         match self.get(code) {
@@ -117,7 +117,7 @@ impl Options {
         Some(u16::from_be_bytes(*bytes))
     }
 
-    /// A 32-bit number, when the option is exactly that long.
+    /// The value of an option of exactly four bytes.
     #[must_use]
     pub fn long(&self, code: u8) -> Option<u32> {
         let bytes: [u8; 4] = self.get(code)?.try_into().ok()?;
@@ -141,10 +141,10 @@ impl Options {
             .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Reads options up to `END` or the end of the bytes, adding to what is there.
+    /// Reads options up to `END` or the end of the bytes, and adds them to the present ones.
     ///
-    /// Returns whether every option was whole; a cut one is left out, the rest is kept, as
-    /// firmware in the field sends such packets.
+    /// `true` if every option was complete. A truncated one is left out and the others are kept,
+    /// because some firmware sends such packets.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> bool {
         while let [code, rest @ ..] = bytes {
             match *code {
@@ -165,7 +165,7 @@ impl Options {
         true
     }
 
-    /// Writes all options and `END`. The message type goes first, as some BIOS clients want it
+    /// Writes all options and `END`. The message type is first, because some BIOS clients expect it
     /// there, and the relay's option last (RFC 3046 §2.1). Long options are split (RFC 3396).
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let first = self.0.get_key_value(&code::MESSAGE_TYPE);

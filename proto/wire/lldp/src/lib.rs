@@ -1,12 +1,15 @@
-//! LLDP (IEEE 802.1AB): how a machine learns which switch port it hangs on, and the switch who
-//! hangs there.
+//! LLDP (IEEE 802.1AB): a machine learns its switch ports, and a switch the machines on its ports.
 //!
-//! One codec for both ends. It knows the four TLVs that the two ends act on (chassis id, port id,
-//! system name, system description), skips the rest, and never panics on what a neighbour sends.
-//! `Socket` carries whole frames on one interface through `AF_PACKET`.
+//! One codec serves both ends. It reads chassis id, port id, TTL, system name and system
+//! description, and skips other TLVs. [`Socket`] sends and receives whole frames on one interface
+//! (`AF_PACKET`).
 //!
-//! Nothing here is authenticated: a neighbour is a hint for humans and for the first wiring of a
-//! machine to its port, never a proof of identity.
+//! LLDP is not authenticated: a frame does not prove the identity of its sender.
+//!
+//! Invariants:
+//! - the decoder never panics and never allocates more than a small multiple of its input;
+//! - a frame without the three mandatory TLVs, in their order, is refused;
+//! - text of a neighbour contains no control characters, which would reach logs and terminals.
 
 mod frame;
 mod socket;

@@ -9,19 +9,19 @@ use tokio::net::UnixDatagram;
 
 use crate::frame::{FRAME_MAX, Mac};
 
-/// Whole LLDP frames in and out of one interface. Needs `CAP_NET_RAW`.
+/// Sends and receives whole LLDP frames on one interface. Needs `CAP_NET_RAW`.
 #[derive(Debug)]
 pub struct Socket {
-    /// A packet socket. The type is the one safe way to hand a datagram descriptor of a family
-    /// that tokio has no type for to its reactor; `recv` and `send` are the plain system calls.
+    /// A packet socket. tokio has no type for this family, and a `UnixDatagram` is the only safe way
+    /// to register its descriptor: `recv` and `send` are the plain system calls.
     inner: UnixDatagram,
 }
 
 impl Socket {
-    /// Opens the interface of that name; call it inside a tokio runtime.
+    /// Opens a socket on an interface; must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// No such interface, or no right to open a packet socket.
+    /// The interface does not exist, or `CAP_NET_RAW` is missing.
     pub fn open(interface: &str) -> io::Result<Self> {
         let address = link_address(interface)?;
         let fd = socket_with(
@@ -37,7 +37,7 @@ impl Socket {
         })
     }
 
-    /// The next frame of a neighbour.
+    /// Receives the next frame of a neighbour.
     ///
     /// # Errors
     /// The interface is gone, or went down since the last call.
@@ -60,7 +60,7 @@ impl Socket {
 /// The MAC address of an interface.
 ///
 /// # Errors
-/// No such interface, or it has none.
+/// The interface does not exist, or has no MAC address.
 pub fn mac_of(interface: &str) -> io::Result<Mac> {
     link_address(interface)?
         .addr()

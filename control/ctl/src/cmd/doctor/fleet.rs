@@ -125,7 +125,7 @@ fn agent(identity: &Identity, now_s: i64) -> Option<DoctorFinding> {
         )),
         Some(false) => {
             let state = match left {
-                ..=0 => "its certificate has ended: it comes back as long as it may resume",
+                ..=0 => "its certificate has expired: it comes back as long as it may resume",
                 _ => "it has no session: it is down, or cut off",
             };
             let what = format!("{name} is silent");
