@@ -1,47 +1,46 @@
 //! Fills a data directory of the product, by its own commands and nothing else.
 
+mod machines;
+mod tenants;
+
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use control_gate::bootstrap::tenants;
+use control_gate::bootstrap;
 use control_gate::token;
 use control_gate::token::{Issuer, TokenKind};
 use control_pki::SealingKey;
 use control_state::{
-    Bios, BlockDevice, BootConfiguration, ChildLength, Classification, Command, Cpu,
-    CreateChildNetwork, CreateImage, CreateNetwork, CreatePartition, CreateProject, CreateSize,
-    CreateTenant, CreateToken, DiskWipe, EditorViewer, EventKind, Fru, Hardware, Image,
-    ImageFeature, MachineEvent, MachineSeen, Meta, Neighbour, NetworkType, Nic, Op, Partition,
-    ProjectRole, RegisterMachine, RegisterSwitch, Size, SizeConstraint, SizeConstraintType,
-    TenantRole, TokenType, UNKNOWN_MACHINES_MAX, WipeDone, label,
+    BootConfiguration, Classification, Command, CreateImage, CreatePartition, CreateSize,
+    CreateToken, EditorViewer, Image, ImageFeature, Meta, Op, Partition, ProjectRole, Size,
+    SizeConstraint, SizeConstraintType, TenantRole, TokenType, UNKNOWN_MACHINES_MAX, label,
 };
 use control_store::{Store, StoreConfig};
-use proto_types::{Digest, MacAddr, MachineId, ProjectId, Timestamp, TokenId};
+use proto_types::{Digest, ProjectId, Timestamp, TokenId};
 use tests_support::permit_for;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Where the machines are that can be allocated.
+pub(crate) use machines::{Cables, machine_at, register};
+use machines::{RACK, leaf, machine};
+
+/// Partition of the machines that can be allocated.
 pub(super) const HALL: &str = "hall";
-/// Where machines come up that nobody knew.
+/// Partition where unknown machines boot.
 pub(super) const YARD: &str = "yard";
 pub(crate) const SIZE: &str = "small";
 pub(crate) const IMAGE: &str = "debian-12.0.20260101";
 /// Projects; the networks are theirs in turn.
 pub(super) const PROJECTS: u32 = 20;
-/// Machines below one pair of switches.
-const RACK: u32 = 40;
-/// Racks of a room: 1,000 machines.
-const ROOM: u32 = 25;
 const TENANT: &str = "bench";
-/// The product's names when nobody says others.
+/// The product's default names.
 const CLUSTER: &str = "metalmesh";
 const PROVIDER: &str = "metal-stack";
 const ISSUER: &str = "https://metalmesh.local";
-/// Commands on their way at the same time.
+/// Commands in flight at the same time.
 const WRITERS: u32 = 128;
 /// Life of the tokens.
 const TOKEN_LIFE_MS: u64 = 24 * 3_600_000;
@@ -93,9 +92,9 @@ pub(crate) async fn run(args: FillArgs) -> Result<()> {
     let seal = seal.data_key(&dir.join("data.key"), true)?;
     let store = Store::open(StoreConfig::new(dir, 1, CLUSTER)).await?;
     let issuer = token::issuer(&store, &seal, ISSUER).await?;
-    tenants(&store, PROVIDER).await?;
+    bootstrap::tenants(&store, PROVIDER).await?;
     place(&store).await?;
-    tenant(&store, args.networks).await?;
+    tenants::tenant(&store, args.networks).await?;
     if args.agents > 0 {
         crate::link::fill(&store, &seal, &args).await?;
     } else {
@@ -187,7 +186,7 @@ where
 }
 
 pub(crate) async fn partition(store: &Store, name: &str) -> Result<()> {
-    // Machines become known here as fast as they are written.
+    // The default limit of unknown machines would refuse the registrations of the bench.
     let unbounded = (
         label::UNKNOWN_MACHINES.to_owned(),
         UNKNOWN_MACHINES_MAX.to_string(),
@@ -239,211 +238,4 @@ async fn place(store: &Store) -> Result<()> {
         expires_at: Timestamp::ZERO,
     };
     propose(store, CreateImage(image)).await.map(drop)
-}
-
-async fn leaf(store: Store, number: u32) -> Result<()> {
-    let rack = number / 2;
-    let ports = (0..RACK).map(|port| (format!("swp{port}"), None));
-    let op = RegisterSwitch {
-        id: format!("leaf-{number}").parse()?,
-        partition: HALL.parse()?,
-        rack: format!("rack-{rack}"),
-        room: room(rack / ROOM + 1),
-        management_ip: None,
-        vtep_ip: None,
-        ports: ports.collect(),
-        identifiers: Default::default(),
-        os_vendor: "linux".into(),
-        os_version: String::new(),
-        agent_version: String::new(),
-        hears: false,
-    };
-    propose(&store, op).await.map(drop)
-}
-
-/// A tenant with projects, whose networks come out of one large one.
-async fn tenant(store: &Store, networks: u32) -> Result<()> {
-    let op = CreateTenant {
-        login: TENANT.parse()?,
-        name: TENANT.to_owned(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Default::default(),
-        owner: Some(TENANT.parse()?),
-    };
-    propose(store, op).await?;
-    for number in 0..PROJECTS {
-        let op = CreateProject {
-            id: project(number),
-            tenant: TENANT.parse()?,
-            name: format!("project-{number}"),
-            description: String::new(),
-            avatar_url: None,
-            labels: Default::default(),
-            owner: None,
-        };
-        propose(store, op).await?;
-    }
-    let large = CreateNetwork {
-        id: "large".parse()?,
-        kind: NetworkType::Super,
-        name: None,
-        description: None,
-        partition: Some(HALL.parse()?),
-        project: None,
-        labels: Default::default(),
-        prefixes: vec!["10.0.0.0/8".parse()?],
-        destination_prefixes: Vec::new(),
-        default_child_length: ChildLength {
-            v4: Some(22),
-            v6: None,
-        },
-        min_child_length: ChildLength::default(),
-        nat: None,
-        vrf: None,
-        parent: None,
-        additional_announcable_cidrs: Vec::new(),
-        length: ChildLength::default(),
-        family: None,
-    };
-    propose(store, large).await?;
-    each(store, networks, child).await
-}
-
-async fn child(store: Store, number: u32) -> Result<()> {
-    let op = CreateChildNetwork {
-        id: network(number).parse()?,
-        project: project(number % PROJECTS),
-        name: None,
-        description: None,
-        labels: Default::default(),
-        partition: Some(HALL.parse()?),
-        parent: None,
-        length: ChildLength::default(),
-        family: None,
-    };
-    propose(&store, op).await.map(drop)
-}
-
-/// Where a machine's cables go.
-#[derive(Clone, Debug)]
-pub(crate) struct Cables {
-    pub(crate) partition: String,
-    pub(crate) leaves: [String; 2],
-    pub(crate) port: String,
-}
-
-async fn machine(store: Store, number: u32) -> Result<()> {
-    let rack = number / RACK;
-    let cables = Cables {
-        partition: HALL.to_owned(),
-        leaves: [0, 1].map(|side| format!("leaf-{}", rack * 2 + side)),
-        port: format!("swp{}", number % RACK),
-    };
-    machine_at(store, number, cables).await
-}
-
-/// A machine as pixie and hammer report it first.
-pub(crate) async fn register(
-    store: &Store,
-    number: u32,
-    partition: &str,
-    hardware: Hardware,
-) -> Result<()> {
-    let id = machine_id(number);
-    let seen = MachineSeen {
-        id,
-        partition: partition.parse()?,
-        mac: hardware.nics.first().map(|nic| nic.mac),
-        seen_at: store.now(),
-        to_disk: false,
-        stated_at: None,
-    };
-    propose(store, seen).await?;
-    let registration = RegisterMachine {
-        id,
-        seen_in: None,
-        hammer_version: "1.0.0".into(),
-        boot_id: format!("boot-{number}"),
-        hardware,
-        bios: Bios {
-            version: "2.4".into(),
-            vendor: "Bench".into(),
-            date: "01/02/2026".into(),
-        },
-        fru: Fru::default(),
-        bmc_address: String::new(),
-        bmc_mac: String::new(),
-        bmc_version: String::new(),
-    };
-    propose(store, registration).await.map(drop)
-}
-
-fn machine_id(number: u32) -> MachineId {
-    MachineId::from(Uuid::from_u128(u128::from(number) + 1))
-}
-
-/// A machine as agents report it on its way until it is on offer.
-pub(crate) async fn machine_at(store: Store, number: u32, cables: Cables) -> Result<()> {
-    let id = machine_id(number);
-    let hardware = hardware(number, &cables);
-    let disks = hardware.disks.iter().map(|disk| DiskWipe {
-        name: disk.name.clone(),
-        serial: disk.serial.clone(),
-        method: "nvme-format".into(),
-        ..DiskWipe::default()
-    });
-    let disks = disks.collect();
-    register(&store, number, &cables.partition, hardware).await?;
-    propose(&store, WipeDone { id, disks }).await?;
-    let waits = MachineEvent {
-        id,
-        kind: EventKind::Waiting,
-        message: String::new(),
-        time: store.now(),
-    };
-    propose(&store, waits).await.map(drop)
-}
-
-fn hardware(number: u32, cables: &Cables) -> Hardware {
-    let disk = |name: &str| BlockDevice {
-        name: name.into(),
-        size: 960 << 30,
-        serial: format!("{name}-{number}"),
-        ..BlockDevice::default()
-    };
-    let nic = |side: u8| {
-        let [a, b, c, d] = number.to_be_bytes();
-        let mac = MacAddr([2, side, a, b, c, d]);
-        let leaf = cables.leaves[usize::from(side)].clone();
-        Nic {
-            name: format!("eth{side}"),
-            mac,
-            identifier: mac.to_string(),
-            vendor: "Bench".into(),
-            model: "25G".into(),
-            speed: 25_000,
-            neighbours: vec![Neighbour {
-                chassis_id: leaf.clone(),
-                port_id: cables.port.clone(),
-                system_name: leaf,
-                ..Neighbour::default()
-            }],
-            boot: side == 0,
-        }
-    };
-    let cpu = Cpu {
-        vendor: "Bench".into(),
-        model: "32 cores".into(),
-        cores: 32,
-        threads: 64,
-    };
-    Hardware {
-        memory: 512 << 30,
-        cpus: vec![cpu.clone(), cpu],
-        disks: vec![disk("/dev/nvme0n1"), disk("/dev/nvme1n1")],
-        nics: vec![nic(0), nic(1)],
-        ..Hardware::default()
-    }
 }
