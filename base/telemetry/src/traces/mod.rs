@@ -13,13 +13,15 @@
 //! counted; a context from outside is taken only when it is well formed, and never longer than
 //! [`TRACEPARENT_LEN`]; texts of errors are cut at [`ERROR_CHARS_MAX`].
 
+mod collector;
 mod context;
 mod export;
 mod otlp;
 mod sampler;
 
+pub use collector::{Collector, CollectorError};
 pub use context::{NotTraceparent, TRACEPARENT_LEN, TraceContext};
-pub use export::{Collector, CollectorError, ERROR_CHARS_MAX, Spans};
+pub use export::{ERROR_CHARS_MAX, Spans};
 pub use sampler::Sampler;
 
 use std::borrow::Cow;
