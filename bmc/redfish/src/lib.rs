@@ -18,6 +18,7 @@
 //!
 //! Entry point: [`Session`].
 
+mod boot_override;
 mod connection;
 mod endpoint;
 mod error;
@@ -25,14 +26,17 @@ mod inventory;
 mod json;
 mod power;
 mod power_links;
+mod reset;
 mod session;
 mod system;
 mod trust;
 
+pub use boot_override::{BootOverride, BootTarget};
 pub use endpoint::{Credentials, Endpoint, Timing};
 pub use error::RedfishError;
 pub use inventory::{Chassis, Inventory, Manager};
 pub use power::{Power, PowerMetric, PowerSupply, SUPPLIES_MAX};
+pub use reset::{PowerState, Reset};
 pub use session::Session;
-pub use system::{BootOverride, BootTarget, Led, PowerState, Reset, System};
+pub use system::{Led, System};
 pub use trust::Trust;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::boot_override::BootOverride;
 use crate::connection::{Answer, Connection};
 use crate::endpoint::{Credentials, Endpoint, Timing};
 use crate::error::RedfishError;
@@ -9,7 +10,8 @@ use crate::inventory::{self, Chassis, Inventory, Manager};
 use crate::json::{link, text, texts};
 use crate::power::{Power, PowerMetric, PowerSupply, SUPPLIES_MAX};
 use crate::power_links::PowerLinks;
-use crate::system::{BootOverride, Reset, System};
+use crate::reset::Reset;
+use crate::system::System;
 
 const ROOT: &str = "/redfish/v1/";
 /// Members read of a collection. Further ones are ignored.

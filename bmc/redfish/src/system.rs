@@ -2,44 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::boot_override::BootOverride;
 use crate::error::RedfishError;
 use crate::json::{link, text, texts};
-
-/// The power state of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PowerState {
-    On,
-    Off,
-    /// Changing, paused, or not reported.
-    Other,
-}
-
-/// A change of the power state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reset {
-    On,
-    ForceOff,
-    /// Requests a shutdown from the operating system.
-    GracefulShutdown,
-    /// Restarts without powering off.
-    ForceRestart,
-    /// Off, a pause, and on.
-    PowerCycle,
-}
-
-impl Reset {
-    /// The values of `ResetType` for this change, preferred first. Power on never becomes a restart,
-    /// which fails on a machine that is off.
-    fn values(self) -> &'static [&'static str] {
-        match self {
-            Self::On => &["On", "ForceOn"],
-            Self::ForceOff => &["ForceOff"],
-            Self::GracefulShutdown => &["GracefulShutdown"],
-            Self::ForceRestart => &["ForceRestart"],
-            Self::PowerCycle => &["PowerCycle", "FullPowerCycle"],
-        }
-    }
-}
+use crate::reset::{PowerState, Reset};
 
 /// State of the locator light.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,32 +13,6 @@ pub enum Led {
     Off,
     Blinking,
     On,
-}
-
-/// The boot device of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BootTarget {
-    Pxe,
-    Disk,
-    BiosSetup,
-}
-
-impl BootTarget {
-    fn value(self) -> &'static str {
-        match self {
-            Self::Pxe => "Pxe",
-            Self::Disk => "Hdd",
-            Self::BiosSetup => "BiosSetup",
-        }
-    }
-}
-
-/// A boot device and the duration of its override.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BootOverride {
-    pub target: BootTarget,
-    /// `true` means for all boots, `false` for the next boot only.
-    pub persistent: bool,
 }
 
 /// One `ComputerSystem`.
@@ -232,6 +172,7 @@ pub(crate) fn led(value: &Value) -> Option<Led> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::boot_override::BootTarget;
 
     fn system(value: &Value) -> System {
         System::read("/redfish/v1/Systems/1", value)

@@ -17,7 +17,9 @@
 //! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`members`], [`peer::PeerIdentity`],
 //! [`ticket::JoinTicket`], [`seal`].
 
+mod caller;
 pub mod key;
+mod member_rule;
 pub mod members;
 pub mod peer;
 pub mod profile;
@@ -29,12 +31,14 @@ pub mod tls;
 pub mod tpm;
 pub mod verifier;
 
+pub use caller::{AgentRole, CallerKind};
 pub use key::{Credential, Key};
+pub use member_rule::Roots;
 pub use peer::PeerIdentity;
 pub use request::CertificateRequest;
 pub use rustls_pki_types::CertificateDer;
-pub use spiffe::{AgentRole, CallerKind, SpiffeId, Subject};
-pub use verifier::{CertificateRule, Roots, RuleVerifier};
+pub use spiffe::{SpiffeId, Subject};
+pub use verifier::{CertificateRule, RuleVerifier};
 
 /// The reason why an identity, key or certificate is refused.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::CertificateDer;
 
+use crate::member_rule::{Expected, Member};
 use crate::tls::{Anonymous, called, caller, provider, tls};
-use crate::verifier::{Expected, Member};
 use crate::{Credential, IdentityError, Roots};
 
 /// The configuration of the called side. `trusted` are the peers' intermediates: two during a

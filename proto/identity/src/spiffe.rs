@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use strum::{EnumString, IntoStaticStr};
 use uuid::Uuid;
 
-use crate::IdentityError;
+use crate::{AgentRole, CallerKind, IdentityError};
 
 /// Longest URI that [`SpiffeId::from_str`] looks at (the SPIFFE standard allows 2048).
 pub const URI_LEN_MAX: usize = 512;
@@ -37,68 +36,6 @@ pub enum Subject {
     Node { id: String },
     /// `/peer/<number>`: a control node, as the other control nodes see it.
     Peer { node: u64 },
-}
-
-/// The agents that serve a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr)]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = IdentityError,
-    parse_err_fn = unknown_role
-)]
-pub enum AgentRole {
-    /// One per switch.
-    Core,
-    /// Power and consoles of a partition.
-    Bmc,
-    /// The boot server of a partition.
-    Pixie,
-}
-
-/// The kinds of callers, as the proto option `callers` names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum CallerKind {
-    /// No certificate.
-    Anonymous,
-    /// The core agent of a switch.
-    Core,
-    /// The BMC agent of a partition.
-    Bmc,
-    /// The boot server of a partition.
-    Pixie,
-    /// hammer.
-    Machine,
-    /// An installed machine.
-    ProjectMachine,
-    /// A control node; calls nothing on the mesh.
-    Node,
-    /// A member of the control cluster; has no business on the mesh.
-    Peer,
-}
-
-impl CallerKind {
-    /// Short name for people and monitoring.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl AgentRole {
-    /// The path segment.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-fn unknown_role(_: &str) -> IdentityError {
-    IdentityError::Spiffe("unknown agent role")
-}
-
-impl fmt::Display for AgentRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl SpiffeId {
@@ -363,30 +300,5 @@ mod tests {
         }
         let long = format!("spiffe://m/node/{}", "x".repeat(129));
         assert!(long.parse::<SpiffeId>().is_err());
-    }
-
-    #[test]
-    fn names_of_roles_and_callers_do_not_change() {
-        for (role, name) in [
-            (AgentRole::Core, "core"),
-            (AgentRole::Bmc, "bmc"),
-            (AgentRole::Pixie, "pixie"),
-        ] {
-            assert_eq!(role.as_str(), name);
-            assert_eq!(name.parse(), Ok(role));
-        }
-        assert!("Core".parse::<AgentRole>().is_err());
-        for (kind, name) in [
-            (CallerKind::Anonymous, "anonymous"),
-            (CallerKind::Core, "core"),
-            (CallerKind::Bmc, "bmc"),
-            (CallerKind::Pixie, "pixie"),
-            (CallerKind::Machine, "machine"),
-            (CallerKind::ProjectMachine, "project_machine"),
-            (CallerKind::Node, "node"),
-            (CallerKind::Peer, "peer"),
-        ] {
-            assert_eq!(kind.as_str(), name);
-        }
     }
 }

@@ -13,7 +13,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::CertificateDer;
 
-use crate::verifier::{Expected, Member, RuleVerifier, anchors};
+use crate::member_rule::{Expected, Member, anchors};
+use crate::verifier::RuleVerifier;
 use crate::{Credential, IdentityError, Roots};
 
 /// The crypto provider of all configurations.

@@ -8,6 +8,9 @@
 //! of ours writes (fields out of order, a field twice, text that is not UTF-8), is [`Odd`], and
 //! reflection does it all.
 
+mod field;
+mod form;
+mod open;
 mod plan;
 mod text;
 mod wire;
@@ -18,7 +21,10 @@ use prost::Message as _;
 use prost_reflect::MessageDescriptor;
 use prost_types::{Duration, Timestamp};
 
-use plan::{Field, Form, Key, PLANS, Plan, Shape};
+use field::{Field, Key, Shape};
+use form::{Form, Number};
+use open::{Open, close};
+use plan::{PLANS, Plan};
 use wire::{Value, Wire};
 
 /// Not for one pass.
@@ -88,23 +94,6 @@ fn write_message(plan: &Plan, bytes: &[u8], out: &mut Vec<u8>, depth: u32) -> Wr
     close(&mut open, out);
     out.push(b'}');
     Ok(())
-}
-
-/// A list or map that more may come of.
-#[derive(Debug)]
-enum Open {
-    None,
-    List,
-    /// With the places of the keys written so far.
-    Map(Vec<(usize, usize)>),
-}
-
-fn close(open: &mut Open, out: &mut Vec<u8>) {
-    match std::mem::replace(open, Open::None) {
-        Open::None => {}
-        Open::List => out.push(b']'),
-        Open::Map(_) => out.push(b'}'),
-    }
 }
 
 /// Numbers that are 0, and texts that are empty. Messages are never left out.
@@ -255,7 +244,7 @@ fn write_value(form: &Form, value: Value<'_>, out: &mut Vec<u8>, depth: u32) -> 
     }
 }
 
-fn write_number(form: plan::Number, value: Value<'_>, out: &mut Vec<u8>) -> Written {
+fn write_number(form: Number, value: Value<'_>, out: &mut Vec<u8>) -> Written {
     let Value::Varint(bits) = value else {
         return Err(Odd);
     };
@@ -265,13 +254,13 @@ fn write_number(form: plan::Number, value: Value<'_>, out: &mut Vec<u8>) -> Writ
         reason = "prost takes the low bits too"
     )]
     match form {
-        plan::Number::Bool => {
+        Number::Bool => {
             out.extend_from_slice(if bits == 0 { b"false" } else { b"true" });
         }
-        plan::Number::I32 => text::signed((bits as i32).into(), out),
-        plan::Number::U32 => text::number((bits as u32).into(), out),
-        plan::Number::I64 => text::signed(bits as i64, out),
-        plan::Number::U64 => text::number(bits, out),
+        Number::I32 => text::signed((bits as i32).into(), out),
+        Number::U32 => text::number((bits as u32).into(), out),
+        Number::I64 => text::signed(bits as i64, out),
+        Number::U64 => text::number(bits, out),
     }
     Ok(())
 }

@@ -1,27 +1,14 @@
 //! The chain of the audit trail: what a record's hash covers, so that the state machine and
 //! whoever checks an export compute the same.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{ParseError, Timestamp};
+use crate::{AuditHash, Timestamp};
 
-/// Begins what is hashed, so that no hash of anything else can be one of a record.
+/// Prefix of the hashed bytes of a record, so that no hash of another thing is equal to one of a record.
 const RECORD: &[u8] = b"metalmesh audit record 1\n";
-/// The same for the begin of a chain.
-const ANCHOR: &[u8] = b"metalmesh audit anchor 1\n";
-/// Bytes of a hash.
-const LEN: usize = 32;
-
-/// SHA-256 of a record and all before it. Text is 64 hexadecimal digits; serde writes bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AuditHash([u8; LEN]);
-
-/// Which part of a call a record is about.
+/// The part of a call that a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditPhase {
@@ -68,7 +55,7 @@ impl AuditGaps {
         hash.update(GAPS);
         hash.update(self.number.to_be_bytes());
         hash.update(self.hash.clone().finalize());
-        let hash = AuditHash(hash.finalize().into());
+        let hash = AuditHash::new(hash.finalize().into());
         format!("{{\"gaps\":{},\"digest\":\"{hash}\"}}", self.number)
     }
 }
@@ -106,33 +93,12 @@ pub struct AuditLine<'a> {
     pub count: Option<u32>,
 }
 
-impl AuditHash {
-    /// A hash that was stored or sent.
-    pub const fn new(bytes: [u8; LEN]) -> Self {
-        Self(bytes)
-    }
-
-    /// Where a chain begins: `sequence` is the last record before it.
-    pub fn anchor(sequence: u64, time: Timestamp) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(ANCHOR);
-        hash.update(sequence.to_be_bytes());
-        hash.update(time.ms().to_be_bytes());
-        Self(hash.finalize().into())
-    }
-
-    /// Its bytes.
-    pub const fn bytes(&self) -> &[u8; LEN] {
-        &self.0
-    }
-}
-
 impl AuditLine<'_> {
     /// The record's hash behind a record with the hash `previous`.
     pub fn hash(&self, previous: &AuditHash) -> AuditHash {
         let mut hash = Sha256::new();
         hash.update(RECORD);
-        hash.update(previous.0);
+        hash.update(previous.bytes());
         hash.update(self.sequence.to_be_bytes());
         text(&mut hash, Some(self.id));
         number(&mut hash, Some(self.time.ms()));
@@ -161,7 +127,7 @@ impl AuditLine<'_> {
             hash.update([2]);
             hash.update(count.to_be_bytes());
         }
-        AuditHash(hash.finalize().into())
+        AuditHash::new(hash.finalize().into())
     }
 }
 
@@ -178,74 +144,6 @@ fn text(hash: &mut Sha256, text: Option<&str>) {
 fn number(hash: &mut Sha256, number: Option<u64>) {
     hash.update([u8::from(number.is_some())]);
     hash.update(number.unwrap_or_default().to_be_bytes());
-}
-
-impl fmt::Display for AuditHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for AuditHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for AuditHash {
-    type Err = ParseError;
-    fn from_str(hex: &str) -> Result<Self, ParseError> {
-        let bad = || ParseError::new("audit hash", hex, "must be 64 hexadecimal digits");
-        let mut bytes = [0; LEN];
-        if hex.len() != 2 * LEN || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-            let digits = str::from_utf8(digits).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl TryFrom<&[u8]> for AuditHash {
-    type Error = ParseError;
-    fn try_from(bytes: &[u8]) -> Result<Self, ParseError> {
-        let fits = bytes.try_into().map(Self);
-        fits.map_err(|_| ParseError::new("audit hash", "of other length", "must be 32 bytes"))
-    }
-}
-
-impl Serialize for AuditHash {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for AuditHash {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl<'de> Visitor<'de> for Bytes {
-            type Value = AuditHash;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("32 bytes")
-            }
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<AuditHash, E> {
-                AuditHash::try_from(bytes).map_err(E::custom)
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<AuditHash, A::Error> {
-                let mut bytes = Vec::with_capacity(LEN);
-                while let Some(byte) = seq.next_element()? {
-                    bytes.push(byte);
-                    if bytes.len() > LEN {
-                        break;
-                    }
-                }
-                AuditHash::try_from(bytes.as_slice()).map_err(A::Error::custom)
-            }
-        }
-        from.deserialize_bytes(Bytes)
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! - `Ord` of ids and names is total and stable, so they can be keys of the replicated state.
 
 mod audit;
+mod audit_hash;
 mod digest;
 mod ids;
 mod mac;
@@ -18,7 +19,8 @@ mod names;
 mod numbers;
 mod time;
 
-pub use audit::{AuditGaps, AuditHash, AuditLine, AuditPhase, RETENTION_METHOD};
+pub use audit::{AuditGaps, AuditLine, AuditPhase, RETENTION_METHOD};
+pub use audit_hash::AuditHash;
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
     AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,

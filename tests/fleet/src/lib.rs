@@ -40,6 +40,7 @@ mod tenants;
 mod tftp;
 mod truth;
 mod world;
+mod world_start;
 
 pub use bench::{BenchArgs, bench};
 pub use delays::Delays;

@@ -2,36 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agents_kit::Socket;
 use anyhow::{Context, Result, bail, ensure};
 use control_client::Client;
 use proto_public::admin::v2::{MachineServiceListBmcRequest, MachineServiceListRequest};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::agents::Agents;
 use crate::chaos::Chaos;
 use crate::control::Control;
-use crate::fabric::Fabric;
-use crate::machine::{self, Machine, Stage};
+use crate::machine::Stage;
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::relay::Relay;
 use crate::report::{Part, Report};
 use crate::tenants::{self, Deeds, Tenants};
-use crate::world::{Ports, SOCKETS, Times, World};
-use crate::{bmc, catalogue, drawn, ipmi};
+use crate::world::World;
+use crate::world_start::{build, spawn};
+use crate::{catalogue, drawn};
 
-/// Between two lines of progress.
+/// Interval of the lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// Between two looks at what the public API shows of power.
+/// Interval of the reads of the power states from the public API.
 const POWER_LOOK: Duration = Duration::from_millis(500);
 
 /// Plays the data centre; `tell` gets a line of progress now and then.
@@ -100,97 +96,6 @@ pub async fn run(options: &Options, tell: impl Fn(String)) -> Result<Report> {
         control.lock().await.end().await?;
     }
     Ok(report)
-}
-
-/// Everything but control: nothing moves yet.
-async fn build(options: &Options, plan: Plan) -> Result<(Arc<World>, tokio::net::TcpListener)> {
-    raise_open_files();
-    let plans = plan.all();
-    let truth = machine::truth(&plans);
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    let udp = || -> Result<u16> {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        Ok(socket.local_addr()?.port())
-    };
-    let ports = Ports {
-        dhcp: udp()?,
-        tftp: udp()?,
-        ipmi: udp()?,
-        http: TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?
-            .local_addr()?
-            .port(),
-        redfish: listener.local_addr()?.port(),
-    };
-    let mut relays = Vec::new();
-    for partition in 0..plan.partitions {
-        relays.push(Relay::bind(partition, ports.dhcp).await?);
-    }
-    let sockets: std::io::Result<_> = (0..SOCKETS).map(|_| Socket::bind()).collect();
-    let world = World {
-        delays: options.delays,
-        ports,
-        truth,
-        times: Times::default(),
-        by_uuid: plans.iter().map(|p| (p.uuid, p.number)).collect(),
-        machines: plans.into_iter().map(Machine::new).collect(),
-        fabrics: (0..plan.partitions)
-            .map(|p| Fabric::new(plan.leaves_of(p)))
-            .collect(),
-        relays,
-        otlp: options.otlp.clone(),
-        bmc_nonce: options.bmc_nonce,
-        sockets: sockets?,
-        stop: CancellationToken::new(),
-    };
-    Ok((Arc::new(world), listener))
-}
-
-/// Each machine has a socket to control; what the user may raise is raised.
-fn raise_open_files() {
-    let pid = std::process::id().to_string();
-    let mut raise = std::process::Command::new("sh");
-    raise.args([
-        "-c",
-        "prlimit --pid \"$0\" --nofile=\"$(ulimit -Hn)\"",
-        &pid,
-    ]);
-    // Without it small fleets go all the same, and large ones say what they lack.
-    raise.status().ok();
-}
-
-fn spawn(tasks: &mut JoinSet<()>, world: &Arc<World>, listener: tokio::net::TcpListener) {
-    let of = |world: &Arc<World>| Arc::clone(world);
-    let bmcs = of(world);
-    tasks.spawn(async move {
-        if let Err(error) = bmc::serve(bmcs, listener).await {
-            tracing::error!(error = format!("{error:#}"), "no BMC answers any more");
-        }
-    });
-    for partition in 0..world.relays.len() {
-        let world = of(world);
-        tasks.spawn(async move {
-            if let Some(relay) = world.relays.get(partition) {
-                relay.run(&world.stop).await;
-            }
-        });
-    }
-    for machine in &world.machines {
-        let number = machine.plan.number;
-        if machine.plan.has_ipmi {
-            let world = of(world);
-            tasks.spawn(async move {
-                if let Err(error) = ipmi::serve(world, number).await {
-                    tracing::error!(
-                        number,
-                        error = format!("{error:#}"),
-                        "its BMC is silent now"
-                    );
-                }
-            });
-        }
-        let world = of(world);
-        tasks.spawn(async move { machine::live(&world, number).await });
-    }
 }
 
 /// Machines are delivered and switched on, until control has all of them on offer.

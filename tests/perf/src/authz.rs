@@ -130,7 +130,14 @@ pub(crate) fn run(args: &AuthzArgs) -> Result<()> {
 }
 
 fn rows() -> Vec<Row> {
-    let row = |name, title, who: &Principal, path| Row {
+    let mut rows = table_rows();
+    rows.extend(rule_rows());
+    rows
+}
+
+/// A decision by the table alone that permits.
+fn row(name: &'static str, title: &'static str, who: &Principal, path: &'static str) -> Row {
+    Row {
         name,
         title,
         who: who.clone(),
@@ -139,24 +146,31 @@ fn rows() -> Vec<Row> {
         permitted: true,
         max_ns: TABLE_NS_MAX,
         policies: false,
-    };
-    let rule = |row: Row| Row {
+    }
+}
+
+/// The same with the rules of the policies.
+fn rule(row: Row) -> Row {
+    Row {
         max_ns: RULE_NS_MAX,
         policies: true,
         ..row
-    };
-    let owner = principal("user-7", PrincipalKind::User, TokenRights::default());
-    let guest = principal("guest", PrincipalKind::User, TokenRights::default());
+    }
+}
+
+/// Owner of the project of the requests.
+fn owner() -> Principal {
+    principal("user-7", PrincipalKind::User, TokenRights::default())
+}
+
+/// Decisions that no rule takes part in.
+fn table_rows() -> Vec<Row> {
+    let owner = owner();
     let ci = TokenRights {
         project_roles: [(project(7).to_string(), ProjectRole::Editor)].into(),
         ..TokenRights::default()
     };
     let ci = principal("user-7", PrincipalKind::Api, ci);
-    let request = |of: Value| Some(of);
-    let power = json!({
-        "project": project(7).to_string(), "uuid": Uuid::nil(),
-        "command": "MACHINE_BMC_COMMAND_ON"
-    });
     vec![
         row(
             "table_login",
@@ -188,6 +202,18 @@ fn rows() -> Vec<Row> {
                 LIST,
             )
         },
+    ]
+}
+
+/// Decisions in which a rule of a policy is evaluated.
+fn rule_rows() -> Vec<Row> {
+    let owner = owner();
+    let guest = principal("guest", PrincipalKind::User, TokenRights::default());
+    let power = json!({
+        "project": project(7).to_string(), "uuid": Uuid::nil(),
+        "command": "MACHINE_BMC_COMMAND_ON"
+    });
+    vec![
         rule(row(
             "relation",
             "a rule about the relation does not fire, permitted",
@@ -204,7 +230,7 @@ fn rows() -> Vec<Row> {
             ))
         },
         Row {
-            request: request(power),
+            request: Some(power),
             ..rule(row(
                 "allowed",
                 "a rule about the request permits beyond the table",
@@ -219,7 +245,7 @@ fn rows() -> Vec<Row> {
             BMC,
         )),
         Row {
-            request: request(json!({
+            request: Some(json!({
                 "project": project(7).to_string(), "name": "web-1", "size": "c1-small",
                 "image": "debian-12.0", "partition": "lab",
                 "networks": [{ "network": "acme-private" }],

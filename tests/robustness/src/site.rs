@@ -14,23 +14,24 @@ use proto_public::metalmesh::admin::v1::{
 use tests_lab::state::write_private;
 use tests_lab::wait::wait_for;
 use tokio::runtime::{Handle, Runtime};
-use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
-use crate::watching::{Told, watch};
+use crate::snapshots::Snapshots;
 use crate::workload::Workload;
 
 const API_PORT: u16 = 4443;
 const PEER_PORT: u16 = 4444;
 /// The tenant whose projects are the registers.
 const LOGIN: &str = "metal-stack";
+/// Longest wait for a node to start and for a leader.
 const START: Duration = Duration::from_secs(60);
-/// What a node has of a snapshot that it is being sent, in its data directory.
+/// The part of a snapshot that a node has received, in its data directory.
 const PARTIAL: &str = "snapshots/tmp-partial";
+/// Longest wait for a node to catch up.
 const CATCH_UP: Duration = Duration::from_secs(120);
-/// What a question about the cluster may take.
+/// Longest time of one call about the cluster. A later answer is an error.
 const QUESTION: Duration = Duration::from_secs(10);
-/// Entries that a node with clients at work may be behind and still count as there.
+/// Log entries that a node may be behind while clients write, and still count as caught up.
 const BEHIND_MAX: u64 = 50;
 
 /// A cluster with all nodes voting.
@@ -44,77 +45,6 @@ pub struct Site {
     token: String,
     /// Of every node.
     snapshots: Snapshots,
-}
-
-/// When a node is sent a snapshot instead of the log, and how fast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Snapshots {
-    /// As a product does it.
-    Seldom,
-    /// After a second away, and for seconds: long enough to be interrupted.
-    Slow,
-    /// Each few seconds one is made, so that a full disk is soon felt: the log has its room
-    /// already.
-    Often,
-}
-
-impl Snapshots {
-    /// Lines of `[peers]` and `[store]`.
-    fn settings(self) -> [&'static str; 2] {
-        match self {
-            Self::Seldom => ["", ""],
-            Self::Slow => [
-                "snapshot_bytes_per_second = 60000\n",
-                "snapshot_every_entries = 30\nkeep_entries = 30\n",
-            ],
-            Self::Often => ["", "snapshot_every_entries = 200\n"],
-        }
-    }
-}
-
-/// Clients at work.
-#[derive(Debug)]
-pub struct Clients {
-    runtime: Handle,
-    tasks: JoinSet<()>,
-}
-
-impl Clients {
-    /// Waits until all have ended their last call; see [`Workload::stop`].
-    ///
-    /// # Errors
-    /// One of them panicked.
-    pub fn finish(mut self) -> Result<()> {
-        self.runtime.block_on(async {
-            while let Some(ended) = self.tasks.join_next().await {
-                ended.context("a client")?;
-            }
-            Ok(())
-        })
-    }
-}
-
-/// Watchers at work.
-#[derive(Debug)]
-pub struct Watchers {
-    runtime: Handle,
-    tasks: JoinSet<Result<Told>>,
-}
-
-impl Watchers {
-    /// What they were told up to the workload's end; see [`Site::end`].
-    ///
-    /// # Errors
-    /// One of them was told something that cannot be, or never of the end.
-    pub fn finish(mut self) -> Result<Vec<Told>> {
-        self.runtime.block_on(async {
-            let mut told = Vec::new();
-            while let Some(ended) = self.tasks.join_next().await {
-                told.push(ended.context("a watcher")??);
-            }
-            Ok(told)
-        })
-    }
 }
 
 impl Site {
@@ -248,7 +178,7 @@ impl Site {
     /// Index of the last entry of the leader's log.
     ///
     /// # Errors
-    /// Nobody leads.
+    /// No node leads.
     pub fn last_log(&self) -> Result<u64> {
         Ok(self.leaders_log()?.last_log)
     }
@@ -261,8 +191,8 @@ impl Site {
         })
     }
 
-    /// Waits until whoever is away since the entry `last` must be sent a snapshot: the leader keeps
-    /// only later entries.
+    /// Waits until a node that is away since the entry `last` needs a snapshot: the leader keeps only
+    /// later entries.
     ///
     /// # Errors
     /// Too few writes are done.
@@ -306,6 +236,11 @@ impl Site {
         )?)
     }
 
+    /// The runtime whose threads are where the clients are.
+    pub(crate) fn handle(&self) -> Handle {
+        self.runtime.handle().clone()
+    }
+
     fn call<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -315,7 +250,7 @@ impl Site {
         self.runtime.block_on(task)??
     }
 
-    /// The cluster as its leader sees it; the first node that can tell is believed.
+    /// The cluster as its leader sees it, from the first node that can tell.
     ///
     /// # Errors
     /// No node answers.
@@ -327,7 +262,7 @@ impl Site {
                     let request = ClusterServiceStatusRequest { all: false };
                     Ok(node.clusters().status(request).await?.into_inner())
                 });
-                // Only the leader knows who is behind: an answer without that is hearsay.
+                // Only the leader knows how far nodes are behind. An answer without that may be stale.
                 if let Ok(status) = answer
                     && status.leader > 0
                     && status.nodes.iter().any(|n| n.behind.is_some())
@@ -339,10 +274,10 @@ impl Site {
         })
     }
 
-    /// Which node leads.
+    /// Position of the leader among the nodes.
     ///
     /// # Errors
-    /// Nobody does.
+    /// No node leads.
     pub fn leader(&self) -> Result<usize> {
         Ok(usize::try_from(self.status()?.leader)? - 1)
     }
@@ -381,26 +316,6 @@ impl Site {
         self.call(Workload::new(nodes, LOGIN, registers))
     }
 
-    /// Starts clients.
-    pub fn start_clients(&self, workload: &Arc<Workload>, clients: usize) -> Clients {
-        let runtime = self.runtime.handle().clone();
-        let mut tasks = JoinSet::new();
-        for number in 0..clients {
-            tasks.spawn_on(Arc::clone(workload).client(number), &runtime);
-        }
-        Clients { runtime, tasks }
-    }
-
-    /// Starts watchers, each at another node.
-    pub fn start_watchers(&self, workload: &Arc<Workload>, watchers: usize) -> Watchers {
-        let runtime = self.runtime.handle().clone();
-        let mut tasks = JoinSet::new();
-        for number in 0..watchers {
-            tasks.spawn_on(watch(Arc::clone(workload), number), &runtime);
-        }
-        Watchers { runtime, tasks }
-    }
-
     /// Tells watchers that the workload has ended.
     ///
     /// # Errors
@@ -427,8 +342,8 @@ impl Site {
 fn bytes_below(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let bytes = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(it) if it.is_dir() => bytes_below(&entry.path()),
-        Ok(it) => it.len(),
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
         Err(_) => 0,
     };
     entries.map(bytes).sum()

@@ -12,6 +12,7 @@ mod pages;
 mod products;
 pub(crate) mod rules;
 mod schema;
+mod schema_fields;
 pub(crate) mod source;
 mod specification;
 mod tidy;

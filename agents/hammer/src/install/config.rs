@@ -5,19 +5,20 @@ use proto_mesh::Install;
 use super::features::ImageFeatures;
 use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
+use super::login;
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
 use super::user_data::{self, Handling};
-use super::users::{self, Accounts, HOME, USER};
+use super::users::{self, Accounts};
 
 /// Directory with the identity of the installed system.
 pub(crate) const STATE_DIR: &str = "/var/lib/metalmesh";
 /// Path of the agent in the installed system.
 pub(crate) const AGENT: &str = "/usr/lib/metalmesh/metalmesh-machine";
 /// Directory of the units that hammer adds.
-const UNITS: &str = "/etc/systemd/system";
+pub(super) const UNITS: &str = "/etc/systemd/system";
 /// Directory of the links that enable units at boot.
-const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
+pub(super) const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
 
 /// The data from which the configuration is made.
 #[derive(Debug)]
@@ -84,8 +85,8 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     ];
     out.extend(resolver(input));
     out.extend(time(input)?);
-    out.extend(accounts(input));
-    out.extend(host_keys(input.ssh_names));
+    out.extend(login::accounts(input));
+    out.extend(login::host_keys(input.ssh_names));
     out.extend(user_data::items(
         install,
         input.features.cloud_init,
@@ -192,74 +193,6 @@ fn time(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
 fn is_host(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
-}
-
-fn accounts(input: &ConfigInput<'_>) -> Vec<SystemItem> {
-    let a = input.accounts;
-    let own = |mode| Owner {
-        mode,
-        uid: a.uid,
-        gid: a.gid,
-    };
-    let mut keys = String::new();
-    for key in &input.install.ssh_public_keys {
-        keys.push_str(key.trim());
-        keys.push('\n');
-    }
-    let mut out = vec![
-        file("/etc/passwd", 0o644, a.passwd.clone()),
-        file("/etc/group", 0o644, a.group.clone()),
-        file("/etc/shadow", 0o600, a.shadow.clone()),
-        item(HOME, ItemState::Dir(own(0o750))),
-        item(&format!("{HOME}/.ssh"), ItemState::Dir(own(0o700))),
-        item(
-            &format!("{HOME}/.ssh/authorized_keys"),
-            ItemState::File(own(0o600), keys.into_bytes()),
-        ),
-    ];
-    if !a.gshadow.is_empty() {
-        out.push(file("/etc/gshadow", 0o600, a.gshadow.clone()));
-    }
-    // Without a password: users log in by SSH key, and the password is for the console only.
-    if input.features.sudo {
-        out.push(file(
-            "/etc/sudoers.d/metalmesh",
-            0o440,
-            format!("{USER} ALL=(ALL) NOPASSWD: ALL\n"),
-        ));
-    }
-    out
-}
-
-/// Removes the image's SSH host keys and adds a unit that generates new ones at the first boot:
-/// with shared keys each tenant of an image could impersonate the machines of the others.
-fn host_keys(ssh_names: &[String]) -> Vec<SystemItem> {
-    let old = ssh_names.iter().filter(|n| n.starts_with("ssh_host_"));
-    let mut out: Vec<SystemItem> = old
-        .map(|n| item(&format!("/etc/ssh/{n}"), ItemState::Absent))
-        .collect();
-    let make = |kind: &str| {
-        format!(
-            "ExecStart=/usr/bin/ssh-keygen -q -t {kind} -N \"\" -f /etc/ssh/ssh_host_{kind}_key\n"
-        )
-    };
-    let text = format!(
-        "[Unit]\nDescription=SSH host keys of this machine\nBefore=ssh.service sshd.service\n\
-         ConditionPathExists=!/etc/ssh/ssh_host_ed25519_key\nConditionPathExists=/usr/bin/ssh-keygen\n\n\
-         [Service]\nType=oneshot\n{}{}RemainAfterExit=yes\n",
-        make("ed25519"),
-        make("ecdsa"),
-    );
-    out.push(file(
-        &format!("{UNITS}/metalmesh-hostkeys.service"),
-        0o644,
-        text,
-    ));
-    out.push(link(
-        &format!("{WANTS}/metalmesh-hostkeys.service"),
-        &format!("{UNITS}/metalmesh-hostkeys.service"),
-    ));
-    out
 }
 
 /// Items of the installed system's agent. Its binary and identity are copied separately.

@@ -7,13 +7,16 @@
 pub mod boot;
 mod bounded;
 pub mod config;
+mod console_password;
 mod digest;
 mod expanded;
 pub mod features;
+mod identity;
 pub mod ignition;
 pub mod image;
 pub mod item;
 pub mod layout;
+mod login;
 mod mount;
 pub mod network;
 pub mod rootfs;
@@ -27,10 +30,9 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agents_kit::state_dir::StoredSession;
-use agents_kit::{Agent, Credential, Key, StateDir};
+use agents_kit::Agent;
 use anyhow::{Context, Result};
-use proto_mesh::{Install, MachineServiceClient, ProjectIdentityRequest, ProjectIdentityResponse};
+use proto_mesh::Install;
 
 use crate::cmd::run_all;
 use crate::inventory::Sys;
@@ -51,12 +53,8 @@ const DISK_LIMIT: Duration = Duration::from_secs(600);
 const GRUB_LIMIT: Duration = Duration::from_secs(300);
 /// Longest wait for the node of a new device.
 const DEVICE_LIMIT: Duration = Duration::from_secs(10);
-/// Directory in memory (tmpfs) where the identity of the installed system is made.
-const IDENTITY_DIR: &str = "/run/metalmesh/installed";
 /// The running binary, which is copied into the installed system as its agent.
 const OWN_BINARY: &str = "/proc/self/exe";
-/// Characters of the console password: 93 bits of 57 letters and digits.
-const CONSOLE_PASSWORD_LEN: usize = 16;
 
 /// The failure of an installation.
 #[derive(Debug)]
@@ -144,8 +142,8 @@ async fn steps(
         Ok((features, user_data::handling(order, &features)?))
     };
     let (features, handling) = step("userdata", false, carried_out).await?;
-    let (hash, console_password) = step("password", false, async { password() }).await?;
-    let configured = async { configure(cx, order, plan, &hash, features, handling) };
+    let console = step("password", false, async { console_password::generate() }).await?;
+    let configured = async { configure(cx, order, plan, &console.hash, features, handling) };
     step("configure", false, configured).await?;
     step("bootloader", true, bootloader(cx, plan, uefi)).await?;
     // Ignition runs between boot loader and identity. After the boot loader: grub-install follows
@@ -154,11 +152,12 @@ async fn steps(
     if let Handling::Ignition(program) = handling {
         step("userdata", false, ignition::run(program, &order.userdata)).await?;
     }
-    step("identity", true, identity(cx, order)).await?;
+    let identified = async { identity::install(cx, order, &target()?).await };
+    step("identity", true, identified).await?;
     // Success is reported only after the unmount: control may cut the power right after the report.
     step("sync", true, async { mount::none(Path::new(TARGET)) }).await?;
     Ok(Installed {
-        console_password,
+        console_password: console.password,
         primary_disk: plan.primary_disk.clone(),
     })
 }
@@ -229,26 +228,6 @@ async fn fetch(cx: &InstallTools<'_>, order: &Install) -> Result<(), StepError> 
     done.map_err(|e| StepError { retryable, ..e })
 }
 
-/// A random password for the console: its hash, and the password itself.
-fn password() -> Result<(String, String)> {
-    use sha_crypt::{Algorithm, Params, PasswordHasher, ShaCrypt};
-    let password = random_text(CONSOLE_PASSWORD_LEN);
-    let salt: [u8; 12] = rand::random();
-    let hasher = ShaCrypt::new(Algorithm::Sha512Crypt, Params::RECOMMENDED);
-    let hash = hasher
-        .hash_password_with_salt(password.as_bytes(), &salt)
-        .map_err(|e| anyhow::anyhow!("cannot hash the console password: {e}"))?;
-    Ok((hash.to_string(), password))
-}
-
-/// Random letters and digits, without those that look alike (l, I, O, 0, 1).
-fn random_text(len: usize) -> String {
-    const LETTERS: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-    (0..len)
-        .map(|_| char::from(LETTERS[rand::random_range(0..LETTERS.len())]))
-        .collect()
-}
-
 fn target() -> Result<Root> {
     Ok(Root::open(Path::new(TARGET))?)
 }
@@ -296,42 +275,6 @@ fn put(root: &Root, item: &item::SystemItem) -> io::Result<()> {
         ItemState::Link(target) => root.symlink(path, target),
         ItemState::Absent => root.remove(&item.path),
     }
-}
-
-/// Gives the installed system its identity: a key generated here, and control's certificate.
-async fn identity(cx: &InstallTools<'_>, order: &Install) -> Result<()> {
-    // A key of its own, of the project: hammer's key is the machine's and ends with this boot.
-    let key = Key::generate()?;
-    let client: MachineServiceClient = cx.agent.client();
-    let csr = key.request()?;
-    // The same request at every retry: a repeated call certifies the same key again.
-    let answer: ProjectIdentityResponse = crate::calls::persistent("ProjectIdentity", || {
-        client.project_identity(ProjectIdentityRequest { csr: csr.clone() })
-    })
-    .await?;
-    let der = |list: Vec<Vec<u8>>| list.into_iter().map(Into::into).collect();
-    let credential = Credential {
-        key,
-        chain: der(answer.chain),
-        roots: der(answer.roots),
-    };
-    let session = StoredSession {
-        credential,
-        control: order.control.clone(),
-        ticket_id: String::new(),
-    };
-    let dir = StateDir::open(Path::new(IDENTITY_DIR))?;
-    dir.store(&session)?;
-    let root = target()?;
-    for entry in std::fs::read_dir(IDENTITY_DIR)? {
-        let entry = entry?;
-        let to = Path::new(config::STATE_DIR).join(entry.file_name());
-        root.write(&to, Owner::root(0o600), &std::fs::read(entry.path())?)?;
-    }
-    // The key must stay on the target alone. The next attempt, should a later step fail, makes a
-    // new one.
-    std::fs::remove_dir_all(IDENTITY_DIR)?;
-    Ok(())
 }
 
 async fn bootloader(cx: &InstallTools<'_>, plan: &Plan, uefi: bool) -> Result<()> {
@@ -399,17 +342,5 @@ async fn clean(plan: &Plan) {
     }
     if let Err(error) = run_all(&commands, DISK_LIMIT).await {
         tracing::warn!(%error, "cannot clean the disks after a failed installation");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_console_password_is_hashed() {
-        let (hash, password) = password().unwrap();
-        assert_eq!(password.len(), CONSOLE_PASSWORD_LEN);
-        assert!(hash.starts_with("$6$") && !hash.contains(':') && !hash.contains(&password));
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::UUID;
+use crate::story::UUID;
 
 const DOMAIN: &str = "mesh.test";
 const HOUR: Duration = Duration::from_secs(3600);

@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::traces::collector::{Collector, CollectorError};
 use crate::traces::{Span, otlp};
 
 /// Longest error text in a span, characters. The rest is cut.
@@ -45,34 +46,6 @@ pub struct Spans(Option<Arc<Queue>>);
 struct Queue {
     spans: mpsc::Sender<Span>,
     dropped: AtomicU64,
-}
-
-/// A collector of OpenTelemetry.
-#[derive(Clone, Debug)]
-pub struct Collector {
-    /// OTLP/HTTP, for example `http://127.0.0.1:4318/v1/traces`.
-    pub url: String,
-    /// Value of the header `Authorization`.
-    pub authorization: Option<String>,
-    /// Trust for https; none: the system's.
-    pub tls: Option<rustls::ClientConfig>,
-}
-
-/// Why there can be no spans.
-#[derive(Debug, thiserror::Error)]
-pub enum CollectorError {
-    /// The address.
-    #[error("{0:?} is not a URL like http://127.0.0.1:4318/v1/traces")]
-    Url(String),
-    /// The address says who calls; URLs get into logs.
-    #[error("there is a login in the URL: name the collector alone")]
-    Login,
-    /// The header's value.
-    #[error("the authorization is not a value of a header")]
-    Authorization,
-    /// The system's authorities.
-    #[error("no authorities of the system")]
-    Tls(#[source] rustls::Error),
 }
 
 impl Spans {

@@ -14,13 +14,15 @@
 //! - A trace context from outside is used only if it is well formed, at [`TRACEPARENT_LEN`] characters.
 //! - Error texts are cut at [`ERROR_CHARS_MAX`] characters.
 
+mod collector;
 mod context;
 mod export;
 mod otlp;
 mod sampler;
 
+pub use collector::{Collector, CollectorError};
 pub use context::{NotTraceparent, TRACEPARENT_LEN, TraceContext};
-pub use export::{Collector, CollectorError, ERROR_CHARS_MAX, Spans};
+pub use export::{ERROR_CHARS_MAX, Spans};
 pub use sampler::Sampler;
 
 use std::borrow::Cow;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pixie_boot::BootFiles;
 use serde::Deserialize;
 
-use super::network::FileNetwork;
+use super::network_file::FileNetwork;
 
 /// Default kernel command line of the installer: a serial console, and what slow virtual machines
 /// need (see the project's lab).

@@ -3,6 +3,7 @@
 mod file;
 mod limits;
 mod network;
+mod network_file;
 
 use std::path::{Path, PathBuf};
 

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use proto_wire_dhcp::{Kind, code};
 
+use crate::dhcp_client::*;
+use crate::running_pixie::Running;
 use crate::world::*;
 
 #[test]

@@ -8,6 +8,7 @@ use pixie_boot::{InstallerSource, Target};
 use pixie_server::control::{Desired, Seen};
 
 use crate::file_server::{Answer, FileServer};
+use crate::running_pixie::Running;
 use crate::world::*;
 
 const BOOT_TIME_MAX: Duration = Duration::from_secs(150);

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use pixie_boot::Target;
 
+use crate::dhcp_client::lease;
+use crate::running_pixie::Running;
 use crate::world::*;
 
 /// Longer than any wait of a test that works.

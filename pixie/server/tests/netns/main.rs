@@ -8,9 +8,12 @@
 )]
 
 mod dhcp;
+mod dhcp_client;
 mod file_server;
 mod firmware;
 mod http;
 mod installer;
+mod installer_site;
+mod running_pixie;
 mod tftp;
 mod world;

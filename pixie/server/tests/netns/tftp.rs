@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use proto_wire_tftp::{Packet, Request};
 
+use crate::running_pixie::Running;
 use crate::world::*;
 
 /// Reads a file by hand; acknowledgements whose number `lose` says are not sent the first time.

@@ -1,29 +1,27 @@
 //! Two network namespaces with a cable between them: pixie in one, clients in the other.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use futures::future::BoxFuture;
 use nix::sched::{CloneFlags, setns};
-use pixie_boot::{InstallerSource, Target};
-use pixie_server::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
-use pixie_server::{Config, DesiredSink, Pixie};
-use proto_types::{MacAddr, MachineId};
-use proto_wire_dhcp::{BOOTP_REQUEST, Kind, Message, Options, code};
-use tokio_util::sync::CancellationToken;
+use pixie_server::Config;
+use proto_types::MacAddr;
 
+/// Address of pixie on the cable.
 pub(crate) const PIXIE: Ipv4Addr = Ipv4Addr::new(10, 99, 1, 2);
+/// MAC address of the client's interface.
 pub(crate) const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x99, 1, 1]);
+/// SMBIOS UUID of the client.
 pub(crate) const UUID: &str = "6f1c0001-0000-4000-8000-525400990101";
-const WAIT: Duration = Duration::from_secs(20);
+/// Longest wait for a condition of these tests. A longer one fails the test.
+pub(crate) const WAIT: Duration = Duration::from_secs(20);
 
-/// Prints why a test does not run, when it cannot.
+/// `true` if the test cannot run here; prints the reason.
 pub(crate) fn skipped() -> bool {
     let skip = !nix::unistd::geteuid().is_root();
     if skip {
@@ -44,7 +42,7 @@ pub(crate) fn sh(program: &str, args: &[&str]) -> Output {
     output
 }
 
-/// Whether a program is there; prints that a check is left out when it is not.
+/// `true` if a program is installed. Prints that a check is left out otherwise.
 pub(crate) fn have(program: &str) -> bool {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|dir| dir.join(program).exists());
@@ -208,7 +206,7 @@ impl World {
         sh("ip", &["-n", ns, "link", "set", "br0", "up"]);
     }
 
-    /// Another DHCP server on the bridge, which knows nothing of booting.
+    /// Starts a DHCP server without boot information on the bridge.
     pub(crate) fn dnsmasq(&self) -> Machine {
         let ns = self.client_ns.as_str();
         sh(
@@ -330,214 +328,4 @@ pub(crate) fn on_thread<T: Send + 'static>(
         setns(file, CloneFlags::CLONE_NEWNET).unwrap();
         f()
     })
-}
-
-/// A control that does as the test says.
-#[derive(Debug, Default)]
-pub(crate) struct FakeControl {
-    pub(crate) away: Mutex<bool>,
-    pub(crate) target: Mutex<Option<Target>>,
-    pub(crate) seen: Mutex<Vec<Seen>>,
-    pub(crate) tickets: Mutex<Vec<MachineId>>,
-    pub(crate) leases: Mutex<Vec<BmcLease>>,
-}
-
-impl FakeControl {
-    pub(crate) fn set_away(&self, away: bool) {
-        *self.away.lock().unwrap() = away;
-    }
-
-    fn answer<T>(&self, value: impl FnOnce() -> T) -> Result<T, ControlError> {
-        if *self.away.lock().unwrap() {
-            Err(ControlError::Away("switched off by the test".into()))
-        } else {
-            Ok(value())
-        }
-    }
-}
-
-impl Control for FakeControl {
-    fn seen(&self, seen: Seen) -> BoxFuture<'_, Result<Option<Target>, ControlError>> {
-        Box::pin(async move {
-            self.answer(|| {
-                self.seen.lock().unwrap().push(seen);
-                *self.target.lock().unwrap()
-            })
-        })
-    }
-
-    fn issue_ticket(
-        &self,
-        machine: MachineId,
-        _mac: MacAddr,
-    ) -> BoxFuture<'_, Result<Ticket, ControlError>> {
-        Box::pin(async move {
-            self.answer(|| {
-                self.tickets.lock().unwrap().push(machine);
-                Ticket {
-                    id: "t-1".into(),
-                    secret: vec![1, 2, 3],
-                    roots: vec![vec![4, 5]],
-                }
-            })
-        })
-    }
-
-    fn report_leases(&self, leases: Vec<BmcLease>) -> BoxFuture<'_, Result<(), ControlError>> {
-        Box::pin(async move { self.answer(|| *self.leases.lock().unwrap() = leases) })
-    }
-}
-
-/// A running pixie; stopped when dropped.
-pub(crate) struct Running {
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
-    pub(crate) sink: DesiredSink,
-    pub(crate) control: Arc<FakeControl>,
-}
-
-impl Running {
-    pub(crate) fn start(world: &World, config: Config) -> Self {
-        let control = Arc::new(FakeControl::default());
-        let stop = CancellationToken::new();
-        let (ready, started) = std::sync::mpsc::channel();
-        let (state, token) = (world.state_dir(), stop.clone());
-        let for_pixie: Arc<FakeControl> = Arc::clone(&control);
-        let thread = on_thread(&world.pixie_ns, move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async move {
-                let pixie = Pixie::spawn(config, for_pixie, &state, token)
-                    .await
-                    .unwrap();
-                ready.send(pixie.desired_sink()).unwrap();
-                pixie.run().await.unwrap();
-            });
-        });
-        let sink = started.recv_timeout(WAIT).expect("pixie starts");
-        Self {
-            stop,
-            thread: Some(thread),
-            sink,
-            control,
-        }
-    }
-
-    pub(crate) fn set_target(&self, target: Target) {
-        self.set_installer(target, InstallerSource::Own);
-    }
-
-    /// Control names an installer; the machine boots `target`.
-    pub(crate) fn set_installer(&self, target: Target, installer: InstallerSource) {
-        let mut desired = Desired {
-            generation: 1,
-            installer,
-            commandline: "extra=1".into(),
-            control: vec!["10.90.0.1:4443".into()],
-            ..Desired::default()
-        };
-        desired
-            .machines
-            .insert(UUID.parse().unwrap(), [MAC], target);
-        self.sink.set(desired, true);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-/// Options as code and bytes.
-pub(crate) type Raw<'a> = &'a [(u8, &'a [u8])];
-
-/// A client's message.
-pub(crate) fn message(kind: Kind, options: Raw<'_>) -> Message {
-    let mut all = Options::default();
-    for (code, value) in options {
-        all.set(*code, *value);
-    }
-    Message {
-        op: BOOTP_REQUEST,
-        kind,
-        hops: 0,
-        xid: 0x1234_0000 | kind as u32,
-        secs: 0,
-        flags: 0,
-        ciaddr: Ipv4Addr::UNSPECIFIED,
-        yiaddr: Ipv4Addr::UNSPECIFIED,
-        siaddr: Ipv4Addr::UNSPECIFIED,
-        giaddr: Ipv4Addr::UNSPECIFIED,
-        chaddr: MAC,
-        sname: String::new(),
-        file: String::new(),
-        options: all,
-    }
-}
-
-/// Sends a message from the client's namespace and waits for the answer; none within `wait`.
-pub(crate) fn ask(world: &World, request: Message, port: u16, wait: Duration) -> Option<Message> {
-    world.in_client(move || {
-        let socket =
-            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-        socket.set_reuse_address(true).unwrap();
-        socket.set_broadcast(true).unwrap();
-        socket.bind_device(Some(b"c0")).unwrap();
-        socket
-            .bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 68)).into())
-            .unwrap();
-        let socket = UdpSocket::from(socket);
-        let to = if port == 67 {
-            Ipv4Addr::BROADCAST
-        } else {
-            PIXIE
-        };
-        socket.send_to(&request.encode(), (to, port)).unwrap();
-        let end = Instant::now() + wait;
-        let mut buffer = [0_u8; 2048];
-        while let Some(left) = end.checked_duration_since(Instant::now()) {
-            socket
-                .set_read_timeout(Some(left.max(Duration::from_millis(1))))
-                .unwrap();
-            let Ok((len, _)) = socket.recv_from(&mut buffer) else {
-                break;
-            };
-            match Message::decode(&buffer[..len]) {
-                Ok(answer) if answer.xid == request.xid && answer.op != BOOTP_REQUEST => {
-                    return Some(answer);
-                }
-                _ => {}
-            }
-        }
-        None
-    })
-}
-
-/// Sends a message until it is answered, as clients do (RFC 2131 §4.1): a datagram may be lost.
-fn ask_again(world: &World, request: &Message) -> Option<Message> {
-    (0..5).find_map(|_| ask(world, request.clone(), 67, Duration::from_secs(4)))
-}
-
-/// The whole exchange of a client: discover, offer, request, acknowledgement.
-pub(crate) fn lease(world: &World, options: Raw<'_>) -> Message {
-    let offer = ask_again(world, &message(Kind::Discover, options)).expect("an offer");
-    assert_eq!(offer.kind, Kind::Offer);
-    let server = offer.options.address(code::SERVER_ID).unwrap().octets();
-    let address = offer.yiaddr.octets();
-    let more = [
-        options,
-        &[
-            (code::SERVER_ID, &server[..]),
-            (code::REQUESTED_ADDRESS, &address),
-        ],
-    ];
-    let ack = ask_again(world, &message(Kind::Request, &more.concat())).expect("an answer");
-    assert_eq!((ack.kind, ack.yiaddr), (Kind::Ack, offer.yiaddr));
-    ack
 }

@@ -3,6 +3,7 @@
 
 use super::formats as f;
 use super::rule::{Format, Rule};
+use super::uri::is_uri;
 
 macro_rules! formats {
     ($($name:literal => $id:literal $(or $empty:literal)?, $message:literal, $check:expr;)*) => {
@@ -38,7 +39,7 @@ const TEXTS: &[(&str, Format)] = formats! {
     "is_partition" => "string.is_partition",
         "must have 2 to 128 characters", |t| within(t, 2, 128);
     "is_prefix" => "string.prefixes", "must be a network prefix", f::is_prefix;
-    "is_uri" => "string.uri", "must be an absolute URI", f::is_uri;
+    "is_uri" => "string.uri", "must be an absolute URI", is_uri;
     "is_ip_or_hostname" => "valid_address",
         "must be an IP address or a host name", f::is_ip_or_hostname;
     "trimmed" => "string.trimmed", "must not start or end with white space", f::is_trimmed;

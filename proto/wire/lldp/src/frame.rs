@@ -1,4 +1,8 @@
+//! LLDP frames: what is read of a neighbour's, and what is written of our own.
+
 use thiserror::Error;
+
+use crate::tlv::{TLV_END, next_tlv, put};
 
 /// A MAC address in wire order.
 pub type Mac = [u8; 6];
@@ -9,12 +13,9 @@ pub const FRAME_MAX: usize = 1514;
 const MULTICAST: Mac = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 const ETHERTYPE: [u8; 2] = [0x88, 0xcc];
 const HEADER_LEN: usize = 14;
-/// A TLV's value has nine bits of length.
-const VALUE_MAX: usize = 511;
 /// A chassis or port id has one byte of subtype before it and is at most 255 bytes long.
 const ID_MAX: usize = 255;
 
-const TLV_END: u8 = 0;
 const TLV_CHASSIS: u8 = 1;
 const TLV_PORT: u8 = 2;
 const TLV_TTL: u8 = 3;
@@ -74,8 +75,9 @@ impl Frame {
             out.source = source;
         }
         let mut position = 0_usize;
-        while let Some((kind, value, after)) = next_tlv(rest)? {
-            rest = after;
+        while let Some(tlv) = next_tlv(rest)? {
+            let (kind, value) = (tlv.kind, tlv.value);
+            rest = tlv.rest;
             position += 1;
             match (position, kind) {
                 (1, TLV_CHASSIS) => out.chassis_id = id(value, CHASSIS_MAC)?,
@@ -123,28 +125,6 @@ impl Frame {
         put(&mut out, TLV_END, &[]);
         out
     }
-}
-
-type Tlv<'a> = (u8, &'a [u8], &'a [u8]);
-
-/// The next TLV and what follows it; `None` at the end TLV, or where a sender left it out.
-fn next_tlv(bytes: &[u8]) -> Result<Option<Tlv<'_>>, DecodeError> {
-    let [first, second, rest @ ..] = bytes else {
-        return if bytes.is_empty() {
-            Ok(None)
-        } else {
-            Err(DecodeError::Truncated)
-        };
-    };
-    let kind = first >> 1;
-    if kind == TLV_END {
-        return Ok(None);
-    }
-    let length = (usize::from(first & 1) << 8) | usize::from(*second);
-    let (value, after) = rest
-        .split_at_checked(length)
-        .ok_or(DecodeError::Truncated)?;
-    Ok(Some((kind, value, after)))
 }
 
 fn id(value: &[u8], mac_subtype: u8) -> Result<String, DecodeError> {
@@ -202,13 +182,6 @@ fn cut(text: &str, max: usize) -> &str {
         end -= 1;
     }
     text.get(..end).unwrap_or_default()
-}
-
-fn put(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
-    let value = value.get(..VALUE_MAX).unwrap_or(value);
-    let length = u16::try_from(value.len()).unwrap_or(0);
-    out.extend_from_slice(&((u16::from(kind) << 9) | length).to_be_bytes());
-    out.extend_from_slice(value);
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 
 mod frame;
 mod socket;
+mod tlv;
 
 pub use frame::{DecodeError, FRAME_MAX, Frame, Mac};
 pub use socket::{Socket, mac_of};

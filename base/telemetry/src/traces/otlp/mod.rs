@@ -1,101 +1,20 @@
-//! `ExportTraceServiceRequest` of OTLP 1.x: those of its fields that we fill.
+//! `ExportTraceServiceRequest` of OTLP 1.x: the fields that are filled here.
+
+mod attribute;
+mod export_request;
+mod otlp_span;
+mod resource;
 
 use prost::Message;
 
 use crate::traces::Span;
+use attribute::{AnyValue, KeyValue};
+use export_request::{Request, ResourceSpans, ScopeSpans};
+use otlp_span::{Event, OtlpSpan, Status};
+use resource::{Resource, Scope};
 
-/// Code of a status that says that something failed.
+/// `STATUS_CODE_ERROR`.
 const FAILED: i32 = 2;
-
-#[derive(Clone, PartialEq, Message)]
-struct Request {
-    #[prost(message, repeated, tag = "1")]
-    resource_spans: Vec<ResourceSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ResourceSpans {
-    #[prost(message, optional, tag = "1")]
-    resource: Option<Resource>,
-    #[prost(message, repeated, tag = "2")]
-    scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ScopeSpans {
-    #[prost(message, optional, tag = "1")]
-    scope: Option<Scope>,
-    #[prost(message, repeated, tag = "2")]
-    spans: Vec<OtlpSpan>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Scope {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    version: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct OtlpSpan {
-    #[prost(bytes = "vec", tag = "1")]
-    trace_id: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    span_id: Vec<u8>,
-    #[prost(bytes = "vec", tag = "4")]
-    parent_span_id: Vec<u8>,
-    #[prost(string, tag = "5")]
-    name: String,
-    #[prost(int32, tag = "6")]
-    kind: i32,
-    #[prost(fixed64, tag = "7")]
-    start_time_unix_nano: u64,
-    #[prost(fixed64, tag = "8")]
-    end_time_unix_nano: u64,
-    #[prost(message, repeated, tag = "9")]
-    attributes: Vec<KeyValue>,
-    #[prost(message, repeated, tag = "11")]
-    events: Vec<Event>,
-    #[prost(message, optional, tag = "15")]
-    status: Option<Status>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Event {
-    #[prost(fixed64, tag = "1")]
-    time_unix_nano: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Status {
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(int32, tag = "3")]
-    code: i32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct KeyValue {
-    #[prost(string, tag = "1")]
-    key: String,
-    #[prost(message, optional, tag = "2")]
-    value: Option<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct AnyValue {
-    #[prost(string, optional, tag = "1")]
-    string_value: Option<String>,
-}
 
 /// The request for a batch, encoded.
 pub(crate) fn request(service: &str, more: &[(&'static str, String)], spans: &[Span]) -> Vec<u8> {
