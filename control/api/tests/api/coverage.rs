@@ -4,12 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use control_state as state;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::project_component_service_client::ProjectComponentServiceClient;
 use proto_public::{Method, Scope, methods};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::callers::*;
 use crate::node::{Node, wanted_machine};

@@ -6,18 +6,16 @@ use admin::image_service_client::ImageServiceClient;
 use control_api::FetchLimits;
 use control_state::{Command, CreateImage, Image, ImageFeature, Meta};
 use md5::{Digest as _, Md5};
-use prost::Message as _;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_types::Timestamp;
-use ring::digest::{SHA256, digest};
 use tests_support::permit_for;
 use tokio::task::JoinSet;
-use tonic::{Code, Status};
+use tonic::Code;
 
 use crate::image_site::*;
-use crate::image_store::Served;
-use crate::node::{Node, debian, wanted_machine};
+use crate::image_store::{ImageStore, Served};
+use crate::node::{debian, wanted_machine};
 use crate::raw_http::post;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use control_api::FetchLimits;
+use prost::Message as _;
+use proto_public::admin::v2 as admin;
+use proto_public::api::v2 as api;
 use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::image_site::*;
 use crate::image_store::Served;
+use crate::raw_http::post;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fetch_that_takes_too_long_is_given_up() {

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::node::Node;
-use crate::raw_http::{JSON, get, post};
+use crate::raw_http::{JSON, get, post, send};
 
 fn gzip(data: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

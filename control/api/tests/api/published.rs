@@ -1,7 +1,7 @@
 //! The published stack's agents against a node: the way of a machine from its first packet to a
 //! tenant's system, and what each of them must not do.
 
-use control_state::{EventLog, Machine, Phase};
+use control_state::{EventLog, Phase};
 use infra::bmc_service_client::BmcServiceClient;
 use infra::boot_service_client::BootServiceClient;
 use infra::event_service_client::EventServiceClient;
@@ -9,7 +9,7 @@ use infra::switch_service_client::SwitchServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::infra::v2 as infra;
-use tonic::{Code, Streaming};
+use tonic::Code;
 
 use crate::node::Node;
 use crate::published_agents::*;

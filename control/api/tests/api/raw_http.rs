@@ -48,7 +48,8 @@ pub(crate) async fn get(node: &Node, path: &str, token: Option<&str>) -> Answer 
     send(node, text.into_bytes()).await
 }
 
-async fn send(node: &Node, request: Vec<u8>) -> Answer {
+/// Sends the bytes of a whole request and reads its answer to the end.
+pub(crate) async fn send(node: &Node, request: Vec<u8>) -> Answer {
     let address = node.address;
     let answer = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(address).unwrap();

@@ -1,19 +1,15 @@
 //! Watches: ordered, once, resumable, and never more than a caller may see.
 
-use std::time::Duration;
-
 use control_state::BmcAction;
-use control_store::WATCH_HISTORY_CHANGES;
 use control_watch::WatchLimits;
 use prost::Message;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1::watch_service_client::WatchServiceClient;
 use proto_public::metalmesh::admin::v1::{
-    WatchChange, WatchChangeType, WatchEvent, WatchServiceAllRequest, WatchServiceOwnRequest,
-    WatchServiceProjectRequest, WatchServiceTenantRequest,
+    WatchChangeType, WatchServiceAllRequest, WatchServiceOwnRequest, WatchServiceTenantRequest,
 };
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 
 use crate::node::Node;
 use crate::watching::*;

@@ -5,12 +5,14 @@ mod writer;
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use control_client::{Client, ClientSettings};
+use proto_identity::Key;
 
 use crate::daemon::{PATIENCE, program};
 

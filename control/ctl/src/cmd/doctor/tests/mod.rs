@@ -233,7 +233,7 @@ fn many_findings_are_told_in_few_lines() {
 
 #[test]
 fn each_check_is_explained() {
-    let page = include_str!("../../../../../docs/reference/doctor.md");
+    let page = include_str!("../../../../../../docs/reference/doctor.md");
     let told: Vec<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("## "))
