@@ -6,6 +6,7 @@ use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::project_component_service_client::ProjectComponentServiceClient;
 use proto_public::{Method, Scope};
 use serde_json::{Map, Value};
+use tests_support::objects;
 
 use crate::node::Node;
 use crate::raw_http::post;
@@ -102,25 +103,12 @@ pub(crate) fn end_of(mut frames: &[u8]) -> Value {
 
 /// A project of a new tenant, which is nobody's personal one: its owners may delete it.
 pub(crate) async fn founded(node: &Node, tenant: &str, founder: &str) -> String {
-    node.hardware(state::CreateTenant {
-        login: tenant.parse().unwrap(),
-        name: tenant.to_owned(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Default::default(),
-        owner: Some(founder.parse().unwrap()),
-    })
-    .await;
+    node.hardware(objects::tenant(tenant, Some(founder))).await;
     let id = uuid::Uuid::now_v7();
     node.hardware(state::CreateProject {
         id: id.into(),
-        tenant: tenant.parse().unwrap(),
         name: format!("{tenant}-project"),
-        description: String::new(),
-        avatar_url: None,
-        labels: Default::default(),
-        owner: None,
+        ..objects::project(1, tenant)
     })
     .await;
     id.to_string()

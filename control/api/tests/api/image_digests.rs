@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use admin::image_service_client::ImageServiceClient;
 use control_api::FetchLimits;
-use control_state::{Command, CreateImage, Image, ImageFeature, Meta};
+use control_state::{CreateImage, Image, Meta};
 use md5::{Digest as _, Md5};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_types::Timestamp;
-use tests_support::permit_for;
+use tests_support::objects;
 use tokio::task::JoinSet;
 use tonic::Code;
 
@@ -243,18 +242,11 @@ async fn a_machine_gets_an_image_whose_digest_control_found() {
     site.forget().await;
     // As earlier versions stored it.
     let bare = Image {
-        id: ID.parse().unwrap(),
         meta: Meta::default(),
         url: store.url("/a.tar.zst"),
-        name: None,
-        description: None,
-        features: [ImageFeature::Machine].into(),
-        classification: control_state::Classification::Supported,
-        expires_at: Timestamp::ZERO,
+        ..objects::image(ID)
     };
-    let permit = permit_for("CreateImage");
-    let command = Command::new(node.store.now(), "test", CreateImage(bare));
-    node.store.propose(&permit, &command).await.unwrap();
+    node.hardware(CreateImage(bare)).await;
     let (project, token) = node.tenant("acme").await;
     let network = node.network(&token, &project).await;
     node.waiting_machine(1).await;

@@ -7,6 +7,7 @@ use proto_link::{Code, DialError, MeshClient, SessionState};
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
 use proto_types::{MachineId, ProjectId};
+use tests_support::objects::sha;
 use tokio::time::timeout;
 
 use crate::catalogue::{allocate, catalogue};
@@ -132,7 +133,7 @@ impl World {
             unreachable!()
         };
         assert_eq!(install.userdata, b"#cloud-config\n");
-        let digest = format!("sha256:{}", "ab".repeat(32));
+        let digest = sha(7).to_string();
         assert_eq!(install.image.as_ref().unwrap().digest, digest);
         assert_eq!((install.attempt, install.networks[0].ips.len()), (1, 1));
         assert!(!install.layout.as_ref().unwrap().filesystems.is_empty());

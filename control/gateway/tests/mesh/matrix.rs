@@ -6,15 +6,16 @@
 use control_state::{
     AgentKind, Allocation, BmcAction as Action, BmcOrder as StoredOrder, EventLog, Identity,
     JoinTicket as StoredTicket, Machine, MachineEvent as StoredEvent, MachineSeen, OrderBmc,
-    RegisterMachine, Switch, WipeDone,
+    Switch, WipeDone,
 };
 use proto_identity::{CallerKind, Key};
 use proto_link::MeshClient;
 use proto_mesh::*;
 use proto_types::{MachineId, ProjectId};
+use tests_support::objects::registration;
 use uuid::Uuid;
 
-use crate::catalogue::{GIB, allocate, catalogue};
+use crate::catalogue::{allocate, catalogue};
 use crate::fixture::*;
 use crate::samples::{Expected, Victim, samples};
 
@@ -78,33 +79,9 @@ async fn offer(control: &Control, id: MachineId) {
         stated_at: None,
     };
     control.propose(seen).await.unwrap();
-    let hardware = control_state::Hardware {
-        memory: GIB,
-        cpus: vec![control_state::Cpu {
-            cores: 1,
-            threads: 1,
-            ..Default::default()
-        }],
-        disks: vec![control_state::BlockDevice {
-            name: "/dev/vda".into(),
-            size: 10 * GIB,
-            serial: "d1".into(),
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
-    let register = RegisterMachine {
-        id,
-        seen_in: None,
-        hammer_version: "1".into(),
-        boot_id: "boot-1".into(),
-        hardware,
-        bios: Default::default(),
-        fru: Default::default(),
-        bmc_address: String::new(),
-        bmc_mac: String::new(),
-        bmc_version: String::new(),
-    };
+    let mut register = registration(1, "boot-1");
+    register.id = id;
+    register.hardware.nics.clear();
     control.propose(register).await.unwrap();
     let wiped = control_state::DiskWipe {
         name: "/dev/vda".into(),
