@@ -5,9 +5,9 @@
 mod common;
 
 use common::{MACHINE, PROJECT, TENANT, api, memberships, user};
-use control_authz::{Actor, Denied, Permissions, Permit, SystemActor, TokenRights, may_grant};
+use control_authz::{Actor, Denied, Memberships, Permissions, Permit, SystemActor, TokenRights};
 use control_authz::{authorise, authorise_path};
-use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, TenantRole};
+use proto_public::api::v2::{AdminRole, MachineRole, ProjectRole, TenantRole};
 use proto_public::api::v2::{IpServiceGetRequest, IpServiceUpdateRequest};
 
 const GET: &str = "/metalstack.api.v2.IPService/Get";
@@ -46,24 +46,46 @@ fn found(result: &Result<Permit, Denied>) -> &'static str {
     }
 }
 
+/// A name, the token's rights, what its user is a member of, the method, and the outcome.
+type Case = (
+    &'static str,
+    TokenRights,
+    Memberships,
+    &'static str,
+    &'static str,
+);
+
+fn check<const N: usize>(cases: [Case; N]) {
+    for (name, rights, directory, path, expected) in cases {
+        let got = authorise_path(path, &api(rights), &directory, Some(PROJECT));
+        assert_eq!(found(&got), expected, "{name}: {got:?}");
+    }
+}
+
+fn member(role: ProjectRole) -> Memberships {
+    memberships(&[], &[(PROJECT, role)])
+}
+
+fn no_member() -> Memberships {
+    memberships(&[], &[])
+}
+
 #[test]
-fn tokens_against_memberships() {
+fn roles_of_tokens_against_memberships() {
     use ProjectRole::{Editor, Owner, Viewer};
-    let of = |role| memberships(&[], &[(PROJECT, role)]);
     let tenant = |role| memberships(&[(TENANT, role)], &[]);
-    let none = || memberships(&[], &[]);
-    let cases = [
+    check([
         (
             "star reaches where the user is member",
             star(Editor),
-            of(Editor),
+            member(Editor),
             UPDATE,
             "yes",
         ),
         (
             "star does not reach further",
             star(Owner),
-            none(),
+            no_member(),
             GET,
             "404",
         ),
@@ -84,83 +106,104 @@ fn tokens_against_memberships() {
         (
             "the stronger role counts",
             star(Owner),
-            of(Owner),
+            member(Owner),
             LEAVE,
             "403",
         ),
-        ("roles are exact", star(Viewer), of(Owner), LEAVE, "yes"),
+        ("roles are exact", star(Viewer), member(Owner), LEAVE, "yes"),
         (
             "a weaker user weakens its token",
             star(Owner),
-            of(Viewer),
+            member(Viewer),
             UPDATE,
             "403",
         ),
-        ("but may still read", star(Owner), of(Viewer), GET, "yes"),
-        ("a weaker token", star(Viewer), of(Owner), UPDATE, "403"),
+        (
+            "but may still read",
+            star(Owner),
+            member(Viewer),
+            GET,
+            "yes",
+        ),
+        ("a weaker token", star(Viewer), member(Owner), UPDATE, "403"),
+    ]);
+}
+
+#[test]
+fn lists_of_tokens_against_memberships() {
+    use ProjectRole::{Editor, Owner, Viewer};
+    check([
         (
             "listed for the project",
             listing(PROJECT, &[UPDATE]),
-            of(Editor),
+            member(Editor),
             UPDATE,
             "yes",
         ),
         (
             "listed, another method",
             listing(PROJECT, &[GET]),
-            of(Editor),
+            member(Editor),
             UPDATE,
             "403",
         ),
         (
             "listed, user too weak",
             listing(PROJECT, &[UPDATE]),
-            of(Viewer),
+            member(Viewer),
             UPDATE,
             "403",
         ),
         (
             "listed, membership lost",
             listing(PROJECT, &[UPDATE]),
-            none(),
+            no_member(),
             UPDATE,
             "404",
         ),
         (
             "listed for all",
             listing("*", &[UPDATE]),
-            of(Editor),
+            member(Editor),
             UPDATE,
             "yes",
         ),
         (
             "token of another project",
             listing("p2", &[UPDATE]),
-            of(Editor),
+            member(Editor),
             UPDATE,
             "404",
         ),
         (
             "own methods need listing",
             star(Owner),
-            of(Owner),
+            member(Owner),
             IMAGES,
             "403",
         ),
         (
             "own methods, listed",
             listing("*", &[IMAGES]),
-            none(),
+            no_member(),
             IMAGES,
             "yes",
         ),
-        ("public ones do not", star(Owner), none(), VERSION, "yes"),
-        ("unknown method", star(Owner), of(Owner), "/x.Y/Z", "501"),
-    ];
-    for (name, rights, directory, path, expected) in cases {
-        let got = authorise_path(path, &api(rights), &directory, Some(PROJECT));
-        assert_eq!(found(&got), expected, "{name}: {got:?}");
-    }
+        (
+            "public ones do not",
+            star(Owner),
+            no_member(),
+            VERSION,
+            "yes",
+        ),
+        (
+            "unknown method",
+            star(Owner),
+            member(Owner),
+            "/x.Y/Z",
+            "501",
+        ),
+    ]);
 }
 
 #[test]
@@ -249,146 +292,6 @@ fn typed_requests_carry_their_subject_into_the_permit() {
     assert_eq!(error.code, proto_errors::ErrorCode::PermissionDenied);
     let system = Permit::system(SystemActor::Gateway);
     assert_eq!(system.actor(), &Actor::System(SystemActor::Gateway));
-}
-
-#[test]
-fn nobody_grants_more_than_it_has() {
-    use ProjectRole::{Editor, Owner, Viewer};
-    let on = |project: &str, role| TokenRights {
-        project_roles: [(project.to_owned(), role)].into(),
-        ..TokenRights::default()
-    };
-    let admin = |role| TokenRights {
-        admin_role: Some(role),
-        ..TokenRights::default()
-    };
-    let editor = || memberships(&[], &[(PROJECT, Editor)]);
-    let provider = |role| memberships(&[("provider", role)], &[]);
-    let infra = TokenRights {
-        infra_role: Some(InfraRole::Editor),
-        ..TokenRights::default()
-    };
-    let cases = [
-        ("own role", user(), editor(), on(PROJECT, Editor), true),
-        ("weaker role", user(), editor(), on(PROJECT, Viewer), true),
-        ("stronger role", user(), editor(), on(PROJECT, Owner), false),
-        ("foreign project", user(), editor(), on("p2", Viewer), false),
-        ("all of one's own", user(), editor(), on("*", Owner), true),
-        (
-            "listed call",
-            user(),
-            editor(),
-            listing(PROJECT, &[UPDATE]),
-            true,
-        ),
-        (
-            "listed call, foreign",
-            user(),
-            editor(),
-            listing("p2", &[UPDATE]),
-            false,
-        ),
-        (
-            "own method",
-            user(),
-            editor(),
-            listing("*", &[IMAGES]),
-            true,
-        ),
-        (
-            "agents' call",
-            user(),
-            editor(),
-            listing("*", &[WAIT]),
-            false,
-        ),
-        ("admin", user(), editor(), admin(AdminRole::Viewer), false),
-        ("infra", user(), editor(), infra.clone(), false),
-        (
-            "token within token",
-            api(star(Viewer)),
-            editor(),
-            on(PROJECT, Viewer),
-            true,
-        ),
-        (
-            "token over token",
-            api(star(Viewer)),
-            editor(),
-            on(PROJECT, Editor),
-            false,
-        ),
-        (
-            "star within star",
-            api(star(Viewer)),
-            editor(),
-            listing("*", &[GET]),
-            true,
-        ),
-        (
-            "star over one",
-            api(on(PROJECT, Editor)),
-            editor(),
-            on("*", Viewer),
-            false,
-        ),
-        (
-            "listed over star",
-            api(star(Viewer)),
-            editor(),
-            listing("*", &[UPDATE]),
-            false,
-        ),
-        (
-            "provider owner",
-            user(),
-            provider(TenantRole::Owner),
-            admin(AdminRole::Editor),
-            true,
-        ),
-        (
-            "provider editor",
-            user(),
-            provider(TenantRole::Editor),
-            admin(AdminRole::Editor),
-            false,
-        ),
-        (
-            "provider viewer",
-            user(),
-            provider(TenantRole::Viewer),
-            admin(AdminRole::Viewer),
-            true,
-        ),
-        (
-            "provider guest",
-            user(),
-            provider(TenantRole::Guest),
-            admin(AdminRole::Viewer),
-            false,
-        ),
-        (
-            "admin editor",
-            api(admin(AdminRole::Editor)),
-            editor(),
-            infra.clone(),
-            true,
-        ),
-        (
-            "admin viewer",
-            api(admin(AdminRole::Viewer)),
-            editor(),
-            infra,
-            false,
-        ),
-    ];
-    for (name, who, directory, wanted, expected) in cases {
-        let got = may_grant(&who, &directory, &wanted);
-        assert_eq!(got.is_ok(), expected, "{name}: {got:?}");
-    }
-    let anonymous = control_authz::Principal::anonymous();
-    assert!(may_grant(&anonymous, &editor(), &on(PROJECT, Viewer)).is_err());
-    assert!(may_grant(&anonymous, &editor(), &on("*", Viewer)).is_err());
 }
 
 /// Not a promise, a look: `cargo test -p control-authz --release -- --ignored --nocapture speed`.

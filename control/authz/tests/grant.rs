@@ -14,6 +14,9 @@ use proto_public::api::v2::{AdminRole, InfraRole, MachineRole, ProjectRole, Tena
 use proto_public::{Method, methods};
 
 const UPDATE: &str = "/metalstack.api.v2.ProjectService/Update";
+const IMAGES: &str = "/metalstack.api.v2.ImageService/List";
+const IP_GET: &str = "/metalstack.api.v2.IPService/Get";
+const IP_UPDATE: &str = "/metalstack.api.v2.IPService/Update";
 const WAIT: &str = "/metalstack.infra.v2.BootService/Wait";
 const TENANT_UPDATE: &str = "/metalstack.api.v2.TenantService/Update";
 const REVOKE: &str = "/metalstack.api.v2.TokenService/Revoke";
@@ -52,6 +55,76 @@ fn machines(entries: &[(&str, MachineRole)]) -> TokenRights {
     TokenRights {
         machine_roles: roles(entries),
         ..TokenRights::default()
+    }
+}
+
+fn admin(role: AdminRole) -> TokenRights {
+    TokenRights {
+        admin_role: Some(role),
+        ..TokenRights::default()
+    }
+}
+
+fn infra() -> TokenRights {
+    TokenRights {
+        infra_role: Some(InfraRole::Editor),
+        ..TokenRights::default()
+    }
+}
+
+#[test]
+fn a_user_grants_no_more_than_it_has() {
+    use ProjectRole::{Editor, Owner, Viewer};
+    let editor = memberships(&[], &[(PROJECT, Editor)]);
+    for (name, wanted, expected) in [
+        ("own role", projects(&[(PROJECT, Editor)]), true),
+        ("weaker role", projects(&[(PROJECT, Viewer)]), true),
+        ("stronger role", projects(&[(PROJECT, Owner)]), false),
+        ("foreign project", projects(&[("p2", Viewer)]), false),
+        ("all of one's own", projects(&[("*", Owner)]), true),
+        ("listed call", listing(PROJECT, IP_UPDATE), true),
+        ("listed call, foreign", listing("p2", IP_UPDATE), false),
+        ("own method", listing("*", IMAGES), true),
+        ("agents' call", listing("*", WAIT), false),
+        ("admin", admin(AdminRole::Viewer), false),
+        ("infra", infra(), false),
+    ] {
+        let got = may_grant(&user(), &editor, &wanted);
+        assert_eq!(got.is_ok(), expected, "{name}: {got:?}");
+    }
+    for (role, wanted, expected) in [
+        (TenantRole::Owner, AdminRole::Editor, true),
+        (TenantRole::Editor, AdminRole::Editor, false),
+        (TenantRole::Viewer, AdminRole::Viewer, true),
+        (TenantRole::Guest, AdminRole::Viewer, false),
+    ] {
+        let provider = memberships(&[("provider", role)], &[]);
+        let got = may_grant(&user(), &provider, &admin(wanted));
+        assert_eq!(got.is_ok(), expected, "provider's {role:?}: {got:?}");
+    }
+    let anonymous = Principal::anonymous();
+    for wanted in [PROJECT, "*"].map(|project| projects(&[(project, Viewer)])) {
+        assert!(may_grant(&anonymous, &editor, &wanted).is_err());
+    }
+}
+
+#[test]
+fn a_token_grants_no_more_than_it_has() {
+    use ProjectRole::{Editor, Viewer};
+    let editor = memberships(&[], &[(PROJECT, Editor)]);
+    let star = || projects(&[("*", Viewer)]);
+    let one = |role| projects(&[(PROJECT, role)]);
+    for (name, parent, wanted, expected) in [
+        ("token within token", star(), one(Viewer), true),
+        ("token over token", star(), one(Editor), false),
+        ("star within star", star(), listing("*", IP_GET), true),
+        ("star over one", one(Editor), star(), false),
+        ("listed over star", star(), listing("*", IP_UPDATE), false),
+        ("admin editor", admin(AdminRole::Editor), infra(), true),
+        ("admin viewer", admin(AdminRole::Viewer), infra(), false),
+    ] {
+        let got = may_grant(&api(parent), &editor, &wanted);
+        assert_eq!(got.is_ok(), expected, "{name}: {got:?}");
     }
 }
 

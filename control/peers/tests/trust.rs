@@ -9,13 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use control_peers::{ALPN, PeerLink};
 use control_pki::PeerCredential;
-use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, RemoveNode};
+use control_state::{Op, RemoveNode};
 use control_store::{ClusterMember, Lane, Store, StoreConfig, Transport};
 use futures::{SinkExt, StreamExt};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::{CertificateRequest, Credential, Key, members};
 use tempfile::TempDir;
-use tests_support::permit_for;
+use tests_support::{announcement, propose};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -182,19 +182,10 @@ async fn without_a_certificate_nobody_is_reached() {
 async fn a_removed_node_is_cut_off_and_stays_out() {
     let ca = Ca::new();
     let served = Served::start(ca.peer(1)).await;
-    let announce = AnnounceNode {
-        id: 2,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level: FEATURE_LEVEL,
-        version: String::new(),
-    };
     let link = caller(ca.peer(2));
     let mut open = link.open(&served.member(1), Lane::Forward).await.unwrap();
-    for op in [Op::from(announce), Op::from(RemoveNode { id: 2 })] {
-        let command = Command::new(served.store.now(), "test", op);
-        let permit = permit_for(command.op.name());
-        served.store.propose(&permit, &command).await.unwrap();
+    for op in [Op::from(announcement(2)), Op::from(RemoveNode { id: 2 })] {
+        propose(&served.store, op).await.unwrap();
     }
     // What was open ends, though its certificate is good for an hour.
     let ended = tokio::time::timeout(PATIENCE, open.incoming.next()).await;

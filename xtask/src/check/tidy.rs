@@ -13,6 +13,11 @@ use super::Findings;
 const FILE_LINES_MAX: usize = 800;
 /// Lines that a function may have; 50 is the aim.
 const FUNCTION_LINES_MAX: usize = 70;
+/// Lines that a file of tests may have. A longer one is split by theme.
+const TEST_FILE_LINES_MAX: usize = 400;
+/// Lines that a function of tests may have. A longer one is split into steps, and its table of cases
+/// becomes a constant.
+const TEST_FUNCTION_LINES_MAX: usize = 100;
 /// Folders that hold no source of ours.
 const SKIP: &[&str] = &["target", ".git"];
 
@@ -53,10 +58,16 @@ fn check_text(name: &str, text: &str) -> Findings {
 
 fn check_rust(name: &str, text: &str) -> Result<Findings> {
     let mut findings = Findings::new();
+    let is_test = is_test_file(name);
     let lines = text.lines().count();
-    if lines > FILE_LINES_MAX {
+    let lines_max = if is_test {
+        TEST_FILE_LINES_MAX
+    } else {
+        FILE_LINES_MAX
+    };
+    if lines > lines_max {
         findings.push(format!(
-            "{name}: {lines} lines, at most {FILE_LINES_MAX}; split it"
+            "{name}: {lines} lines, at most {lines_max}; split it"
         ));
     }
     let crate_root = name.ends_with("src/lib.rs") || name.ends_with("src/main.rs");
@@ -65,22 +76,31 @@ fn check_rust(name: &str, text: &str) -> Result<Findings> {
             "{name}: a crate begins with //! what it is, why, and its invariants"
         ));
     }
-    // Tables of tests may be long: they are read line by line, not as a whole.
-    if name.contains("tests/") || name.ends_with("_tests.rs") {
-        return Ok(findings);
-    }
     let file = syn::parse_file(text).with_context(|| format!("cannot parse {name}"))?;
     let mut functions = Functions {
         name,
+        is_test,
         findings: &mut findings,
     };
     functions.visit_file(&file);
     Ok(findings)
 }
 
+/// `true` if the whole file is tests: it is in a folder `tests`, or its name says so.
+fn is_test_file(name: &str) -> bool {
+    let name = Path::new(name);
+    let is_in_tests = name
+        .parent()
+        .is_some_and(|folder| folder.components().any(|part| part.as_os_str() == "tests"));
+    let stem = name.file_stem().and_then(|stem| stem.to_str());
+    is_in_tests || stem.is_some_and(|stem| stem == "tests" || stem.ends_with("_tests"))
+}
+
 /// Finds functions that are too long.
 struct Functions<'a> {
     name: &'a str,
+    /// `true` inside of tests, where functions may be longer.
+    is_test: bool,
     findings: &'a mut Findings,
 }
 
@@ -88,9 +108,14 @@ impl Functions<'_> {
     fn measure(&mut self, function: &str, body: &Brace) {
         let line = body.span.open().start().line;
         let lines = body.span.close().end().line - line + 1;
-        if lines > FUNCTION_LINES_MAX {
+        let lines_max = if self.is_test {
+            TEST_FUNCTION_LINES_MAX
+        } else {
+            FUNCTION_LINES_MAX
+        };
+        if lines > lines_max {
             self.findings.push(format!(
-                "{}:{line}: {function} has {lines} lines, at most {FUNCTION_LINES_MAX}; split it",
+                "{}:{line}: {function} has {lines} lines, at most {lines_max}; split it",
                 self.name
             ));
         }
@@ -99,9 +124,10 @@ impl Functions<'_> {
 
 impl<'ast> Visit<'ast> for Functions<'_> {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if item.ident != "tests" {
-            syn::visit::visit_item_mod(self, item);
-        }
+        let is_outer_test = self.is_test;
+        self.is_test |= item.ident == "tests";
+        syn::visit::visit_item_mod(self, item);
+        self.is_test = is_outer_test;
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
@@ -144,6 +170,40 @@ mod tests {
         let findings = check_rust("a.rs", &text).expect("it parses");
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].contains("long has 82 lines"), "{findings:?}");
+    }
+
+    #[test]
+    fn functions_of_tests_may_be_longer() {
+        let long = |lines| format!("fn long() {{\n{}}}\n", "    let _ = 1;\n".repeat(lines));
+        let in_module = |lines| format!("mod tests {{\n{}}}\n", long(lines));
+        for (name, text, expected) in [
+            ("a/tests/b.rs", long(90), None),
+            ("a/tests/b.rs", long(100), Some("at most 100")),
+            ("a/src/b_tests.rs", long(90), None),
+            ("a/src/c/tests.rs", long(100), Some("at most 100")),
+            ("a/src/b.rs", in_module(90), None),
+            ("a/src/b.rs", in_module(100), Some("at most 100")),
+            ("a/src/b.rs", in_module(1) + &long(90), Some("at most 70")),
+        ] {
+            let findings = check_rust(name, &text).expect("it parses");
+            assert_eq!(findings.len(), usize::from(expected.is_some()), "{name}");
+            let is_as_expected = |finding: &String| finding.contains(expected.unwrap_or(""));
+            assert!(findings.iter().all(is_as_expected), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn files_of_tests_are_shorter() {
+        let text = "const A: u8 = 1;\n".repeat(401);
+        for name in ["a/tests/b.rs", "a/src/b_tests.rs", "a/src/c/tests.rs"] {
+            let findings = check_rust(name, &text).expect("it parses");
+            assert_eq!(findings.len(), 1, "{name}: {findings:?}");
+            assert!(findings[0].contains("at most 400"), "{findings:?}");
+        }
+        for name in ["a/src/b.rs", "a/src/contests.rs"] {
+            let findings = check_rust(name, &text).expect("it parses");
+            assert!(findings.is_empty(), "{findings:?}");
+        }
     }
 
     #[test]

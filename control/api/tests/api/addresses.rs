@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::networks::{Said, admin, call, create, namespaced, refused, underlay};
 use crate::node::Node;
-use crate::protocols::post;
+use crate::raw_http::post;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_underlay_address_is_changed_by_administrators_only() {

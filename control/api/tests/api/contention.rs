@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use control_state::{
     BmcAction, BmcOrderDone, Family, Ip, LabelsUpdate, Lock, Machine, Network, Phase,
-    RegisterSwitch, UpdatePartition, label, life, query,
+    UpdatePartition, label, life, query,
 };
 use proto_public::api::v2 as api;
 use proto_types::PartitionId;
 use tokio::task::JoinSet;
 use tonic::Code;
 
-use crate::node::{Node, Wire, wanted_machine};
+use crate::node::{Node, Wire, leaf, wanted_machine};
 
 const CLIENTS: usize = 64;
 const MACHINES: u128 = 200;
@@ -95,22 +95,7 @@ async fn site(node: &Node) {
         labels: Some(LabelsUpdate::Replace([rate].into())),
     })
     .await;
-    let ports = (1..=MACHINES).map(|port| (format!("swp{port}"), None));
-    node.hardware(RegisterSwitch {
-        id: "leaf1".parse().unwrap(),
-        partition: "lab".parse().unwrap(),
-        rack: "rack-1".into(),
-        room: String::new(),
-        management_ip: None,
-        vtep_ip: None,
-        ports: ports.collect(),
-        identifiers: Default::default(),
-        os_vendor: "linux".into(),
-        os_version: "12".into(),
-        agent_version: "v0".into(),
-        hears: false,
-    })
-    .await;
+    node.hardware(leaf(MACHINES)).await;
     for number in 1..=MACHINES {
         node.waiting_machine(number).await;
     }

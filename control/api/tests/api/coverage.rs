@@ -4,15 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use control_state as state;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::project_component_service_client::ProjectComponentServiceClient;
 use proto_public::{Method, Scope, methods};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use crate::callers::*;
 use crate::node::{Node, wanted_machine};
-use crate::protocols::post;
 
 /// Who may do what, by method and caller.
 const TABLE: &str = include_str!("../../../authz/tests/who.txt");
@@ -25,91 +24,6 @@ const LAST: [&str; 4] = [
     "/metalstack.api.v2.ProjectService/Delete",
     "/metalstack.api.v2.TenantService/Delete",
 ];
-/// Streams that stand are ended by their caller, milliseconds.
-const STREAM_MS: &str = "300";
-const MACHINE: u128 = 1;
-const ABSENT: &str = "00000000-0000-4000-8000-00000000abcd";
-
-/// Whom a call is about.
-#[derive(Clone)]
-struct World {
-    tenant: String,
-    project: String,
-    machine: String,
-}
-
-impl World {
-    /// One whose objects are not there.
-    fn absent() -> Self {
-        Self {
-            tenant: "nobodys".into(),
-            project: ABSENT.into(),
-            machine: ABSENT.into(),
-        }
-    }
-
-    fn subject(&self, method: &Method) -> Option<&str> {
-        match method.scope {
-            Scope::Tenant(_) => Some(&self.tenant),
-            Scope::Project(_) => Some(&self.project),
-            Scope::Machine(_) => Some(&self.machine),
-            _ => None,
-        }
-    }
-}
-
-/// A code of the contract, empty for success, and what was said.
-type Said = (String, String);
-
-/// Calls a method with nothing but whom it is about.
-async fn call(node: &Node, method: &Method, token: Option<&str>, world: &World) -> Said {
-    let mut body = Map::new();
-    if let (Some(field), Some(subject)) = (method.scope.subject_field(), world.subject(method)) {
-        body.insert(field.to_owned(), subject.into());
-    }
-    call_with(node, method, token, Value::Object(body)).await
-}
-
-async fn call_with(node: &Node, method: &Method, token: Option<&str>, body: Value) -> Said {
-    let bearer = token.map(|token| format!("Bearer {token}"));
-    let mut headers: Vec<_> = bearer
-        .iter()
-        .map(|it| ("authorization", it.as_str()))
-        .collect();
-    let body = body.to_string().into_bytes();
-    let error = if method.server_streaming {
-        headers.push(("content-type", "application/connect+json"));
-        headers.push(("connect-timeout-ms", STREAM_MS));
-        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
-        let framed = [&[0][..], &length, &body].concat();
-        let answer = post(node, &method.path, &headers, framed).await;
-        end_of(&answer.body)["error"].clone()
-    } else {
-        headers.push(("content-type", "application/json"));
-        let answer = post(node, &method.path, &headers, body).await;
-        if answer.status == 200 {
-            Value::Null
-        } else {
-            answer.json()
-        }
-    };
-    let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
-    (text("code"), text("message"))
-}
-
-/// What the end-of-stream frame says.
-fn end_of(mut frames: &[u8]) -> Value {
-    while let Some((head, rest)) = frames.split_first_chunk::<5>() {
-        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
-        let (frame, rest) = rest.split_at(usize::try_from(length).unwrap());
-        if head[0] & 2 != 0 {
-            return serde_json::from_slice(frame).unwrap();
-        }
-        frames = rest;
-    }
-    panic!("the stream has no end");
-}
-
 /// The outcome that the table has for a method and caller.
 fn table() -> (Vec<&'static str>, BTreeMap<&'static str, Vec<&'static str>>) {
     let mut lines = TABLE.lines();
@@ -140,121 +54,6 @@ fn in_order(expected: impl Fn(&Method) -> &'static str) -> Vec<&'static Method> 
         (expected(it) == "yes", last.map_or(0, |at| at + 1))
     });
     all
-}
-
-/// A project of a new tenant, which is nobody's personal one: its owners may delete it.
-async fn founded(node: &Node, tenant: &str, founder: &str) -> String {
-    node.hardware(state::CreateTenant {
-        login: tenant.parse().unwrap(),
-        name: tenant.to_owned(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Default::default(),
-        owner: Some(founder.parse().unwrap()),
-    })
-    .await;
-    let id = uuid::Uuid::now_v7();
-    node.hardware(state::CreateProject {
-        id: id.into(),
-        tenant: tenant.parse().unwrap(),
-        name: format!("{tenant}-project"),
-        description: String::new(),
-        avatar_url: None,
-        labels: Default::default(),
-        owner: None,
-    })
-    .await;
-    id.to_string()
-}
-
-/// A tenant of its own for each caller, and the caller's token.
-async fn caller(node: &Node, name: &str) -> (World, Option<String>) {
-    let (tenant, founder) = (format!("acme-{name}"), format!("founder-{name}"));
-    let project = founded(node, &tenant, &founder).await;
-    let world = World {
-        tenant: tenant.clone(),
-        project: project.clone(),
-        machine: uuid::Uuid::from_u128(MACHINE).to_string(),
-    };
-    let member = |role| state::SetTenantMember {
-        login: tenant.parse().unwrap(),
-        member: "ann".parse().unwrap(),
-        role,
-        must_be_new: None,
-    };
-    let rights = |wanted: api::TokenServiceCreateRequest| async {
-        Some(node.token_of("stranger", wanted).await.1)
-    };
-    let token = match name {
-        "nobody" => None,
-        "other" => Some(node.login("stranger").await),
-        "guest" | "viewer" | "editor" | "owner" => {
-            let role = match name {
-                "guest" => state::TenantRole::Guest,
-                "viewer" => state::TenantRole::Viewer,
-                "editor" => state::TenantRole::Editor,
-                _ => state::TenantRole::Owner,
-            };
-            node.hardware(member(role)).await;
-            Some(node.login("ann").await)
-        }
-        "token" => {
-            let wanted = api::TokenServiceCreateRequest {
-                project_roles: [(project, api::ProjectRole::Owner.into())].into(),
-                tenant_roles: [(tenant.clone(), api::TenantRole::Owner.into())].into(),
-                ..Default::default()
-            };
-            Some(node.token_of(&founder, wanted).await.1)
-        }
-        "admin-v" => {
-            rights(api::TokenServiceCreateRequest {
-                admin_role: Some(api::AdminRole::Viewer.into()),
-                ..Default::default()
-            })
-            .await
-        }
-        "admin-e" => Some(node.admin.clone()),
-        "infra" => {
-            rights(api::TokenServiceCreateRequest {
-                infra_role: Some(api::InfraRole::Editor.into()),
-                ..Default::default()
-            })
-            .await
-        }
-        "machine" => {
-            let role = api::MachineRole::Editor.into();
-            rights(api::TokenServiceCreateRequest {
-                machine_roles: [(world.machine.clone(), role)].into(),
-                ..Default::default()
-            })
-            .await
-        }
-        "component" => {
-            let kind = mesh::ProjectComponentKind::Gardener;
-            Some(component(node, &project, kind).await.1)
-        }
-        other => panic!("{other} is a new sort of caller"),
-    };
-    (world, token)
-}
-
-/// A component's id and token, made by an admin.
-async fn component(
-    node: &Node,
-    project: &str,
-    kind: mesh::ProjectComponentKind,
-) -> (String, String) {
-    let wire = node.as_admin();
-    let mut components = ProjectComponentServiceClient::new(wire);
-    let request = mesh::ProjectComponentServiceCreateRequest {
-        project: project.to_owned(),
-        kind: kind.into(),
-        name: "shoot-1".into(),
-        days: 1,
-    };
-    let made = components.create(request).await.unwrap().into_inner();
-    (made.component.unwrap().id, made.secret)
 }
 
 /// Each kind of component: its project's methods by its list, and nothing of another project.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::networks::{admin, call};
 use crate::node::Node;
-use crate::protocols::post;
+use crate::raw_http::post;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_administrator_names_a_child_network() {

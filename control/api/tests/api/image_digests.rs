@@ -4,141 +4,18 @@ use std::time::Duration;
 
 use admin::image_service_client::ImageServiceClient;
 use control_api::FetchLimits;
-use control_state::{Command, CreateImage, Image, ImageFeature, Meta};
+use control_state::{CreateImage, Image, Meta};
 use md5::{Digest as _, Md5};
-use prost::Message as _;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
-use proto_types::Timestamp;
-use ring::digest::{SHA256, digest};
-use tests_support::permit_for;
+use tests_support::objects;
 use tokio::task::JoinSet;
-use tonic::{Code, Status};
+use tonic::Code;
 
+use crate::image_site::*;
 use crate::image_store::{ImageStore, Served};
-use crate::node::{Node, Wire, debian, wanted_machine};
-use crate::protocols::post;
-
-const ID: &str = "debian-12.0.20260101";
-const DIGEST: &str = "metalmesh.dev/digest";
-const SOURCE: &str = "metalmesh.dev/digest-source";
-const CONTENT: &[u8] = b"a system in a tar archive";
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn sha256_of(content: &[u8]) -> String {
-    format!("sha256:{}", hex(digest(&SHA256, content).as_ref()))
-}
-
-/// An image as a published client makes it: without labels.
-fn image(url: String) -> api::Image {
-    api::Image {
-        url,
-        meta: None,
-        ..debian()
-    }
-}
-
-/// The digest of an image and where control found it.
-fn pinned(image: &api::Image) -> (Option<String>, Option<String>) {
-    let labels = image.meta.as_ref().and_then(|meta| meta.labels.as_ref());
-    let label = |key| labels.and_then(|labels| labels.labels.get(key)).cloned();
-    (label(DIGEST), label(SOURCE))
-}
-
-fn found(digest: &str, source: &str) -> (Option<String>, Option<String>) {
-    (Some(digest.to_owned()), Some(source.to_owned()))
-}
-
-/// A node, a store of images and a client of the administrators.
-struct Site {
-    node: Node,
-    store: ImageStore,
-    images: ImageServiceClient<Wire>,
-}
-
-impl Site {
-    async fn start() -> Self {
-        Self::start_with(FetchLimits::default()).await
-    }
-
-    async fn start_with(limits: FetchLimits) -> Self {
-        let store = ImageStore::start().await;
-        let node = Node::start_fetching(limits).await;
-        let images = ImageServiceClient::new(node.as_admin());
-        Self {
-            node,
-            store,
-            images,
-        }
-    }
-
-    async fn create(&self, image: api::Image) -> Result<api::Image, Status> {
-        let request = admin::ImageServiceCreateRequest { image: Some(image) };
-        let made = self.images.clone().create(request).await?;
-        Ok(made.into_inner().image.unwrap())
-    }
-
-    async fn update(
-        &self,
-        url: Option<String>,
-        labels: Option<api::UpdateLabels>,
-    ) -> Result<api::Image, Status> {
-        let request = admin::ImageServiceUpdateRequest {
-            id: ID.into(),
-            update_meta: Some(api::UpdateMeta {
-                updated_at: None,
-                locking_strategy: api::OptimisticLockingStrategy::Server.into(),
-            }),
-            url,
-            labels,
-            ..Default::default()
-        };
-        let changed = self.images.clone().update(request).await?;
-        Ok(changed.into_inner().image.unwrap())
-    }
-
-    async fn forget(&self) {
-        let request = admin::ImageServiceDeleteRequest { id: ID.into() };
-        self.images.clone().delete(request).await.unwrap();
-    }
-
-    /// The image as it is stored.
-    async fn stored(&self) -> Option<api::Image> {
-        let mut images = api::image_service_client::ImageServiceClient::new(self.node.as_admin());
-        let got = images
-            .get(api::ImageServiceGetRequest { id: ID.into() })
-            .await;
-        match got {
-            Ok(got) => got.into_inner().image,
-            Err(status) if status.code() == Code::NotFound => None,
-            Err(status) => panic!("{status}"),
-        }
-    }
-}
-
-fn replace(pairs: &[(&str, &str)]) -> Option<api::UpdateLabels> {
-    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    let labels = pairs.iter().map(owned).collect();
-    Some(api::UpdateLabels {
-        strategy: Some(api::update_labels::Strategy::Replace(api::Labels {
-            labels,
-        })),
-    })
-}
-
-fn patch(pairs: &[(&str, &str)], remove: &[&str]) -> Option<api::UpdateLabels> {
-    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    let labels = pairs.iter().map(owned).collect();
-    Some(api::UpdateLabels {
-        strategy: Some(api::update_labels::Strategy::Patch(api::LabelsPatch {
-            update: Some(api::Labels { labels }),
-            remove: remove.iter().map(|key| (*key).to_owned()).collect(),
-        })),
-    })
-}
+use crate::node::{debian, wanted_machine};
+use crate::raw_http::post;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_published_digest_is_pinned_and_the_image_is_not_read() {
@@ -280,22 +157,6 @@ async fn an_image_whose_digest_cannot_be_found_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fetch_that_takes_too_long_is_given_up() {
-    let limits = FetchLimits {
-        whole: Duration::from_millis(300),
-        ..FetchLimits::default()
-    };
-    let site = Site::start_with(limits).await;
-    site.store.serve("/endless", Served::Endless);
-    let refused = site.create(image(site.store.url("/endless"))).await;
-    let refused = refused.unwrap_err();
-    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
-    assert!(refused.message().contains("takes longer"), "{refused}");
-    assert!(site.stored().await.is_none());
-    site.node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_fetched_for_a_given_digest_or_a_refused_call() {
     let site = Site::start().await;
     let url = site.store.url("/a.tar.zst");
@@ -381,18 +242,11 @@ async fn a_machine_gets_an_image_whose_digest_control_found() {
     site.forget().await;
     // As earlier versions stored it.
     let bare = Image {
-        id: ID.parse().unwrap(),
         meta: Meta::default(),
         url: store.url("/a.tar.zst"),
-        name: None,
-        description: None,
-        features: [ImageFeature::Machine].into(),
-        classification: control_state::Classification::Supported,
-        expires_at: Timestamp::ZERO,
+        ..objects::image(ID)
     };
-    let permit = permit_for("CreateImage");
-    let command = Command::new(node.store.now(), "test", CreateImage(bare));
-    node.store.propose(&permit, &command).await.unwrap();
+    node.hardware(CreateImage(bare)).await;
     let (project, token) = node.tenant("acme").await;
     let network = node.network(&token, &project).await;
     node.waiting_machine(1).await;
@@ -410,65 +264,6 @@ async fn a_machine_gets_an_image_whose_digest_control_found() {
     let made = machines.create(wanted).await.unwrap().into_inner();
     let image = made.machine.unwrap().allocation.unwrap().image.unwrap();
     assert_eq!(pinned(&image), found(&sha256_of(CONTENT), "fetched"));
-    site.node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fetch_goes_on_without_its_caller() {
-    let site = Site::start().await;
-    let store = &site.store;
-    store.serve("/a.tar.zst", Served::Held(CONTENT.to_vec()));
-    let wanted = image(store.url("/a.tar.zst"));
-    let request = admin::ImageServiceCreateRequest {
-        image: Some(wanted.clone()),
-    };
-    let bearer = format!("Bearer {}", site.node.admin);
-    // The server alone has a deadline, so that its handler is gone when it answers.
-    let headers = [
-        ("content-type", "application/proto"),
-        ("authorization", bearer.as_str()),
-        ("connect-timeout-ms", "300"),
-    ];
-    let path = "/metalstack.admin.v2.ImageService/Create";
-    let left = post(&site.node, path, &headers, request.encode_to_vec()).await;
-    assert_eq!(left.json()["code"], "deadline_exceeded");
-    store.asked_for("/a.tar.zst").await;
-    store.open_gate();
-    // Either it joins the fetch or gets the result that is kept.
-    let made = site.create(wanted).await.unwrap();
-    assert_eq!(pinned(&made), found(&sha256_of(CONTENT), "fetched"));
-    let requests = store.take_requests();
-    let reads = requests.iter().filter(|path| *path == "/a.tar.zst").count();
-    assert_eq!(reads, 1, "{requests:?}");
-    site.node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_fetches_so_many_images_at_the_same_time() {
-    let limits = FetchLimits {
-        fetches: 1,
-        ..FetchLimits::default()
-    };
-    let site = Site::start_with(limits).await;
-    let store = &site.store;
-    store.serve("/a.tar.zst", Served::Held(CONTENT.to_vec()));
-    store.file("/b.tar.zst", CONTENT);
-    let mut calls = JoinSet::new();
-    let mut images = site.images.clone();
-    let request = admin::ImageServiceCreateRequest {
-        image: Some(image(store.url("/a.tar.zst"))),
-    };
-    calls.spawn(async move { images.create(request).await });
-    store.asked_for("/a.tar.zst").await;
-    let other = api::Image {
-        id: "debian-12.0.2".into(),
-        ..image(store.url("/b.tar.zst"))
-    };
-    let refused = site.create(other.clone()).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
-    store.open_gate();
-    calls.join_next().await.unwrap().unwrap().unwrap();
-    site.create(other).await.unwrap();
     site.node.stop().await;
 }
 

@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use control_state::{
-    ChildLength, Command, CreateChildNetwork, CreateIp, CreateNetwork, CreatePartition,
-    CreateProject, CreateTenant, DeleteIp, DeleteNetwork, ErrorCode, Family, Ip, IpKey, IpType,
-    Labels, Meta, Network, NetworkFamily, NetworkType, Op, Partition, Reply, StateError, Tables,
-    label, query,
+    ChildLength, CreateChildNetwork, CreateIp, CreateNetwork, CreatePartition, CreateProject,
+    DeleteIp, DeleteNetwork, ErrorCode, Family, Ip, IpKey, IpType, Labels, Meta, Network,
+    NetworkFamily, Op, Partition, Reply, StateError, Tables, label, query,
 };
 use control_store::{ProposeError, Store, StoreConfig};
 use ipnet::IpNet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use proto_types::{IpId, NetworkId, ProjectId};
-use tests_support::permit_for;
+use tests_support::{objects, propose};
 use uuid::Uuid;
 
 const PROJECTS: u128 = 2;
@@ -72,72 +71,37 @@ impl World {
     }
 
     async fn catalogue(&self) {
-        self.ok(CreateTenant {
-            login: "acme".parse().unwrap(),
-            name: "acme".into(),
-            email: String::new(),
-            description: String::new(),
-            avatar_url: String::new(),
-            labels: Labels::new(),
-            owner: None,
-        })
-        .await;
+        self.ok(objects::tenant("acme", None)).await;
         for number in 0..PROJECTS {
             self.ok(CreateProject {
                 id: project(number),
-                tenant: "acme".parse().unwrap(),
-                name: format!("project-{number}"),
-                description: String::new(),
-                avatar_url: None,
-                labels: Labels::new(),
-                owner: None,
+                ..objects::project(number, "acme")
             })
             .await;
         }
         // What is given back is there for everybody at once.
         let cooldown = (label::NUMBER_COOLDOWN.to_owned(), "0".to_owned());
-        let partition = Partition {
-            id: "lab".parse().unwrap(),
+        self.ok(CreatePartition(Partition {
             meta: Meta::labelled([cooldown].into()),
-            description: String::new(),
-            boot: Default::default(),
-            dns_servers: Vec::new(),
-            ntp_servers: Vec::new(),
-            mgmt_service_addresses: Vec::new(),
-        };
-        self.ok(CreatePartition(partition)).await;
+            ..objects::partition("lab")
+        }))
+        .await;
         self.ok(CreateNetwork {
-            id: "super".parse().unwrap(),
-            kind: NetworkType::Super,
-            name: None,
-            description: None,
-            partition: Some("lab".parse().unwrap()),
-            project: None,
-            labels: Labels::new(),
             prefixes: vec![
                 "10.0.0.0/26".parse().unwrap(),
                 "2001:db8::/61".parse().unwrap(),
             ],
-            destination_prefixes: Vec::new(),
             default_child_length: ChildLength {
                 v4: Some(29),
                 v6: Some(64),
             },
-            min_child_length: ChildLength::default(),
-            nat: None,
-            vrf: None,
-            parent: None,
-            additional_announcable_cidrs: Vec::new(),
-            length: ChildLength::default(),
-            family: None,
+            ..objects::network("super")
         })
         .await;
     }
 
     async fn propose(&self, op: impl Into<Op>) -> Result<Reply, ProposeError<StateError>> {
-        let command = Command::new(self.store.now(), "test", op);
-        let permit = permit_for(command.op.name());
-        self.store.propose(&permit, &command).await
+        propose(&self.store, op).await
     }
 
     async fn ok(&self, op: impl Into<Op>) -> Reply {
@@ -187,19 +151,13 @@ impl World {
         let id: NetworkId = format!("child-{}", self.counter).parse().unwrap();
         let made = self
             .tried(CreateChildNetwork {
-                id: id.clone(),
                 project: of,
-                name: None,
-                description: None,
-                labels: Labels::new(),
-                partition: Some("lab".parse().unwrap()),
-                parent: None,
-                length: ChildLength::default(),
                 family: Some(match family {
                     0 => NetworkFamily::V4,
                     1 => NetworkFamily::V6,
                     _ => NetworkFamily::Dual,
                 }),
+                ..objects::child(id.as_str(), 1)
             })
             .await;
         match made {

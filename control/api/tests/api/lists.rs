@@ -19,7 +19,7 @@ use tower::Service;
 use uuid::Uuid;
 
 use crate::node::{Node, Wire};
-use crate::protocols::post;
+use crate::raw_http::post;
 
 const TOKENS: &str = "/metalstack.admin.v2.TokenService/List";
 const JSON: (&str, &str) = ("content-type", "application/json");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::node::Node;
-use crate::protocols::post;
+use crate::raw_http::post;
 
 /// An answer, or the code of the refusal.
 pub(crate) type Said = Result<Value, String>;

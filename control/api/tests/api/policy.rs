@@ -10,7 +10,7 @@ use proto_public::metalmesh::admin::v1::WatchChangeType::Created;
 use tonic::{Code, Status};
 
 use crate::node::{Node, Wire, wanted_machine};
-use crate::watch::{brief, listed, news, of_project};
+use crate::watching::{brief, listed, news, of_project};
 
 const LIST: &str = "metalstack.api.v2.MachineService/List";
 const GUESTS: &str = include_str!("../../../policy/tests/examples/guests.rego");

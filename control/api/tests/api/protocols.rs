@@ -1,91 +1,13 @@
 //! Connect, gRPC-Web and limits, byte by byte over HTTP/1.1.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::node::Node;
-
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    headers: String,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Answer {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-}
-
-/// One request on a connection of its own.
-pub(crate) async fn post(
-    node: &Node,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: Vec<u8>,
-) -> Answer {
-    let mut text = format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
-    for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
-    }
-    text.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-    send(node, [text.into_bytes(), body].concat()).await
-}
-
-/// A GET on a connection of its own.
-async fn get(node: &Node, path: &str, token: Option<&str>) -> Answer {
-    let auth = token.map_or_else(String::new, |it| format!("authorization: Bearer {it}\r\n"));
-    let text = format!("GET {path} HTTP/1.1\r\nhost: test\r\n{auth}connection: close\r\n\r\n");
-    send(node, text.into_bytes()).await
-}
-
-async fn send(node: &Node, request: Vec<u8>) -> Answer {
-    let address = node.address;
-    let answer = tokio::task::spawn_blocking(move || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        // A server that refuses early may close before all is written.
-        let _written = stream.write_all(&request);
-        let mut answer = Vec::new();
-        let _read = stream.read_to_end(&mut answer);
-        answer
-    });
-    let answer = answer.await.unwrap();
-    let end = answer
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .expect("no head");
-    let head = String::from_utf8(answer[..end].to_vec())
-        .unwrap()
-        .to_ascii_lowercase();
-    let mut body = answer[end + 4..].to_vec();
-    if head.contains("transfer-encoding: chunked") {
-        body = unchunked(&body);
-    }
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer {
-        status,
-        headers: head,
-        body,
-    }
-}
-
-fn unchunked(mut body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    loop {
-        let end = body.windows(2).position(|two| two == b"\r\n").unwrap();
-        let size = std::str::from_utf8(&body[..end]).unwrap();
-        let size = usize::from_str_radix(size, 16).unwrap();
-        if size == 0 {
-            return out;
-        }
-        out.extend_from_slice(&body[end + 2..end + 2 + size]);
-        body = &body[end + 2 + size + 2..];
-    }
-}
+use crate::raw_http::{JSON, get, post, send};
 
 fn gzip(data: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -96,7 +18,6 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 const VERSION: &str = "/metalstack.api.v2.VersionService/Get";
 const CREATE: &str = "/metalstack.admin.v2.PartitionService/Create";
 const LIST: &str = "/metalstack.api.v2.PartitionService/List";
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_json() {
@@ -372,128 +293,6 @@ async fn connect_reads_by_get() {
         let answer = get(&node, &path, token.map(String::as_str)).await;
         assert_eq!(answer.status, status, "{path}");
     }
-    node.stop().await;
-}
-
-/// What a dashboard shows of the server.
-#[tokio::test(flavor = "multi_thread")]
-async fn version_and_health_are_whole() {
-    use api::health_service_client::HealthServiceClient;
-    use api::version_service_client::VersionServiceClient;
-    use proto_public::api::v2 as api;
-
-    let node = Node::start().await;
-    let mut versions = VersionServiceClient::new(node.wire(None));
-    let said = versions.get(api::VersionServiceGetRequest {}).await;
-    let version = said.unwrap().into_inner().version.unwrap();
-    for (name, text) in [
-        ("version", &version.version),
-        ("revision", &version.revision),
-        ("git_sha1", &version.git_sha1),
-        ("build_date", &version.build_date),
-    ] {
-        assert!(!text.is_empty(), "{name}");
-    }
-    assert!(version.build_date.ends_with('Z'), "{}", version.build_date);
-
-    let mut health = HealthServiceClient::new(node.wire(None));
-    let said = health.get(api::HealthServiceGetRequest {}).await;
-    let services = said.unwrap().into_inner().health.unwrap().services;
-    use api::Service::{Audit, Ipam, Machines, Redis, Rethink, Tasks, TenantApiserver};
-    let names: Vec<api::Service> = services.iter().map(|it| it.name()).collect();
-    // In the order of their numbers; the VPN only where there is one.
-    assert_eq!(
-        names,
-        [
-            Ipam,
-            Rethink,
-            TenantApiserver,
-            Machines,
-            Audit,
-            Redis,
-            Tasks
-        ]
-    );
-    for service in services {
-        assert_eq!(service.status(), api::ServiceStatus::Healthy);
-        assert!(!service.message.is_empty(), "{service:?}");
-    }
-    node.stop().await;
-}
-
-/// What grpcurl and probes of Kubernetes say, without a token.
-#[tokio::test(flavor = "multi_thread")]
-async fn health_and_reflection_for_everybody() {
-    use futures::StreamExt;
-    use proto_public::grpc::health::v1::health_check_response::ServingStatus;
-    use proto_public::grpc::health::v1::health_client::HealthClient;
-    use proto_public::grpc::health::v1::{HealthCheckRequest, HealthListRequest};
-    use tonic_reflection::pb::v1::ServerReflectionRequest;
-    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
-    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
-
-    let node = Node::start().await;
-    let mut health = HealthClient::new(node.wire(None));
-    let of = |service: &str| HealthCheckRequest {
-        service: service.into(),
-    };
-    for service in ["", "metalstack.api.v2.MachineService"] {
-        let said = health.check(of(service)).await.unwrap().into_inner();
-        assert_eq!(said.status(), ServingStatus::Serving);
-        let mut watch = health.watch(of(service)).await.unwrap().into_inner();
-        let said = watch.next().await.unwrap().unwrap();
-        assert_eq!(said.status(), ServingStatus::Serving);
-    }
-    let all = health.list(HealthListRequest {}).await.unwrap();
-    let all = all.into_inner().statuses;
-    for service in ["grpc.health.v1.Health", "metalstack.api.v2.MachineService"] {
-        assert_eq!(all[service].status(), ServingStatus::Serving);
-    }
-    let refusal = health.check(of("NoService")).await.unwrap_err();
-    assert_eq!(refusal.code(), tonic::Code::NotFound);
-    let mut watch = health.watch(of("NoService")).await.unwrap().into_inner();
-    let said = watch.next().await.unwrap().unwrap();
-    assert_eq!(said.status(), ServingStatus::ServiceUnknown);
-
-    let mut reflection = ServerReflectionClient::new(node.wire(None));
-    // The second question is asked after the first answer: both ways are open at once.
-    let (mut ask, questions) = futures::channel::mpsc::channel(1);
-    let answers = reflection.server_reflection_info(questions);
-    let question = |it| ServerReflectionRequest {
-        host: String::new(),
-        message_request: Some(it),
-    };
-    ask.try_send(question(MessageRequest::ListServices(String::new())))
-        .unwrap();
-    let mut answers = answers.await.unwrap().into_inner();
-    let said = answers.next().await.unwrap().unwrap();
-    let Some(MessageResponse::ListServicesResponse(list)) = said.message_response else {
-        panic!("{said:?}");
-    };
-    let published = list
-        .service
-        .iter()
-        .filter(|it| it.name.starts_with("metalstack."))
-        .count();
-    assert_eq!(published, 39);
-    // The details of errors among them: grpcurl asks for them in order to print them.
-    for symbol in [
-        "metalstack.api.v2.MachineService",
-        "google.rpc.ErrorInfo",
-        "google.rpc.RetryInfo",
-        "buf.validate.Violations",
-    ] {
-        let symbol = MessageRequest::FileContainingSymbol(symbol.to_owned());
-        ask.try_send(question(symbol)).unwrap();
-        let said = answers.next().await.unwrap().unwrap();
-        let Some(MessageResponse::FileDescriptorResponse(file)) = said.message_response else {
-            panic!("{said:?}");
-        };
-        assert!(!file.file_descriptor_proto.is_empty());
-    }
-    drop(ask);
-    assert!(answers.next().await.is_none());
     node.stop().await;
 }
 

@@ -10,7 +10,7 @@ use proto_public::metalmesh::admin::v1::bmc_claim_service_client::BmcClaimServic
 use tonic::Code;
 
 use crate::node::Node;
-use crate::published::{OTHER, PASSWORD, UUID, agent, commands, create, waiting};
+use crate::published_agents::{OTHER, PASSWORD, UUID, agent, commands, create, waiting};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reads_how_a_bmc_lets_in_but_its_agent() {

@@ -9,7 +9,7 @@ use proto_types::Digest;
 use tonic::Code;
 
 use crate::node::Node;
-use crate::published::{MAC, UUID, agent, commands, token_request, waiting};
+use crate::published_agents::{MAC, UUID, agent, commands, token_request, waiting};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_machines_return_their_bmcs_nonce_a_published_hammer_gets_no_token() {

@@ -8,7 +8,7 @@ use proto_public::infra::v2 as infra;
 use proto_types::MachineId;
 
 use crate::node::Node;
-use crate::published::{MAC, UUID, agent, registration, waiting};
+use crate::published_agents::{MAC, UUID, agent, registration, waiting};
 
 /// What the restored state makes of a machine.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::machines::wanted;
 use crate::node::Node;
-use crate::published::agent;
+use crate::published_agents::agent;
 
 #[expect(deprecated, reason = "published agents write this field")]
 fn leaf(id: &str) -> api::Switch {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::networks::{admin, call};
 use crate::node::Node;
-use crate::published::{MAC, UUID, agent};
+use crate::published_agents::{MAC, UUID, agent};
 use crate::shown_fields::{assert_shows, labels};
 
 fn fru(end: &str) -> Value {

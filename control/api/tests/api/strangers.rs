@@ -14,12 +14,11 @@ use hyper::body::Frame;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use proto_public::api::v2 as api;
-use proto_types::ProjectId;
+use tests_support::objects;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::node::Node;
 
@@ -265,13 +264,9 @@ async fn answers_that_are_not_read_are_bounded() {
     for number in 0..150_u128 {
         let labels = (0..64).map(|key| (format!("key-{key}"), "x".repeat(256)));
         node.hardware(CreateProject {
-            id: ProjectId::new(Uuid::from_u128(number + 1)),
-            tenant: "greedy".parse().unwrap(),
-            name: format!("project-{number}"),
-            description: String::new(),
-            avatar_url: None,
             labels: labels.collect(),
             owner: Some("greedy".parse().unwrap()),
+            ..objects::project(number + 1, "greedy")
         })
         .await;
     }

@@ -12,8 +12,8 @@ use proto_public::infra::v2 as infra;
 use tonic::Code;
 
 use crate::node::{Node, wanted_machine};
-use crate::published::{UUID, agent, create, token_request, waiting};
-use crate::watch::{listed, news, of_project};
+use crate::published_agents::{UUID, agent, create, token_request, waiting};
+use crate::watching::{listed, news, of_project};
 
 type Machines = api::machine_service_client::MachineServiceClient<crate::node::Wire>;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::node::{Node, wanted_machine};
-use crate::protocols::post;
+use crate::raw_http::post;
 
 const CREATE: &str = "/metalstack.api.v2.MachineService/Create";
 const DELETE: &str = "/metalstack.api.v2.MachineService/Delete";

@@ -185,33 +185,39 @@ fn catalogued<'a>(service: [&'a str; 2], key: Value, answer: &'a str) -> Kind<'a
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_catalogue() {
-    let node = Node::start().await;
-    node.data_centre().await;
-    let (project, _) = node.tenant("acme").await;
+/// Makes a layout, a constraint and a reservation; returns the reservation's id.
+async fn fill_catalogue(node: &Node, project: &str) -> Value {
     let layout = json!({"filesystemLayout": {"id": "cut",
         "constraints": {"sizes": ["small"], "images": {"debian": ">= 12.0"}},
         "disks": [{"device": "/dev/vda", "partitions": [
             {"number": 1, "gptType": "GPT_TYPE_LINUX", "label": "root"}]}],
         "filesystems": [{"device": "/dev/vda1", "format": "FORMAT_EXT4", "path": "/"}]}});
-    admin(&node, "admin.v2.FilesystemService/Create", layout)
+    admin(node, "admin.v2.FilesystemService/Create", layout)
         .await
         .unwrap();
     let only = json!({"size": "small",
         "imageConstraints": [{"image": "debian", "semverMatch": ">= 12.0"}]});
-    admin(&node, "admin.v2.SizeImageConstraintService/Create", only)
+    admin(node, "admin.v2.SizeImageConstraintService/Create", only)
         .await
         .unwrap();
     let reserved = json!({"sizeReservation": {"name": "launch", "project": project,
         "size": "small", "partitions": ["lab"], "amount": 2}});
-    let reserved = admin(&node, "admin.v2.SizeReservationService/Create", reserved).await;
+    let reserved = admin(node, "admin.v2.SizeReservationService/Create", reserved).await;
+    reserved.unwrap()["sizeReservation"]["id"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    let (project, _) = node.tenant("acme").await;
+    let reservation = fill_catalogue(&node, &project).await;
     let mut reserved = catalogued(
         [
             "api.v2.SizeReservationService/Get",
             "admin.v2.SizeReservationService/Update",
         ],
-        json!({"id": reserved.unwrap()["sizeReservation"]["id"]}),
+        json!({"id": reservation}),
         "sizeReservation",
     );
     reserved.fields = &["name", "partitions", "amount"];

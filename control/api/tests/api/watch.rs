@@ -1,122 +1,18 @@
 //! Watches: ordered, once, resumable, and never more than a caller may see.
 
-use std::time::Duration;
-
 use control_state::BmcAction;
-use control_store::WATCH_HISTORY_CHANGES;
 use control_watch::WatchLimits;
 use prost::Message;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1::watch_service_client::WatchServiceClient;
 use proto_public::metalmesh::admin::v1::{
-    WatchChange, WatchChangeType, WatchEvent, WatchServiceAllRequest, WatchServiceOwnRequest,
-    WatchServiceProjectRequest, WatchServiceTenantRequest,
+    WatchChangeType, WatchServiceAllRequest, WatchServiceOwnRequest, WatchServiceTenantRequest,
 };
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 
-use crate::node::{Node, Wire};
-
-/// Longest wait for a message.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-async fn next(watch: &mut Streaming<WatchEvent>) -> Result<WatchEvent, Status> {
-    let next = tokio::time::timeout(PATIENCE, watch.message()).await;
-    Ok(next
-        .expect("no message came in time")?
-        .expect("the watch ended"))
-}
-
-/// The next message that is no bookmark.
-pub(crate) async fn news(watch: &mut Streaming<WatchEvent>) -> WatchEvent {
-    loop {
-        let event = next(watch).await.unwrap();
-        if !event.changes.is_empty() {
-            return event;
-        }
-    }
-}
-
-async fn end(watch: &mut Streaming<WatchEvent>) -> Status {
-    loop {
-        if let Err(status) = next(watch).await {
-            return status;
-        }
-    }
-}
-
-/// Everything that was there, and where to go on.
-pub(crate) async fn listed(watch: &mut Streaming<WatchEvent>) -> (Vec<WatchChange>, u64) {
-    let mut all = Vec::new();
-    loop {
-        let event = next(watch).await.unwrap();
-        all.extend(event.changes);
-        if event.listed {
-            return (all, event.revision);
-        }
-        assert_eq!(event.revision, 0);
-    }
-}
-
-fn kinds(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-async fn all(wire: Wire, names: &[&str], from: u64) -> Result<Streaming<WatchEvent>, Status> {
-    let request = WatchServiceAllRequest {
-        kinds: kinds(names),
-        id: String::new(),
-        from_revision: from,
-    };
-    let answer = WatchServiceClient::new(wire).all(request).await?;
-    Ok(answer.into_inner())
-}
-
-pub(crate) async fn of_project(
-    wire: Wire,
-    project: &str,
-    names: &[&str],
-) -> Result<Streaming<WatchEvent>, Status> {
-    let request = WatchServiceProjectRequest {
-        project: project.to_owned(),
-        kinds: kinds(names),
-        ..Default::default()
-    };
-    let answer = WatchServiceClient::new(wire).project(request).await?;
-    Ok(answer.into_inner())
-}
-
-/// The permission to call methods that are the caller's own.
-fn itself(methods: &[&str]) -> api::PermissionsByVisibility {
-    let methods = api::SelfPermissions {
-        methods: kinds(methods),
-    };
-    api::PermissionsByVisibility {
-        visibility: Some(api::permissions_by_visibility::Visibility::Self_(methods)),
-    }
-}
-
-/// Type, kind and id of each change.
-pub(crate) fn brief(event: &WatchEvent) -> Vec<(WatchChangeType, &str, &str)> {
-    let changes = event.changes.iter();
-    changes
-        .map(|it| (it.r#type(), it.kind.as_str(), it.id.as_str()))
-        .collect()
-}
-
-async fn partition(node: &Node, id: &str) {
-    let partition = api::Partition {
-        id: id.into(),
-        ..Default::default()
-    };
-    let request = admin::PartitionServiceCreateRequest {
-        partition: Some(partition),
-    };
-    admin::partition_service_client::PartitionServiceClient::new(node.as_admin())
-        .create(request)
-        .await
-        .unwrap();
-}
+use crate::node::Node;
+use crate::watching::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_there_then_each_change_once_and_again_from_any_revision() {
@@ -368,49 +264,6 @@ async fn what_is_too_long_ago_is_said_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn watches_of_a_user_are_bounded() {
-    let limits = WatchLimits {
-        per_user: 1,
-        ..WatchLimits::default()
-    };
-    let node = Node::start_with(limits, WATCH_HISTORY_CHANGES).await;
-    let first = all(node.as_admin(), &["partition"], 0).await.unwrap();
-    let refused = all(node.as_admin(), &["partition"], 0).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted);
-    assert!(refused.message().contains("of this user"), "{refused}");
-    drop(first);
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_watch_that_is_read_slowly_is_cut_and_goes_on() {
-    let limits = WatchLimits {
-        // Nobody takes a message in no time.
-        stall: Duration::ZERO,
-        bookmark: Duration::from_millis(1),
-        ..WatchLimits::default()
-    };
-    let node = Node::start_with(limits, WATCH_HISTORY_CHANGES).await;
-    let mut watch = all(node.as_admin(), &["partition"], 0).await.unwrap();
-    let (_, revision) = listed(&mut watch).await;
-    let slow = end(&mut watch).await;
-    assert_eq!(slow.code(), Code::Unavailable);
-    assert!(slow.message().starts_with("MM-1702"), "{slow}");
-    let at = format!("go on from revision {revision}");
-    assert!(slow.message().contains(&at), "{slow}");
-    partition(&node, "p1").await;
-    let mut again = all(node.as_admin(), &["partition"], revision)
-        .await
-        .unwrap();
-    let event = next(&mut again).await.unwrap();
-    assert_eq!(
-        brief(&event),
-        [(WatchChangeType::Created, "partition", "p1")]
-    );
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn what_is_everybodys_and_one_object_alone() {
     let node = Node::start().await;
     node.data_centre().await;
@@ -460,52 +313,5 @@ async fn what_is_everybodys_and_one_object_alone() {
         brief(&event),
         [(WatchChangeType::Created, "partition", "p1")]
     );
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_watches_with_where_to_go_on() {
-    let node = Node::start().await;
-    let mut watch = all(node.as_admin(), &["partition"], 0).await.unwrap();
-    let (_, revision) = listed(&mut watch).await;
-    let ((), status) = tokio::join!(node.stop(), end(&mut watch));
-    assert_eq!(status.code(), Code::Unavailable);
-    // What it does not watch may have changed since: the use of the token, for instance.
-    let (_, rest) = status.message().split_once("go on from revision ").unwrap();
-    let at: u64 = rest.split_once(';').unwrap().0.parse().unwrap();
-    assert!(at >= revision, "{status}");
-}
-
-/// Not a measurement, but what a thousand must not cost: a minute.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_watches_hear_the_same() {
-    const WATCHES: usize = 1000;
-    const CONNECTIONS: usize = 8;
-    let node = Node::start().await;
-    let wires: Vec<Wire> = (0..CONNECTIONS).map(|_| node.as_admin()).collect();
-    let mut watches = Vec::new();
-    for wire in wires.iter().cycle().take(WATCHES) {
-        let mut watch = all(wire.clone(), &["partition"], 0).await.unwrap();
-        listed(&mut watch).await;
-        watches.push(watch);
-    }
-    let began = std::time::Instant::now();
-    for number in 0..10 {
-        partition(&node, &format!("p{number}")).await;
-    }
-    let mut first = Vec::new();
-    for watch in &mut watches {
-        let mut seen = Vec::new();
-        while seen.len() < 10 {
-            seen.push(news(watch).await);
-        }
-        if first.is_empty() {
-            first = seen;
-        } else {
-            assert_eq!(seen, first);
-        }
-    }
-    println!("10 changes at {WATCHES} watches in {:?}", began.elapsed());
-    drop(watches);
     node.stop().await;
 }

@@ -9,7 +9,7 @@ use proto_public::metalmesh::admin::v1::WatchChangeType::{Created, Deleted};
 use tonic::Code;
 
 use crate::node::Node;
-use crate::watch::{brief, listed, news, of_project};
+use crate::watching::{brief, listed, news, of_project};
 
 /// Bounds what a tenant may have.
 async fn bound(node: &Node, login: &str) {

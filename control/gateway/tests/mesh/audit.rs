@@ -6,7 +6,7 @@ use control_state::{AgentKind, AuditEntry};
 use proto_mesh::*;
 
 use crate::fixture::*;
-use crate::life::boot_as;
+use crate::hammer::boot_as;
 
 const MACHINE: (&str, &str) = ("0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f", "52:54:00:00:00:01");
 /// `INVALID_ARGUMENT` of `google.rpc.Code`.

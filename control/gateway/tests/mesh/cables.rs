@@ -5,7 +5,7 @@ use proto_mesh::*;
 
 use crate::catalogue::{allocate, catalogue};
 use crate::fixture::*;
-use crate::life::{boot_as, hear, inventory_at};
+use crate::hammer::{boot_as, hear, inventory_at};
 
 const VICTIM: (&str, &str) = ("0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f", "52:54:00:00:00:01");
 const LIAR: (&str, &str) = ("0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e70", "52:54:00:00:00:02");

@@ -7,16 +7,15 @@ use std::time::Duration;
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::{NewJoinTicket, Pki, SealingKey};
 use control_presence::Presence;
-use control_state::{
-    AgentKind, AnnounceNode, Command, CreatePartition, FEATURE_LEVEL, Machine, Op, Partition, Reply,
-};
-use control_store::{ManualClock, StateRestore, Store, StoreConfig};
+use control_state::{AgentKind, CreatePartition, Machine, Op, Reply};
+use control_store::{ManualClock, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
 use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
 use proto_mesh::{BootSeenRequest, Certificate, EnrolServiceClient, JoinRequest};
-use proto_types::{Digest, MachineId, PartitionId, Timestamp};
-use tests_support::permit_for;
+use proto_types::{Digest, MachineId, Timestamp};
+use tests_support::objects::partition;
+use tests_support::{CLUSTER, announcement, permit_for, propose, restore_into};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +43,7 @@ impl Control {
 
     async fn open(dir: tempfile::TempDir, now: Timestamp) -> Self {
         let clock = Arc::new(ManualClock::at(now));
-        let mut config = StoreConfig::new(dir.path().join("data"), 1, "test");
+        let mut config = StoreConfig::new(dir.path().join("data"), 1, CLUSTER);
         config.clock = clock.clone();
         let store = Store::open(config).await.unwrap();
         let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
@@ -63,45 +62,27 @@ impl Control {
     /// Another cluster, restored from a backup of this moment, a minute later; it serves.
     pub async fn restored(self) -> Self {
         let now = self.store.now();
-        let export = self.store.export().await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         let keys = self.dir.path().join("seal.key");
         std::fs::copy(keys, dir.path().join("seal.key")).unwrap();
-        let restore = StateRestore {
-            dir: dir.path().join("data"),
-            cluster: "test".into(),
-            node_id: 1,
-            term: export.term,
-            revision: export.revision,
-            made_at: Some(now),
-        };
-        let rows: Vec<_> = export.rows().map(Result::unwrap).collect();
-        let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);
-        restore.run(rows).await.unwrap();
+        restore_into(&self.store, &dir.path().join("data")).await;
         self.stop().await;
         let mut control = Self::open(dir, now.plus_ms(60_000)).await;
-        control.announce(FEATURE_LEVEL).await;
+        control.announce().await;
         control.serve();
         control
     }
 
     /// The node says what it knows, as it does at each start.
-    async fn announce(&self, level: u32) {
-        let announce = AnnounceNode {
-            id: 1,
-            peer_address: String::new(),
-            mesh_addresses: vec![],
-            level,
-            version: String::new(),
-        };
-        self.propose(announce).await.unwrap();
+    async fn announce(&self) {
+        self.propose(announcement(1)).await.unwrap();
     }
 
     /// At a time of the caller's choice, not serving yet.
     pub async fn idle(now_ms: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let control = Self::open(dir, Timestamp::from_ms(now_ms)).await;
-        control.announce(FEATURE_LEVEL).await;
+        control.announce().await;
         for id in ["p1", "p2"] {
             control
                 .propose(CreatePartition(partition(id)))
@@ -126,12 +107,8 @@ impl Control {
 
     /// As the leader's own duties and the API would.
     pub async fn propose(&self, op: impl Into<Op>) -> Result<Reply, String> {
-        let command = Command::new(self.store.now(), "test", op);
-        let permit = permit_for(command.op.name());
-        self.store
-            .propose(&permit, &command)
-            .await
-            .map_err(|e| e.to_string())
+        let written = propose(&self.store, op).await;
+        written.map_err(|error| error.to_string())
     }
 
     pub fn machine(&self, id: MachineId) -> Arc<Machine> {
@@ -232,19 +209,6 @@ pub fn credential(answer: Certificate, key: &Key) -> Credential {
 
 pub fn fingerprint(key: &Key) -> Digest {
     key.fingerprint().parse().unwrap()
-}
-
-pub fn partition(id: &str) -> Partition {
-    let id: PartitionId = id.parse().unwrap();
-    Partition {
-        id,
-        meta: Default::default(),
-        description: String::new(),
-        boot: Default::default(),
-        dns_servers: vec![],
-        ntp_servers: vec![],
-        mgmt_service_addresses: vec![],
-    }
 }
 
 /// A machine that pixie saw boot.

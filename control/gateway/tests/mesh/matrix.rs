@@ -3,232 +3,34 @@
 //!
 //! The methods come from the generated table: one that has no sample here fails the test.
 
-use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
-
 use control_state::{
     AgentKind, Allocation, BmcAction as Action, BmcOrder as StoredOrder, EventLog, Identity,
     JoinTicket as StoredTicket, Machine, MachineEvent as StoredEvent, MachineSeen, OrderBmc,
-    RegisterMachine, Switch, WipeDone,
+    Switch, WipeDone,
 };
-use prost::Message;
 use proto_identity::{CallerKind, Key};
-use proto_link::{MeshClient, MethodSpec};
+use proto_link::MeshClient;
 use proto_mesh::*;
-use proto_types::{MachineId, OrderId, ProjectId};
-use tokio::time::timeout;
+use proto_types::{MachineId, ProjectId};
+use tests_support::objects::registration;
 use uuid::Uuid;
 
-use crate::catalogue::{GIB, allocate, catalogue};
+use crate::catalogue::{allocate, catalogue};
 use crate::fixture::*;
+use crate::samples::{Expected, Victim, samples};
 
 /// In partition p1; project 1 has it.
-const A: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
-const MAC_A: &str = "52:54:00:00:00:0a";
+pub(crate) const A: &str = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+pub(crate) const MAC_A: &str = "52:54:00:00:00:0a";
 /// In partition p2; nobody has it.
 const B: &str = "1d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
 const MAC_B: &str = "52:54:00:00:00:0b";
-
-type Answer = Pin<Box<dyn Future<Output = Result<Vec<u8>, LinkStatus>> + Send>>;
-
-/// What a caller of the right kind gets that names another's objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    /// A refusal.
-    Refused,
-    /// An answer about the caller's own objects.
-    OwnOnly,
-}
-
-/// One method with a request that names the objects of p1 wherever a request can name any.
-struct Sample {
-    expected: Expected,
-    call: Box<dyn Fn(&MeshClient) -> Answer + Send + Sync>,
-}
 
 /// One whose objects are its own.
 struct Caller {
     name: &'static str,
     kind: CallerKind,
     mesh: MeshClient,
-}
-
-fn unary<Req, Resp>(
-    spec: &'static MethodSpec,
-    expected: Expected,
-    request: Req,
-) -> (&'static str, Sample)
-where
-    Req: Message + Clone + 'static,
-    Resp: Message + Default + 'static,
-{
-    let call = move |mesh: &MeshClient| -> Answer {
-        let (mesh, request) = (mesh.clone(), request.clone());
-        Box::pin(async move {
-            let answer: Resp = mesh.unary(spec, &request).await?;
-            Ok(answer.encode_to_vec())
-        })
-    };
-    let call = Box::new(call);
-    (spec.path, Sample { expected, call })
-}
-
-fn stream<Req, Resp>(
-    spec: &'static MethodSpec,
-    expected: Expected,
-    request: Req,
-) -> (&'static str, Sample)
-where
-    Req: Message + Clone + 'static,
-    Resp: Message + Default + 'static,
-{
-    let call = move |mesh: &MeshClient| -> Answer {
-        let (mesh, request) = (mesh.clone(), request.clone());
-        Box::pin(async move {
-            let mut stream = mesh.server_streaming::<_, Resp>(spec, &request).await?;
-            let first = timeout(PATIENCE, stream.message()).await;
-            let first = first.expect("a first message or an end")?;
-            Ok(first
-                .map(|message| message.encode_to_vec())
-                .unwrap_or_default())
-        })
-    };
-    let call = Box::new(call);
-    (spec.path, Sample { expected, call })
-}
-
-/// The objects of p1 that requests can name.
-struct Victim {
-    project: ProjectId,
-    allocation: String,
-    order: OrderId,
-}
-
-fn samples(victim: &Victim) -> BTreeMap<&'static str, Sample> {
-    use Expected::{OwnOnly, Refused};
-    let csr = || Key::generate().unwrap().request().unwrap();
-    let reading = BmcStatus {
-        machine_uuid: A.into(),
-        address: "10.0.0.66:623".into(),
-        power_state: "off".into(),
-        ..Default::default()
-    };
-    let install = InstallReport {
-        allocation_uuid: victim.allocation.clone(),
-        ..Default::default()
-    };
-    let join = JoinRequest {
-        ticket_id: Uuid::now_v7().to_string(),
-        secret: vec![1; 32],
-        csr: csr(),
-        machine_uuid: A.into(),
-        mac: MAC_A.into(),
-        ..Default::default()
-    };
-    let ticket = BootTicketRequest {
-        machine_uuid: A.into(),
-        mac: MAC_A.into(),
-    };
-    let done = BmcOrderDone {
-        id: victim.order.to_string(),
-        ..Default::default()
-    };
-    let lease = BmcLease {
-        mac: MAC_A.into(),
-        address: "10.0.0.66".into(),
-        remaining_ms: 0,
-    };
-    let port = PortState {
-        name: "swp1".into(),
-        vni: 66,
-        ..Default::default()
-    };
-    let report = SwitchReport {
-        applied_term: u64::MAX,
-        ports: vec![port],
-        ..Default::default()
-    };
-    let event = MachineEvent {
-        event: "Crashed".into(),
-        ..Default::default()
-    };
-    [
-        unary::<_, Certificate>(&enrol_service::JOIN, Refused, join),
-        unary::<_, TpmChallenge>(
-            &enrol_service::CHALLENGE_TPM,
-            Refused,
-            TpmChallengeRequest::default(),
-        ),
-        unary::<_, Certificate>(&enrol_service::RESUME, Refused, ResumeRequest::default()),
-        unary::<_, Certificate>(
-            &identity_service::RENEW,
-            OwnOnly,
-            RenewRequest { csr: csr() },
-        ),
-        unary::<_, JoinClusterResponse>(
-            &node_service::JOIN_CLUSTER,
-            Refused,
-            JoinClusterRequest::default(),
-        ),
-        unary::<_, SwitchRegisterResponse>(
-            &switch_service::REGISTER,
-            Refused,
-            SwitchRegisterRequest::default(),
-        ),
-        stream::<_, SwitchDesired>(
-            &switch_service::DESIRED,
-            Refused,
-            SwitchDesiredRequest::default(),
-        ),
-        unary::<_, SwitchReportResponse>(&switch_service::REPORT, Refused, report),
-        stream::<_, BmcDesired>(&bmc_service::DESIRED, OwnOnly, BmcDesiredRequest {}),
-        unary::<_, BmcReportResponse>(
-            &bmc_service::REPORT,
-            OwnOnly,
-            BmcReport {
-                bmcs: vec![reading],
-            },
-        ),
-        unary::<_, BmcOrderDoneResponse>(&bmc_service::ORDER_DONE, Refused, done),
-        stream::<_, BootDesired>(&boot_service::DESIRED, OwnOnly, BootDesiredRequest {}),
-        unary::<_, BootSeenResponse>(&boot_service::SEEN, Refused, seen_at_boot(A, MAC_A)),
-        unary::<_, BootTicket>(&boot_service::ISSUE_TICKET, Refused, ticket),
-        unary::<_, LeaseReportResponse>(
-            &boot_service::REPORT_LEASES,
-            OwnOnly,
-            LeaseReport {
-                leases: vec![lease],
-            },
-        ),
-        unary::<_, MachineRegisterResponse>(
-            &machine_service::REGISTER,
-            OwnOnly,
-            MachineRegisterRequest {
-                boot_id: "b".into(),
-                ..Default::default()
-            },
-        ),
-        stream::<_, MachineOrder>(
-            &machine_service::ORDERS,
-            OwnOnly,
-            MachineOrdersRequest::default(),
-        ),
-        unary::<_, MachineEventResponse>(&machine_service::EVENT, OwnOnly, event),
-        unary::<_, WipeReportResponse>(&machine_service::WIPE_DONE, OwnOnly, WipeReport::default()),
-        unary::<_, ProjectIdentityResponse>(
-            &machine_service::PROJECT_IDENTITY,
-            Refused,
-            ProjectIdentityRequest { csr: csr() },
-        ),
-        unary::<_, InstallReportResponse>(&machine_service::INSTALL_DONE, Refused, install),
-        unary::<_, PhoneHomeResponse>(
-            &phone_home_service::PHONE_HOME,
-            Refused,
-            PhoneHomeRequest::default(),
-        ),
-    ]
-    .into()
 }
 
 /// Partition p1 with a switch, a machine that project 1 has, and an order to its BMC. The machine
@@ -277,33 +79,9 @@ async fn offer(control: &Control, id: MachineId) {
         stated_at: None,
     };
     control.propose(seen).await.unwrap();
-    let hardware = control_state::Hardware {
-        memory: GIB,
-        cpus: vec![control_state::Cpu {
-            cores: 1,
-            threads: 1,
-            ..Default::default()
-        }],
-        disks: vec![control_state::BlockDevice {
-            name: "/dev/vda".into(),
-            size: 10 * GIB,
-            serial: "d1".into(),
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
-    let register = RegisterMachine {
-        id,
-        seen_in: None,
-        hammer_version: "1".into(),
-        boot_id: "boot-1".into(),
-        hardware,
-        bios: Default::default(),
-        fru: Default::default(),
-        bmc_address: String::new(),
-        bmc_mac: String::new(),
-        bmc_version: String::new(),
-    };
+    let mut register = registration(1, "boot-1");
+    register.id = id;
+    register.hardware.nics.clear();
     control.propose(register).await.unwrap();
     let wiped = control_state::DiskWipe {
         name: "/dev/vda".into(),

@@ -8,7 +8,7 @@ use proto_link::Code;
 use proto_mesh::*;
 
 use crate::fixture::*;
-use crate::life::{MAC, UUID, boot};
+use crate::hammer::{MAC, UUID, boot};
 
 const HOUR_MS: u64 = 3_600_000;
 

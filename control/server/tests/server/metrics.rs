@@ -132,6 +132,76 @@ fn dashboard(scrapes: &[&Scrape]) {
     }
 }
 
+const LIST: &str = "/metalstack.admin.v2.ProjectService/List";
+const GET_MACHINE: &str = "/metalstack.admin.v2.MachineService/Get";
+
+/// What a node must tell: the metric, the labels of its samples, and the least sum of them.
+const SAMPLES: &[(&str, &[(&str, &str)], f64)] = &[
+    (
+        "metalmesh_api_calls_total",
+        &[("method", LIST), ("code", "ok")],
+        1.0,
+    ),
+    (
+        "metalmesh_api_calls_total",
+        &[("method", LIST), ("code", "unauthenticated")],
+        1.0,
+    ),
+    (
+        "metalmesh_api_calls_total",
+        &[("method", GET_MACHINE), ("code", "not_found")],
+        1.0,
+    ),
+    (
+        "metalmesh_api_call_duration_seconds_count",
+        &[("method", LIST)],
+        2.0,
+    ),
+    ("metalmesh_api_refusals_total", &[("reason", "token")], 1.0),
+    (
+        "metalmesh_machines",
+        &[("partition", "lab"), ("phase", "new")],
+        1.0,
+    ),
+    (
+        "metalmesh_machines_liveliness",
+        &[("partition", "lab")],
+        1.0,
+    ),
+    ("metalmesh_mesh_sessions", &[("kind", "core")], 1.0),
+    ("metalmesh_mesh_sessions", &[("kind", "bmc")], 1.0),
+    (
+        "metalmesh_bmc_orders_ended_total",
+        &[("action", "power-on"), ("outcome", "done")],
+        1.0,
+    ),
+    (
+        "metalmesh_mesh_handshakes_total",
+        &[("outcome", "done")],
+        2.0,
+    ),
+    (
+        "metalmesh_enrolments_total",
+        &[("method", "join"), ("outcome", "issued")],
+        2.0,
+    ),
+    ("metalmesh_mesh_calls_total", &[("code", "ok")], 3.0),
+    ("metalmesh_raft_role", &[("role", "leader")], 1.0),
+    ("metalmesh_raft_log_index", &[("entry", "applied")], 5.0),
+    ("metalmesh_raft_log_sync_duration_seconds_count", &[], 5.0),
+    (
+        "metalmesh_raft_log_sync_duration_seconds_bucket",
+        &[("le", "+Inf")],
+        5.0,
+    ),
+    ("metalmesh_store_bytes", &[("part", "log")], 1.0),
+    ("metalmesh_audit_head", &[], 1.0),
+    ("metalmesh_build_info", &[("program", "metalmeshd")], 1.0),
+    ("metalmesh_authority_end_timestamp_seconds", &[], 1.7e9),
+    ("process_resident_memory_bytes", &[], 1e6),
+    ("process_open_fds", &[], 3.0),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_and_an_agent_tell_prometheus() {
     agents_kit::install_crypto_provider();
@@ -178,75 +248,13 @@ async fn a_node_and_an_agent_tell_prometheus() {
     .await;
     scrape.check(&[MACHINE, "leaf1", "bmc-of-lab", "10.1.2.3"]);
     judged(dir.path(), &scrape);
-    let list = "/metalstack.admin.v2.ProjectService/List";
-    let get_machine = "/metalstack.admin.v2.MachineService/Get";
-    for (name, labels, least) in [
-        (
-            "metalmesh_api_calls_total",
-            &[("method", list), ("code", "ok")][..],
-            1.0,
-        ),
-        (
-            "metalmesh_api_calls_total",
-            &[("method", list), ("code", "unauthenticated")],
-            1.0,
-        ),
-        (
-            "metalmesh_api_calls_total",
-            &[("method", get_machine), ("code", "not_found")],
-            1.0,
-        ),
-        (
-            "metalmesh_api_call_duration_seconds_count",
-            &[("method", list)],
-            2.0,
-        ),
-        ("metalmesh_api_refusals_total", &[("reason", "token")], 1.0),
-        (
-            "metalmesh_machines",
-            &[("partition", "lab"), ("phase", "new")],
-            1.0,
-        ),
-        (
-            "metalmesh_machines_liveliness",
-            &[("partition", "lab")],
-            1.0,
-        ),
-        ("metalmesh_mesh_sessions", &[("kind", "core")], 1.0),
-        ("metalmesh_mesh_sessions", &[("kind", "bmc")], 1.0),
-        (
-            "metalmesh_bmc_orders_ended_total",
-            &[("action", "power-on"), ("outcome", "done")],
-            1.0,
-        ),
-        (
-            "metalmesh_mesh_handshakes_total",
-            &[("outcome", "done")],
-            2.0,
-        ),
-        (
-            "metalmesh_enrolments_total",
-            &[("method", "join"), ("outcome", "issued")],
-            2.0,
-        ),
-        ("metalmesh_mesh_calls_total", &[("code", "ok")], 3.0),
-        ("metalmesh_raft_role", &[("role", "leader")], 1.0),
-        ("metalmesh_raft_log_index", &[("entry", "applied")], 5.0),
-        ("metalmesh_raft_log_sync_duration_seconds_count", &[], 5.0),
-        (
-            "metalmesh_raft_log_sync_duration_seconds_bucket",
-            &[("le", "+Inf")],
-            5.0,
-        ),
-        ("metalmesh_store_bytes", &[("part", "log")], 1.0),
-        ("metalmesh_audit_head", &[], 1.0),
-        ("metalmesh_build_info", &[("program", "metalmeshd")], 1.0),
-        ("metalmesh_authority_end_timestamp_seconds", &[], 1.7e9),
-        ("process_resident_memory_bytes", &[], 1e6),
-        ("process_open_fds", &[], 3.0),
-    ] {
+    for (name, labels, least) in SAMPLES {
         let found = scrape.sum(name, labels);
-        assert!(found >= least, "{name}{labels:?}: {found}\n{}", scrape.text);
+        assert!(
+            found >= *least,
+            "{name}{labels:?}: {found}\n{}",
+            scrape.text
+        );
     }
     let lag = scrape.sum("metalmesh_raft_lag_entries", &[("node", "1")]);
     assert!(lag.abs() < 0.5, "{lag}");

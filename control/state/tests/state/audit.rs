@@ -2,11 +2,11 @@
 
 use control_state::{
     AUDIT_DROP, AUDIT_MAX, AppendAudit, AuditAnchor, AuditEntry, AuditHash, AuditPhase,
-    AuditRetention, Command, CreateTenant, Kind, SetSettings, Tables, Tenant, apply,
+    AuditRetention, Command, Kind, SetSettings, Tables, Tenant, apply,
 };
 use proto_types::TenantId;
 
-use crate::world::World;
+use crate::world::{World, tenant};
 
 pub(crate) fn entry(number: usize, phase: AuditPhase) -> AuditEntry {
     AuditEntry {
@@ -35,18 +35,6 @@ fn append(count: usize) -> AppendAudit {
     }
 }
 
-fn tenant(login: &str) -> CreateTenant {
-    CreateTenant {
-        login: login.parse().unwrap(),
-        name: login.into(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        owner: None,
-        labels: Default::default(),
-    }
-}
-
 /// How many records of the chain fit together, from the anchor to the newest.
 fn chained(tables: &Tables) -> usize {
     let anchor = tables.get::<AuditAnchor>(&AuditAnchor::TRAIL.to_owned());
@@ -72,7 +60,7 @@ fn head(tables: &Tables) -> Option<AuditHash> {
 fn a_change_and_its_record_are_one() {
     let mut world = World::empty();
     let call = entry(1, AuditPhase::Call);
-    let command = Command::new(world.now, "ada", tenant("acme")).called(call.clone());
+    let command = Command::new(world.now, "ada", tenant("acme", None)).called(call.clone());
     let outcome = apply(&mut world.tables, &command);
     let kinds: Vec<_> = outcome.changes.iter().map(|change| change.kind).collect();
     assert_eq!(kinds, [Kind::Tenant, Kind::AuditEntry, Kind::AuditAnchor]);
@@ -82,7 +70,7 @@ fn a_change_and_its_record_are_one() {
 
     // Refused: neither change nor record.
     let before = world.tables.state_hash().unwrap();
-    let again = Command::new(world.now, "ada", tenant("acme")).called(call);
+    let again = Command::new(world.now, "ada", tenant("acme", None)).called(call);
     assert!(apply(&mut world.tables, &again).result.is_err());
     assert_eq!(world.tables.state_hash().unwrap(), before);
     assert!(

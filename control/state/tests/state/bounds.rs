@@ -4,22 +4,17 @@ use std::time::{Duration, Instant};
 
 use control_state::*;
 
-use crate::world::{SIZE, World, child, hardware, id, ip, leaf, ms, registration, text};
+use crate::world::{SIZE, World, child, hardware, id, ip, leaf, ms, project, registration, text};
 
 fn labels(count: usize) -> Labels {
     let entry = |number| (format!("key-{number:03}"), "value".to_owned());
     (0..count).map(entry).collect()
 }
 
-fn project(number: u128, labels: Labels) -> CreateProject {
+fn labelled(number: u128, labels: Labels) -> CreateProject {
     CreateProject {
-        id: id(number),
-        tenant: text("acme"),
-        name: format!("labelled-{number}"),
-        description: String::new(),
-        avatar_url: None,
         labels,
-        owner: None,
+        ..project(number, "acme")
     }
 }
 
@@ -158,13 +153,13 @@ fn what_switches_and_bmcs_tell_is_bounded() {
 #[test]
 fn an_object_has_at_most_64_labels() {
     let mut world = World::new();
-    world.ok(project(11, labels(64)));
+    world.ok(labelled(11, labels(64)));
     assert_eq!(
-        world.refused(project(12, labels(65))),
+        world.refused(labelled(12, labels(65))),
         ErrorCode::InvalidField
     );
     let long = Labels::from([("key".to_owned(), "x".repeat(4096))]);
-    assert_eq!(world.refused(project(12, long)), ErrorCode::InvalidField);
+    assert_eq!(world.refused(labelled(12, long)), ErrorCode::InvalidField);
     let more = |labels| UpdateProject {
         id: id(11),
         lock: Lock::Server,

@@ -3,7 +3,7 @@
 use control_state::*;
 use proto_types::{Digest, TokenId};
 
-use crate::world::{World, id, text};
+use crate::world::{World, id, project, tenant, text};
 
 fn token(number: u128, user: &str, world: &World) -> CreateToken {
     CreateToken {
@@ -98,55 +98,28 @@ fn tokens_of_a_projects_components_are_counted_together() {
 #[test]
 fn tenants_that_a_user_makes_are_bounded() {
     let mut world = World::empty();
-    let tenant = |number, _: &World| CreateTenant {
-        login: text(&format!("tenant-{number}")),
-        name: "a-name".into(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Labels::new(),
-        owner: Some(text("tester")),
-    };
-    let (count, error) = until_refused(&mut world, tenant);
+    let owned = |number: u128, _: &World| tenant(&format!("tenant-{number}"), Some("tester"));
+    let (count, error) = until_refused(&mut world, owned);
     assert_eq!((count, error.code), (20, ErrorCode::TooMany), "{error}");
     // What nobody owns an administrator made, who is not bounded.
-    world.ok(CreateTenant {
-        owner: None,
-        ..tenant(99, &world)
-    });
+    world.ok(tenant("tenant-99", None));
 }
 
 #[test]
 fn projects_of_a_tenant_are_bounded() {
     let mut world = World::new();
-    let project = |number: u128, _: &World| CreateProject {
-        id: id(100 + number),
-        tenant: text("acme"),
-        name: format!("another-{number}"),
-        description: String::new(),
-        avatar_url: None,
-        labels: Labels::new(),
-        owner: None,
-    };
-    let (count, error) = until_refused(&mut world, project);
+    let another = |number: u128, _: &World| project(100 + number, "acme");
+    let (count, error) = until_refused(&mut world, another);
     assert_eq!((count, error.code), (198, ErrorCode::TooMany), "{error}");
     world.ok(DeleteProject { id: id(100) });
-    world.ok(project(500, &world));
+    world.ok(project(600, "acme"));
 }
 
 #[test]
 fn open_invites_of_a_user_are_bounded_over_all_places() {
     let mut world = World::new();
     for number in 3..6 {
-        world.ok(CreateProject {
-            id: id(number),
-            tenant: text("acme"),
-            name: format!("project-{number}"),
-            description: String::new(),
-            avatar_url: None,
-            labels: Labels::new(),
-            owner: None,
-        });
+        world.ok(project(number, "acme"));
     }
     let invite = |number: u128, world: &World| CreateInvite {
         id: Digest::sha256([u8::try_from(number).unwrap(); 32]),

@@ -105,21 +105,12 @@ fn an_underlay_address_goes_with_its_firewall() {
 #[test]
 fn a_personal_tenant_is_deleted_by_administrators_only() {
     let mut world = World::new();
-    let tenant = |login: &str, owner: &str| CreateTenant {
-        login: text(login),
-        name: login.to_owned(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Labels::new(),
-        owner: Some(text(owner)),
-    };
     let delete = |login: &str, personal| DeleteTenant {
         login: text(login),
         personal,
     };
-    world.ok(tenant("ann", "ann"));
-    world.ok(tenant("shared", "ann"));
+    world.ok(tenant("ann", Some("ann")));
+    world.ok(tenant("shared", Some("ann")));
     world.ok(delete("shared", false));
     let code = world.refused(delete("ann", false));
     assert_eq!(code, ErrorCode::PermissionDenied);

@@ -3,6 +3,7 @@
 use crate::world::*;
 use control_state::life::{BootTarget, MachineOrder, boot_target};
 use control_state::*;
+use tests_support::announcement;
 
 pub(crate) const PROVISIONING: u32 = PROVISIONING_VNI_DEFAULT;
 
@@ -259,11 +260,8 @@ fn freeing() {
 fn an_event_that_is_told_again_is_there_once() {
     let mut world = World::new();
     world.ok(AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
         level: 5,
-        version: String::new(),
+        ..announcement(1)
     });
     world.boot(1, "boot-1");
     let told = MachineEvent {

@@ -40,15 +40,6 @@ fn members_keep_an_owner() {
 #[test]
 fn the_last_owner_stays() {
     let mut world = World::new();
-    let tenant = |login: &str, owner: Option<&str>| CreateTenant {
-        login: text(login),
-        name: login.into(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Labels::new(),
-        owner: owner.map(text),
-    };
     world.ok(tenant("shared", Some("ann")));
     world.ok(tenant("nobodys", None));
     let remove = |login: &str, member: &str| RemoveTenantMember {
@@ -75,13 +66,9 @@ fn the_last_owner_stays() {
     // The owners of a tenant own its projects; where there are none, a project keeps its own.
     for (tenant, number) in [("shared", 11), ("nobodys", 12)] {
         world.ok(CreateProject {
-            id: id(number),
-            tenant: text(tenant),
             name: "the-project".into(),
-            description: String::new(),
-            avatar_url: None,
-            labels: Labels::new(),
             owner: Some(text("cid")),
+            ..project(number, tenant)
         });
     }
     let leave = |number| RemoveProjectMember {
@@ -131,13 +118,9 @@ fn roles_over_the_platform_are_taken_from_a_token() {
 fn projects_come_and_go() {
     let mut world = World::new();
     let create = |number, tenant: &str, name: &str| CreateProject {
-        id: id(number),
-        tenant: text(tenant),
         name: name.into(),
-        description: String::new(),
-        avatar_url: None,
-        labels: Labels::new(),
         owner: Some(text("ann")),
+        ..project(number, tenant)
     };
     assert_eq!(
         world.refused(create(3, "nobody", "three")),
@@ -362,23 +345,10 @@ fn a_project_may_have_viewers_only_when_its_tenant_has_an_owner() {
         id: id(1),
         member: text("ann"),
     });
-    world.ok(CreateTenant {
-        login: text("ownerless"),
-        name: "ownerless".into(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Labels::new(),
-        owner: None,
-    });
+    world.ok(tenant("ownerless", None));
     world.ok(CreateProject {
-        id: id(3),
-        tenant: text("ownerless"),
         name: "three".into(),
-        description: String::new(),
-        avatar_url: None,
-        labels: Labels::new(),
-        owner: None,
+        ..project(3, "ownerless")
     });
     let viewer = set(3, "ann", ProjectRole::Viewer);
     assert_eq!(world.refused(viewer), ErrorCode::LastOwner);

@@ -2,21 +2,13 @@
 
 use control_state::{Command, CreateTenant, DeleteTenant, ErrorKind, Op, Tables, Tenant};
 use proto_types::TenantId;
-use tests_support::permit_for;
+use tests_support::{objects, permit_for};
 
 use super::*;
 use crate::{ChangeEvent, ProposeError, Revision, StateMachine};
 
 pub(super) fn tenant(login: &str) -> CreateTenant {
-    CreateTenant {
-        login: login.parse().unwrap(),
-        name: login.to_owned(),
-        email: String::new(),
-        description: String::new(),
-        avatar_url: String::new(),
-        labels: Default::default(),
-        owner: None,
-    }
+    objects::tenant(login, None)
 }
 
 pub(super) async fn propose(

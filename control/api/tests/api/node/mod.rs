@@ -18,14 +18,14 @@ use control_gate::{ApiGate, CALLS_PER_MINUTE, Policies, Rates, ServiceContext, U
 use control_login::{Login, LoginSettings, Redirects};
 use control_pki::{Pki, SealingKey};
 use control_presence::Presence;
-use control_state::{AnnounceNode, Command, FEATURE_LEVEL, Op, Reply, Tick};
-use control_store::{AuditTrail, StateRestore, Store, StoreConfig, WATCH_HISTORY_CHANGES};
+use control_state::{Command, Op, Reply, Tick};
+use control_store::{AuditTrail, Store, StoreConfig, WATCH_HISTORY_CHANGES};
 use control_upstream::Upstream;
 use control_watch::{WatchLimits, Watches};
 use http::HeaderValue;
 use proto_public::api::v2 as api;
 use tempfile::TempDir;
-use tests_support::permit_for;
+use tests_support::{CLUSTER, announcement, propose, restore_into};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ use tonic::service::{Interceptor, Routes};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-pub(crate) use rack::debian;
+pub(crate) use rack::{debian, leaf};
 
 /// Provider's tenant.
 pub(crate) const PROVIDER: &str = "metal-stack";
@@ -59,15 +59,8 @@ pub(crate) type Wire = InterceptedService<Channel, Bearer>;
 
 /// Tells what the node knows, as `metalmeshd` does at its start.
 async fn announce(store: &Store) {
-    let announce = AnnounceNode {
-        id: 1,
-        peer_address: String::new(),
-        mesh_addresses: Vec::new(),
-        level: FEATURE_LEVEL,
-        version: String::new(),
-    };
     let permit = Permit::system(SystemActor::Bootstrap);
-    let command = Command::new(store.now(), "test", announce);
+    let command = Command::new(store.now(), "test", announcement(1));
     store.propose(&permit, &command).await.unwrap();
 }
 
@@ -172,32 +165,20 @@ impl Node {
         let dir = tempfile::tempdir().unwrap();
         let config = StoreConfig {
             watch_history: bounds.watch_history,
-            ..StoreConfig::new(dir.path(), 1, "test")
+            ..StoreConfig::new(dir.path(), 1, CLUSTER)
         };
         Self::serve(dir, Store::open(config).await.unwrap(), bounds).await
     }
 
     /// Another node, with the state that this one would leave in a backup.
     pub(crate) async fn restored(self) -> Self {
-        let export = self.store.export().await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         std::fs::copy(
             self.dir.path().join("seal.key"),
             dir.path().join("seal.key"),
         )
         .unwrap();
-        let restore = StateRestore {
-            dir: dir.path().join("data"),
-            cluster: "test".into(),
-            node_id: 1,
-            term: export.term,
-            revision: export.revision,
-            made_at: Some(self.store.now()),
-        };
-        let rows: Vec<_> = export.rows().map(Result::unwrap).collect();
-        let rows = rows.into_iter().map(Ok::<_, std::convert::Infallible>);
-        restore.run(rows).await.unwrap();
-        let config = StoreConfig::new(&restore.dir, 1, "test");
+        let config = restore_into(&self.store, &dir.path().join("data")).await;
         self.stop().await;
         let store = Store::open(config).await.unwrap();
         Self::serve(dir, store, NodeBounds::default()).await
@@ -298,9 +279,7 @@ impl Node {
 
     /// Has a command of hardware or agents applied.
     pub(crate) async fn hardware(&self, op: impl Into<Op>) -> Reply {
-        let command = Command::new(self.store.now(), "test", op);
-        let permit = permit_for(command.op.name());
-        self.store.propose(&permit, &command).await.unwrap()
+        propose(&self.store, op).await.unwrap()
     }
 
     /// Lets so much time pass without a sign of life of any machine, milliseconds.

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use control_state::{
-    BlockDevice, BmcAction, BmcOrderDone, Cpu, DiskWipe, EventKind, Hardware, MachineEvent,
-    MachineSeen, Neighbour, Nic, PortObserved, RegisterMachine, RegisterSwitch, ReportSwitch,
-    WipeDone,
+    BmcAction, BmcOrderDone, DiskWipe, EventKind, MachineEvent, MachineSeen, PortObserved,
+    RegisterMachine, RegisterSwitch, ReportSwitch, WipeDone,
 };
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_types::{MacAddr, MachineId, PartitionId, SwitchId};
+use tests_support::objects;
 use uuid::Uuid;
 
 use super::Node;
@@ -58,22 +58,7 @@ impl Node {
             .create(request)
             .await
             .unwrap();
-        let ports = (1..=8).map(|port| (format!("swp{port}"), None)).collect();
-        self.hardware(RegisterSwitch {
-            id: "leaf1".parse().unwrap(),
-            partition: "lab".parse().unwrap(),
-            rack: "rack-1".into(),
-            room: String::new(),
-            management_ip: None,
-            vtep_ip: None,
-            ports,
-            identifiers: Default::default(),
-            os_vendor: "linux".into(),
-            os_version: "12".into(),
-            agent_version: "v0".into(),
-            hears: false,
-        })
-        .await;
+        self.hardware(leaf(8)).await;
     }
 
     /// A machine that booted, was wiped and waits; its port is `swp<number>`.
@@ -183,51 +168,31 @@ impl Node {
     }
 }
 
-fn registration(id: MachineId, mac: MacAddr, number: u128) -> RegisterMachine {
-    let neighbour = Neighbour {
-        chassis_id: "leaf1".into(),
-        port_id: format!("swp{number}"),
-        system_name: "leaf1".into(),
-        ..Neighbour::default()
-    };
-    let nic = Nic {
-        name: "eth0".into(),
-        mac,
-        identifier: "0000:00:03.0".into(),
-        vendor: String::new(),
-        model: String::new(),
-        speed: 1000,
-        neighbours: vec![neighbour],
-        boot: true,
-    };
-    let disk = BlockDevice {
-        name: "/dev/vda".into(),
-        size: 20 << 30,
-        serial: format!("disk-{number}"),
-        ..Default::default()
-    };
-    RegisterMachine {
-        id,
-        seen_in: None,
-        hammer_version: "v0".into(),
-        boot_id: "boot-1".into(),
-        hardware: Hardware {
-            memory: 1 << 30,
-            cpus: vec![Cpu {
-                cores: 2,
-                threads: 2,
-                ..Default::default()
-            }],
-            disks: vec![disk],
-            nics: vec![nic],
-            ..Default::default()
-        },
-        bios: Default::default(),
-        fru: Default::default(),
-        bmc_address: String::new(),
-        bmc_mac: String::new(),
-        bmc_version: String::new(),
+/// Leaf `leaf1` with so many ports; its agent does not tell whom it hears.
+pub(crate) fn leaf(ports: u128) -> RegisterSwitch {
+    RegisterSwitch {
+        room: String::new(),
+        vtep_ip: None,
+        ports: (1..=ports)
+            .map(|port| (format!("swp{port}"), None))
+            .collect(),
+        os_version: "12".into(),
+        agent_version: "v0".into(),
+        hears: false,
+        ..objects::leaf("leaf1", "rack-1")
     }
+}
+
+fn registration(id: MachineId, mac: MacAddr, port: u128) -> RegisterMachine {
+    let mut registration = objects::registration(port, "boot-1");
+    registration.id = id;
+    registration.hammer_version = "v0".into();
+    let hardware = &mut registration.hardware;
+    hardware.disks.retain(|disk| !disk.removable);
+    hardware.disks[0].size = 20 << 30;
+    hardware.nics[0].mac = mac;
+    hardware.nics[0].identifier = "0000:00:03.0".into();
+    registration
 }
 
 fn small() -> api::Size {

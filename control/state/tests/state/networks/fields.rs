@@ -2,127 +2,131 @@
 
 use super::{bare, namespaced};
 use crate::world::*;
+use control_state::ErrorCode::{
+    NetworkFieldMissing as Missing, NetworkFieldNotAllowed as NotAllowed,
+};
+use control_state::NetworkType::{Child, ChildShared, External, Super, SuperNamespaced, Underlay};
 use control_state::*;
+
+/// Makes a network wrong that is right otherwise.
+type Change = fn(&mut CreateNetwork);
+
+/// Networks of each type with a field too many, too few, or out of bounds.
+const CASES: &[(NetworkType, Change, ErrorCode)] = &[
+    (Super, |op| op.prefixes.clear(), Missing),
+    (
+        Super,
+        |op| op.default_child_length = ChildLength::default(),
+        Missing,
+    ),
+    (Super, |op| op.parent = Some(text("x1")), NotAllowed),
+    (
+        Super,
+        |op| {
+            op.length = ChildLength {
+                v4: Some(22),
+                v6: None,
+            }
+        },
+        NotAllowed,
+    ),
+    (
+        Super,
+        |op| op.default_child_length.v4 = Some(8),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.default_child_length.v4 = Some(14),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.default_child_length.v6 = Some(64),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.min_child_length.v4 = Some(14),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.min_child_length.v6 = Some(64),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.min_child_length.v4 = Some(24),
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.prefixes = vec!["10.0.0.1/16".parse().unwrap()],
+        ErrorCode::InvalidField,
+    ),
+    (
+        Super,
+        |op| op.prefixes.push("10.128.64.0/18".parse().unwrap()),
+        ErrorCode::PrefixOverlap,
+    ),
+    (Super, |op| op.vrf = Some(4000), ErrorCode::AlreadyExists),
+    (SuperNamespaced, |_| {}, NotAllowed),
+    (
+        SuperNamespaced,
+        |op| {
+            op.partition = None;
+            op.vrf = Some(9);
+        },
+        ErrorCode::InvalidField,
+    ),
+    (External, |_| {}, NotAllowed),
+    (
+        External,
+        |op| op.default_child_length = ChildLength::default(),
+        Missing,
+    ),
+    (
+        External,
+        |op| {
+            op.default_child_length = ChildLength::default();
+            op.vrf = Some(4000);
+            op.destination_prefixes = vec!["::/0".parse().unwrap()];
+        },
+        ErrorCode::InvalidField,
+    ),
+    (
+        Underlay,
+        |op| {
+            op.default_child_length = ChildLength::default();
+            op.vrf = Some(1);
+        },
+        NotAllowed,
+    ),
+    (
+        Underlay,
+        |op| {
+            op.default_child_length = ChildLength::default();
+            op.prefixes = vec!["fd00::/64".parse().unwrap()];
+        },
+        ErrorCode::InvalidField,
+    ),
+    (Child, |_| {}, Missing),
+    (Child, |op| op.project = Some(id(1)), NotAllowed),
+    (
+        ChildShared,
+        |op| {
+            op.prefixes.clear();
+            op.default_child_length = ChildLength::default();
+        },
+        Missing,
+    ),
+];
 
 #[test]
 fn fields_by_type() {
-    type Change = fn(&mut CreateNetwork);
-    let cases: &[(NetworkType, Change, ErrorCode)] = {
-        use ErrorCode::{NetworkFieldMissing as Missing, NetworkFieldNotAllowed as NotAllowed};
-        use NetworkType::{Child, ChildShared, External, Super, SuperNamespaced, Underlay};
-        &[
-            (Super, |op| op.prefixes.clear(), Missing),
-            (
-                Super,
-                |op| op.default_child_length = ChildLength::default(),
-                Missing,
-            ),
-            (Super, |op| op.parent = Some(text("x1")), NotAllowed),
-            (
-                Super,
-                |op| {
-                    op.length = ChildLength {
-                        v4: Some(22),
-                        v6: None,
-                    }
-                },
-                NotAllowed,
-            ),
-            (
-                Super,
-                |op| op.default_child_length.v4 = Some(8),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.default_child_length.v4 = Some(14),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.default_child_length.v6 = Some(64),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.min_child_length.v4 = Some(14),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.min_child_length.v6 = Some(64),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.min_child_length.v4 = Some(24),
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.prefixes = vec!["10.0.0.1/16".parse().unwrap()],
-                ErrorCode::InvalidField,
-            ),
-            (
-                Super,
-                |op| op.prefixes.push("10.128.64.0/18".parse().unwrap()),
-                ErrorCode::PrefixOverlap,
-            ),
-            (Super, |op| op.vrf = Some(4000), ErrorCode::AlreadyExists),
-            (SuperNamespaced, |_| {}, NotAllowed),
-            (
-                SuperNamespaced,
-                |op| {
-                    op.partition = None;
-                    op.vrf = Some(9);
-                },
-                ErrorCode::InvalidField,
-            ),
-            (External, |_| {}, NotAllowed),
-            (
-                External,
-                |op| op.default_child_length = ChildLength::default(),
-                Missing,
-            ),
-            (
-                External,
-                |op| {
-                    op.default_child_length = ChildLength::default();
-                    op.vrf = Some(4000);
-                    op.destination_prefixes = vec!["::/0".parse().unwrap()];
-                },
-                ErrorCode::InvalidField,
-            ),
-            (
-                Underlay,
-                |op| {
-                    op.default_child_length = ChildLength::default();
-                    op.vrf = Some(1);
-                },
-                NotAllowed,
-            ),
-            (
-                Underlay,
-                |op| {
-                    op.default_child_length = ChildLength::default();
-                    op.prefixes = vec!["fd00::/64".parse().unwrap()];
-                },
-                ErrorCode::InvalidField,
-            ),
-            (Child, |_| {}, Missing),
-            (Child, |op| op.project = Some(id(1)), NotAllowed),
-            (
-                ChildShared,
-                |op| {
-                    op.prefixes.clear();
-                    op.default_child_length = ChildLength::default();
-                },
-                Missing,
-            ),
-        ]
-    };
     let mut world = bare();
-    for (at, (kind, change, code)) in cases.iter().enumerate() {
+    for (at, (kind, change, code)) in CASES.iter().enumerate() {
         let mut op = CreateNetwork {
             kind: *kind,
             ..network("new-net")

@@ -60,13 +60,52 @@ pub(crate) fn child_name(number: u8) -> String {
 
 /// What a step asks for; nothing when there is nothing to ask.
 pub(crate) fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
+    match step {
+        Step::Boot(..)
+        | Step::Claim(..)
+        | Step::Hear(..)
+        | Step::Wipe(..)
+        | Step::Event(..)
+        | Step::PhoneHome(_) => report_of(world, step),
+        Step::Allocate(seed) => vec![
+            AllocateMachine {
+                seed: *seed,
+                ..allocation_of(counter)
+            }
+            .into(),
+        ],
+        Step::Install(machine, error) => {
+            let done = end_of_installation(world, *machine, *error);
+            done.into_iter().map(Into::into).collect()
+        }
+        Step::Free(machine) => vec![
+            FreeMachine {
+                id: id(*machine),
+                project: Some(id(1)),
+            }
+            .into(),
+        ],
+        Step::Bmc(ok) => {
+            let done = end_of_bmc_order(world, *ok);
+            done.into_iter().map(Into::into).collect()
+        }
+        Step::Switch => vec![],
+        Step::Tick(_) => vec![Tick::default().into()],
+        Step::State(machine, state) => vec![set_state(*machine, *state).into()],
+        Step::Child(..) | Step::DeleteChild(_) | Step::Ip(_) | Step::DeleteIp(_) => {
+            network_op(world, step, counter).into_iter().collect()
+        }
+    }
+}
+
+/// What a machine or its leaf reports in a step.
+fn report_of(world: &World, step: &Step) -> Vec<Op> {
     let time = world.now;
-    let partition = || text(PARTITION);
     match step {
         Step::Boot(m, boot) => vec![
             MachineSeen {
                 id: id(*m),
-                partition: partition(),
+                partition: text(PARTITION),
                 mac: Some(mac(*m)),
                 seen_at: time,
                 to_disk: false,
@@ -91,151 +130,104 @@ pub(crate) fn op_of(world: &World, step: &Step, counter: u128) -> Vec<Op> {
             let report = world.hearing("leaf1", &format!("swp{port}"), heard);
             report.into_iter().map(Into::into).collect()
         }
-        Step::Wipe(m, ok) => {
-            let error = (!ok).then_some("broken");
-            vec![
-                WipeDone {
-                    id: id(*m),
-                    disks: vec![wiped("/dev/vda", error)],
-                }
-                .into(),
-            ]
-        }
-        Step::Event(m, event) => {
-            let kind = EventKind::ALL[*event];
-            vec![
-                MachineEvent {
-                    id: id(*m),
-                    kind,
-                    message: String::new(),
-                    time,
-                }
-                .into(),
-            ]
-        }
-        Step::Allocate(seed) => {
-            vec![
-                AllocateMachine {
-                    seed: *seed,
-                    ..allocation_of(counter)
-                }
-                .into(),
-            ]
-        }
-        Step::Install(m, error) => {
-            let machine = world.tables.get::<Machine>(&id(*m));
-            let allocation = machine.and_then(|machine| machine.allocation.as_ref());
-            allocation
-                .map(|allocation| InstallDone {
-                    allocation: allocation.id,
-                    error: error.map(|_| "broken".into()),
-                    retryable: error.unwrap_or_default(),
-                    ..installed(*m, 0)
-                })
-                .into_iter()
-                .map(Into::into)
-                .collect()
-        }
-        Step::PhoneHome(m) => {
-            vec![
-                PhoneHome {
-                    id: id(*m),
-                    project: id(1),
-                    message: String::new(),
-                    time,
-                }
-                .into(),
-            ]
-        }
-        Step::Free(m) => vec![
-            FreeMachine {
+        Step::Wipe(m, ok) => vec![
+            WipeDone {
                 id: id(*m),
-                project: Some(id(1)),
+                disks: vec![wiped("/dev/vda", (!ok).then_some("broken"))],
             }
             .into(),
         ],
-        Step::Bmc(ok) => life::bmc_desired(&world.tables, &partition())
-            .first()
-            .map(|order| BmcOrderDone {
-                id: order.id,
-                partition: partition(),
-                error: (!ok).then(|| "broken".into()),
-                power_state: None,
-                nonce: None,
-            })
-            .into_iter()
-            .map(Into::into)
-            .collect(),
-        Step::Switch => vec![],
-        Step::Tick(_) => vec![Tick::default().into()],
-        Step::State(m, state) => {
-            let states = [
-                Availability::Available,
-                Availability::Tainted,
-                Availability::Locked,
-            ];
-            let state = states[*state];
-            vec![
-                SetMachineState {
-                    id: id(*m),
-                    state,
-                    description: String::new(),
-                }
-                .into(),
-            ]
-        }
+        Step::Event(m, event) => vec![
+            MachineEvent {
+                id: id(*m),
+                kind: EventKind::ALL[*event],
+                message: String::new(),
+                time,
+            }
+            .into(),
+        ],
+        Step::PhoneHome(m) => vec![
+            PhoneHome {
+                id: id(*m),
+                project: id(1),
+                message: String::new(),
+                time,
+            }
+            .into(),
+        ],
+        other => panic!("{other:?} is no report"),
+    }
+}
+
+/// The end of the machine's installation; `None` without an allocation.
+fn end_of_installation(world: &World, machine: u128, error: Option<bool>) -> Option<InstallDone> {
+    let stored = world.tables.get::<Machine>(&id(machine));
+    let allocation = stored.and_then(|stored| stored.allocation.as_ref())?;
+    Some(InstallDone {
+        allocation: allocation.id,
+        error: error.map(|_| "broken".into()),
+        retryable: error.unwrap_or_default(),
+        ..installed(machine, 0)
+    })
+}
+
+/// The end of the first open BMC order; `None` without an open order.
+fn end_of_bmc_order(world: &World, ok: bool) -> Option<BmcOrderDone> {
+    let orders = life::bmc_desired(&world.tables, &text(PARTITION));
+    let order = orders.first()?;
+    Some(BmcOrderDone {
+        id: order.id,
+        partition: text(PARTITION),
+        error: (!ok).then(|| "broken".into()),
+        power_state: None,
+        nonce: None,
+    })
+}
+
+fn set_state(machine: u128, state: usize) -> SetMachineState {
+    let states = [
+        Availability::Available,
+        Availability::Tainted,
+        Availability::Locked,
+    ];
+    SetMachineState {
+        id: id(machine),
+        state: states[state],
+        description: String::new(),
+    }
+}
+
+/// A change of the child networks and their addresses; `None` when there is no such address.
+fn network_op(world: &World, step: &Step, counter: u128) -> Option<Op> {
+    match step {
         Step::Child(n, length) => {
             let length = ChildLength {
                 v4: Some(*length),
                 v6: None,
             };
-            vec![
-                CreateChildNetwork {
-                    length,
-                    ..child(&child_name(*n), 1)
-                }
-                .into(),
-            ]
+            let op = CreateChildNetwork {
+                length,
+                ..child(&child_name(*n), 1)
+            };
+            Some(op.into())
         }
         Step::DeleteChild(n) => {
-            vec![
-                DeleteNetwork {
-                    id: text(&child_name(*n)),
-                    project: None,
-                }
-                .into(),
-            ]
+            let op = DeleteNetwork {
+                id: text(&child_name(*n)),
+                project: None,
+            };
+            Some(op.into())
         }
-        Step::Ip(n) => vec![
-            CreateIp {
-                id: id(counter),
-                network: text(&child_name(*n)),
+        Step::Ip(n) => Some(ip(counter, &child_name(*n), 1).into()),
+        Step::DeleteIp(at) => {
+            let key = world.tables.table::<Ip>().keys().nth(*at)?;
+            let op = DeleteIp {
+                key: *key,
                 project: id(1),
-                name: String::new(),
-                description: String::new(),
-                labels: Labels::new(),
-                kind: IpType::Static,
-                ip: None,
-                family: None,
-                machine: None,
                 underlay: false,
-            }
-            .into(),
-        ],
-        Step::DeleteIp(at) => world
-            .tables
-            .table::<Ip>()
-            .keys()
-            .nth(*at)
-            .map(|key| {
-                DeleteIp {
-                    key: *key,
-                    project: id(1),
-                    underlay: false,
-                }
-                .into()
-            })
-            .into_iter()
-            .collect(),
+            };
+            Some(op.into())
+        }
+        other => panic!("{other:?} changes no network"),
     }
 }

@@ -4,26 +4,12 @@ mod parts;
 
 use control_state::*;
 use proto_types::*;
-use uuid::Uuid;
 
 pub(crate) use parts::*;
+pub(crate) use tests_support::objects::*;
 
-pub(crate) const PARTITION: &str = "lab";
-pub(crate) const SIZE: &str = "small";
-pub(crate) const IMAGE: &str = "debian-12.0.20260101";
-pub(crate) const GIB: u64 = 1 << 30;
-
-pub(crate) fn id<T: From<Uuid>>(number: u128) -> T {
-    T::from(Uuid::from_u128(number))
-}
-pub(crate) fn text<T: std::str::FromStr<Err = ParseError>>(text: &str) -> T {
-    text.parse().unwrap()
-}
 pub(crate) fn ms(ms: u64) -> Timestamp {
     Timestamp::from_ms(ms)
-}
-pub(crate) fn sha(byte: u8) -> Digest {
-    Digest::sha256([byte; 32])
 }
 
 /// Tables with a clock.
@@ -63,48 +49,15 @@ impl World {
     }
 
     fn tenancy(&mut self) {
-        self.ok(CreateTenant {
-            login: text("acme"),
-            name: "acme".into(),
-            email: String::new(),
-            description: String::new(),
-            avatar_url: String::new(),
-            labels: Labels::new(),
-            owner: Some(text("acme")),
-        });
+        self.ok(tenant("acme", Some("acme")));
         for number in [1, 2] {
-            self.ok(CreateProject {
-                id: id(number),
-                tenant: text("acme"),
-                name: format!("project-{number}"),
-                description: String::new(),
-                avatar_url: None,
-                labels: Labels::new(),
-                owner: None,
-            });
+            self.ok(project(number, "acme"));
         }
     }
 
     fn catalog(&mut self) {
         self.ok(CreatePartition(partition(PARTITION)));
-        self.ok(CreateSize(Size {
-            id: text(SIZE),
-            meta: Meta::default(),
-            name: None,
-            description: None,
-            constraints: [
-                (SizeConstraintType::Cores, 1, 4),
-                (SizeConstraintType::Memory, 0, 4 * GIB),
-                (SizeConstraintType::Storage, 0, 100 * GIB),
-            ]
-            .map(|(kind, min, max)| SizeConstraint {
-                kind,
-                min,
-                max,
-                identifier: None,
-            })
-            .to_vec(),
-        }));
+        self.ok(CreateSize(size()));
         self.ok(CreateImage(image(IMAGE)));
     }
 
