@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(found(Some(address(3))), None, "it is not the one confirmed");
         let why = fleet.explain(machine(1), Some(address(3)));
         assert!(why.contains("confirm-bmc"), "{why}");
-        // A second one says so too, as its first word or as a doubtful one.
+        // A second BMC claims the machine too, as its only candidate or as its second one.
         for claim in [vec![machine(1)], vec![machine(7), machine(1)]] {
             fleet.record(address(3), reading(&claim));
             for believed in [None, Some(address(1)), Some(address(3))] {
@@ -304,7 +304,7 @@ mod tests {
         }
         let told = fleet.statuses();
         assert_eq!(told.len(), 2, "control is told of both");
-        // What the operator wrote down counts for more than what a BMC says of itself.
+        // The static list of the operator takes precedence over the claim of a BMC.
         fleet.record(address(3), reading(&[machine(9)]));
         assert_eq!(
             fleet.find(machine(9), None).map(|t| t.address),

@@ -5,7 +5,7 @@ use proto_public::api::v2::{AuditPhase, AuditTrace, Meta};
 
 use super::time;
 
-/// A whole entry as one trace: of a call what was asked and what came of it.
+/// An entry as one trace: the request of the call and its outcome.
 pub fn trace(entry: &AuditEntry) -> AuditTrace {
     let phase = match entry.phase {
         Kept::Request => AuditPhase::Request,

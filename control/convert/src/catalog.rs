@@ -31,8 +31,8 @@ pub fn partition(partition: &state::Partition) -> v2::Partition {
     }
 }
 
-/// A boot configuration for the wire. `None` if it is empty: an update could not send an empty one
-/// back.
+/// A boot configuration for the wire. `None` if it is empty, because an update cannot send an empty
+/// one back.
 fn boot(boot: &state::BootConfiguration) -> Option<v2::PartitionBootConfiguration> {
     (*boot != state::BootConfiguration::default()).then(|| v2::PartitionBootConfiguration {
         image_url: boot.image_url.clone(),
@@ -62,7 +62,7 @@ pub fn ntp(servers: &[String]) -> Vec<v2::NtpServer> {
 /// Name servers from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for what is no address.
+/// `invalid_argument` for a malformed address.
 pub fn from_dns(servers: &[v2::DnsServer]) -> Result<Vec<IpAddr>, Status> {
     servers
         .iter()
@@ -78,9 +78,8 @@ pub fn from_ntp(servers: &[v2::NtpServer]) -> Vec<String> {
         .collect()
 }
 
-/// A list of servers in an update: `None` leaves what is there, and the unspecified address alone
-/// (`0.0.0.0` or `::`) stands for an empty list. On the wire an empty list cannot be told from one
-/// that is left out.
+/// A list of servers in an update. `None` leaves the list unchanged. The unspecified address alone
+/// (`0.0.0.0` or `::`) means an empty list, which on the wire cannot be told from an absent one.
 pub fn update_servers<T>(servers: Vec<T>, is_unspecified: impl Fn(&T) -> bool) -> Option<Vec<T>> {
     match servers.as_slice() {
         [] => None,
@@ -218,7 +217,7 @@ pub fn image(image: &state::Image) -> v2::Image {
     }
 }
 
-/// An image from the wire, as published clients send it: what they leave out gets a default.
+/// An image from the wire. Fields that published clients leave out get a default.
 ///
 /// # Errors
 /// `invalid_argument`.
@@ -295,7 +294,7 @@ mod tests {
             (&["0.0.0.0:0"], Some(&[])),
             (&["ntp.example"], Some(&["ntp.example"])),
             (&["10.0.0.1:123"], Some(&["10.0.0.1:123"])),
-            // Beside others it is an address like any other, however useless.
+            // Beside other addresses the unspecified one is not special.
             (&["0.0.0.0", "10.0.0.1"], Some(&["0.0.0.0", "10.0.0.1"])),
         ];
         for (sent, expected) in cases {

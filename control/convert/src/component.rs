@@ -12,7 +12,7 @@ pub fn component(tables: &Tables, it: &state::Component) -> v2::Component {
     with_token(it, used.map(AsRef::as_ref))
 }
 
-/// The same with the token that it last used, if that is still there.
+/// As [`component`], with the token that it used last. `None` means that the token is gone.
 pub fn with_token(it: &state::Component, used: Option<&state::Token>) -> v2::Component {
     v2::Component {
         uuid: it.id.to_string(),

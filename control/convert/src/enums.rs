@@ -75,7 +75,7 @@ pairs! {
     token_type from_token_type: state::TokenType => TokenType { Api = Api, User = User }
 }
 
-/// Liveliness; nothing heard yet is unknown.
+/// Liveliness. A machine that was never heard is unknown.
 pub const fn liveliness(value: state::Liveliness) -> i32 {
     match value {
         state::Liveliness::Alive => v2::MachineLiveliness::Alive as i32,
@@ -86,7 +86,7 @@ pub const fn liveliness(value: state::Liveliness) -> i32 {
     }
 }
 
-/// GPT type; the contract has no BIOS boot partition.
+/// GPT type for the wire. The contract has none for a BIOS boot partition.
 pub const fn gpt_type(value: state::GptType) -> i32 {
     match value {
         state::GptType::Boot => v2::GptType::Boot as i32,
@@ -108,7 +108,7 @@ pub fn from_gpt_type(number: i32) -> Option<state::GptType> {
     }
 }
 
-/// An order to a BMC as a command of the contract, which has none for a nonce.
+/// An order to a BMC as a command of the contract. Orders that set a nonce have none.
 pub fn bmc_command(action: state::BmcAction) -> Option<v2::MachineBmcCommand> {
     use state::BmcAction;
     use v2::MachineBmcCommand as Command;
@@ -126,7 +126,7 @@ pub fn bmc_command(action: state::BmcAction) -> Option<v2::MachineBmcCommand> {
     })
 }
 
-/// The BMC action for a command of the contract; `None` for numbers that have none.
+/// The BMC action for a command of the contract. `None` for a number without an action.
 pub fn from_bmc_command(number: i32) -> Option<state::BmcAction> {
     use state::BmcAction;
     use v2::MachineBmcCommand as Command;

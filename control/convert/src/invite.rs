@@ -1,4 +1,4 @@
-//! Invites. Their secrets are added where they are unsealed.
+//! Invites, without their secrets: the caller unseals and adds them.
 
 use control_gate::roles;
 use control_state::{self as state, InviteTo, Tables};
@@ -6,7 +6,7 @@ use proto_public::api::v2;
 
 use super::time;
 
-/// An invite into a tenant for the wire, without its secret; none when it leads elsewhere.
+/// An invite into a tenant for the wire, without its secret. `None` if it is into a project.
 pub fn tenant_invite(tables: &Tables, invite: &state::Invite) -> Option<v2::TenantInvite> {
     let InviteTo::Tenant { login, role } = &invite.to else {
         return None;
@@ -29,7 +29,7 @@ pub fn tenant_invite(tables: &Tables, invite: &state::Invite) -> Option<v2::Tena
     })
 }
 
-/// An invite into a project for the wire, without its secret; none when it leads elsewhere.
+/// An invite into a project for the wire, without its secret. `None` if it is into a tenant.
 pub fn project_invite(tables: &Tables, invite: &state::Invite) -> Option<v2::ProjectInvite> {
     let InviteTo::Project { id, role } = &invite.to else {
         return None;

@@ -138,7 +138,7 @@ pub fn from_filesystems(
 /// Disks from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for a GPT type that is unspecified.
+/// `invalid_argument` for an unspecified GPT type.
 pub fn from_disks(disks: Vec<v2::Disk>) -> Result<Vec<state::Disk>, Status> {
     let partition = |one: v2::DiskPartition| {
         Ok(state::DiskPartition {
@@ -218,7 +218,7 @@ pub fn from_logical_volumes(
 /// Constraints from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for what is no size id.
+/// `invalid_argument` for a malformed size id.
 pub fn from_constraints(
     constraints: v2::FilesystemLayoutConstraints,
 ) -> Result<state::LayoutConstraints, Status> {

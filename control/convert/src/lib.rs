@@ -1,10 +1,10 @@
 //! Converts between the contract's messages and the state's objects, both ways.
 //!
 //! Invariants:
-//! - conversions are pure functions: they read tables, and know neither clock nor network;
+//! - conversions are pure functions: they read tables and use neither clock nor network;
 //! - text that cannot be parsed is `invalid_argument` with the name of its field, never a default;
-//! - UNSPECIFIED is no choice: it is refused where a request chooses ([`chosen`]), and filters
-//!   nothing in a query ([`is_choice`]);
+//! - UNSPECIFIED is refused where a request must choose ([`chosen`]), and does not filter in a query
+//!   ([`is_choice`]);
 //! - a [`Viewer`](machine_history::Viewer) that is a tenant sees no event from before its
 //!   allocation.
 
@@ -88,7 +88,7 @@ pub fn required<T>(field: &str, value: Option<T>) -> Result<T, Status> {
 /// An optional choice of a request.
 ///
 /// # Errors
-/// `invalid_argument` for UNSPECIFIED, which is no choice.
+/// `invalid_argument` for UNSPECIFIED.
 pub fn chosen<T>(
     field: &str,
     number: Option<i32>,
@@ -163,7 +163,7 @@ pub fn new_meta(meta: Option<v2::Meta>) -> state::Meta {
 /// The optimistic lock of an update.
 ///
 /// # Errors
-/// `invalid_argument` if the client locks without the time that it saw.
+/// `invalid_argument` if the client requests the lock without the `updated_at` that it read.
 pub fn lock(meta: Option<v2::UpdateMeta>) -> Result<Lock, Status> {
     let meta = meta.unwrap_or_default();
     if meta.locking_strategy() == v2::OptimisticLockingStrategy::Server {
@@ -227,7 +227,7 @@ fn reads_as(value: &impl Display, wanted: &str) -> bool {
     write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
-/// `None` for an empty list: in updates that cannot say it otherwise, empty means unchanged.
+/// `None` for an empty list. In such updates an empty list means unchanged.
 pub fn unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

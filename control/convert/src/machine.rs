@@ -1,4 +1,4 @@
-//! Machines: what clients need to find in each, and what they may ask for.
+//! Machines for the wire, with the fields that published clients require.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use super::enums::{allocation_type, from_protocol, liveliness, nat_type, network
 use super::machine_history::{Viewer, condition, events};
 use super::{catalog, labels, layout, meta, parse_all, time};
 
-/// Label that shows the phase, which the contract has no field for.
+/// Label with the phase, for which the contract has no field.
 pub const PHASE_LABEL: &str = "metalmesh.dev/phase";
-/// Label that shows since when.
+/// Label with the time of the last change of the phase.
 pub const SINCE_LABEL: &str = "metalmesh.dev/phase-since";
 
 /// A machine for the wire, with everything that published clients dereference.
@@ -29,8 +29,8 @@ pub fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machin
     }
 }
 
-/// Many machines for the wire. Their partitions and sizes are few: each is written down once. The
-/// rest of a machine's description is in many tables, so that it is encoded while they are read.
+/// Encodes many machines for the wire. Partitions and sizes are few, so each is encoded once. The other
+/// parts come from many tables and are encoded while the tables are read.
 pub fn machines<'a>(
     tables: &Tables,
     machines: impl Iterator<Item = &'a Arc<Machine>>,
@@ -76,7 +76,7 @@ fn machine_meta(machine: &Machine) -> Option<v2::Meta> {
     Some(meta)
 }
 
-/// A machine's labels, its tenant's, and those that say how it is.
+/// The labels of a machine: its own, those of its tenant, and those with its state.
 pub fn shown_labels(machine: &Machine) -> state::Labels {
     let mut shown = machine.meta.labels.clone();
     if let Some(allocation) = &machine.allocation {
@@ -122,7 +122,7 @@ fn partition(tables: &Tables, machine: &Machine) -> v2::Partition {
     )
 }
 
-/// The size's id as clients are shown it: that of a machine without one is `unknown`.
+/// The id of the size for clients: `unknown` for a machine without one.
 pub(super) fn shown_size(id: Option<&SizeId>) -> String {
     id.map_or_else(|| "unknown".to_owned(), ToString::to_string)
 }
@@ -292,7 +292,7 @@ fn firewall_rules(allocation: &state::Allocation) -> Option<v2::FirewallRules> {
 /// Firewall rules from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for an unspecified protocol or what is no prefix.
+/// `invalid_argument` for an unspecified protocol or a malformed prefix.
 pub fn from_firewall_rules(rules: v2::FirewallRules) -> Result<state::FirewallRules, Status> {
     let proto = |number| {
         from_protocol(number).ok_or_else(|| invalid("firewall_rules.protocol", "is unspecified"))
@@ -356,7 +356,7 @@ fn led_state(led: &state::Led) -> v2::MachineChassisIdentifyLedState {
     }
 }
 
-/// The BMC of a machine, without its credentials, which only agents get.
+/// The BMC of a machine, without its credentials, which only agents receive.
 pub fn bmc_details(machine: &Machine) -> v2::MachineBmcDetails {
     let known = machine.bmc.clone().unwrap_or_default();
     let draw = known.draw.unwrap_or_default();

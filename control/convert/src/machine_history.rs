@@ -1,7 +1,7 @@
-//! A machine's history, as far as its viewer may know it.
+//! The history of a machine, filtered for its viewer.
 //!
-//! A machine passes from tenant to tenant, and its events with it. A tenant is shown what happened
-//! since its own allocation, and nobody's name; administrators are shown everything.
+//! A machine keeps its events when it passes from tenant to tenant. A tenant sees only events since
+//! its own allocation, without names of users; administrators see all.
 
 use control_state::{self as state, EventKind, EventLog, Machine, Phase, Tables};
 use proto_public::api::v2;
@@ -23,7 +23,8 @@ pub enum Viewer {
     Tenant,
 }
 
-/// The admin's word, else the reason of the phase. A held machine is never "available".
+/// The condition of a machine. Its description is that of an administrator, else the reason of the
+/// phase. A held machine is never "available".
 pub(super) fn condition(
     tables: &Tables,
     machine: &Machine,
@@ -62,14 +63,14 @@ pub(super) fn condition(
     }
 }
 
-/// The machine's events, the newest first, as published clients take the first for the last.
+/// The events of a machine, newest first: published clients take the first one for the latest.
 pub(super) fn events(
     tables: &Tables,
     machine: &Machine,
     viewer: Viewer,
 ) -> v2::MachineRecentProvisioningEvents {
     let Some(log) = tables.get::<EventLog>(&machine.id) else {
-        // Published clients look into this message without asking whether it is there.
+        // Published clients dereference this message without a check.
         return v2::MachineRecentProvisioningEvents {
             last_error_event: Some(v2::MachineProvisioningEvent::default()),
             ..Default::default()

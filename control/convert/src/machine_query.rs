@@ -1,5 +1,5 @@
-//! Queries for machines: all given fields must fit, exactly; of lists each wanted one must be
-//! there.
+//! Queries for machines: every given field must match exactly, and every wanted item of a list must be
+//! present.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::enums::{allocation_type, availability};
 use super::machine::{shown_labels, shown_size};
 use super::{has_labels, is, is_choice, is_opt};
 
-/// The machines that a query asks for. One that names a partition does not look at the others.
+/// The machines that match a query. A query with a partition reads only the index of that partition.
 pub fn fitting<'a>(tables: &'a Tables, query: Option<&v2::MachineQuery>) -> Vec<&'a Arc<Machine>> {
     let named = query.and_then(|query| query.partition.as_ref());
     match named.map(|partition| partition.parse::<PartitionId>()) {
@@ -32,7 +32,7 @@ pub fn fitting<'a>(tables: &'a Tables, query: Option<&v2::MachineQuery>) -> Vec<
                 .filter(|machine| matches(tables, machine, rest.as_ref()))
                 .collect()
         }
-        // No partition can have such a name.
+        // A malformed id matches no partition.
         Some(Err(_)) => Vec::new(),
     }
 }
@@ -61,18 +61,17 @@ pub fn matches(tables: &Tables, machine: &Machine, query: Option<&v2::MachineQue
         && sub(query.hardware.as_ref(), |q| in_hardware(&machine.hardware, q))
         && is_choice(query.state, availability(machine.condition.state))
         && query.waiting.is_none_or(|wanted| wanted == (machine.phase == Phase::Waiting))
-        // Allocation is one step here: there is nothing between free and allocated.
+        // Allocation is atomic here: there is no state between free and allocated.
         && query.preallocated.is_none_or(|wanted| !wanted)
         && query.not_allocated.is_none_or(|wanted| wanted == allocation.is_none())
 }
 
-/// A part of a query that asks for nothing fits everything, also what has no such part.
+/// An empty part of a query matches every machine, also one without that part.
 fn sub<Q: Default + PartialEq>(query: Option<&Q>, fits: impl FnOnce(&Q) -> bool) -> bool {
     query.is_none_or(|query| *query == Q::default() || fits(query))
 }
 
-/// A query for allocations that asks for something. An unspecified type and no labels ask for
-/// nothing.
+/// The allocation query if it filters. An unspecified type and an empty list of labels do not filter.
 fn asked(query: Option<&v2::MachineAllocationQuery>) -> Option<v2::MachineAllocationQuery> {
     let mut query = query?.clone();
     query.allocation_type = query.allocation_type.filter(|kind| *kind != 0);
@@ -103,7 +102,7 @@ fn in_allocation(
         })
 }
 
-/// Nobody looks for a machine by its key.
+/// `true` if the query matches this VPN member. Its key is not a filter.
 fn in_vpn(member: &VpnMember, query: &v2::MachineVpn) -> bool {
     let address = &query.control_plane_address;
     (address.is_empty() || *address == member.access.address)

@@ -13,14 +13,14 @@ use tonic::Status;
 use super::enums::{family, from_network_family, ip_type, nat_type, network_type};
 use super::{has_labels, is, is_choice, is_opt, meta, parse_all};
 
-/// How full networks are, counted once for all that are shown.
+/// Usage of networks, counted once for all networks of an answer.
 #[derive(Debug)]
 pub struct Fullness<'a> {
     ips: BTreeMap<&'a NetworkId, [u64; 2]>,
     prefixes: BTreeMap<&'a NetworkId, [u64; 2]>,
 }
 
-/// A network of a list, and how full it was when the list was read.
+/// A network of a list, with its usage at the time of the read.
 #[derive(Debug)]
 pub struct NetworkRow {
     network: Arc<state::Network>,
@@ -28,7 +28,7 @@ pub struct NetworkRow {
 }
 
 impl NetworkRow {
-    /// A network whose fullness stays untold.
+    /// A network without its usage.
     pub fn untold(network: &Arc<state::Network>) -> Self {
         Self {
             network: Arc::clone(network),
@@ -89,7 +89,7 @@ impl<'a> Fullness<'a> {
         }
     }
 
-    /// A network of a list, with how full it is.
+    /// A network of a list, with its usage.
     pub fn row(&self, network: &Arc<state::Network>) -> NetworkRow {
         NetworkRow {
             network: Arc::clone(network),
@@ -140,7 +140,7 @@ impl<'a> Fullness<'a> {
     }
 }
 
-/// Addresses of a prefix that hosts can have.
+/// Number of host addresses in a prefix.
 fn hosts(net: &IpNet) -> u64 {
     let all = power(net.max_prefix_len() - net.prefix_len());
     if net.addr().is_ipv4() && all > 2 {
@@ -154,8 +154,8 @@ fn power(bits: u8) -> u64 {
     1_u64.checked_shl(bits.into()).unwrap_or(u64::MAX)
 }
 
-/// A network for the wire. How full a base network is that a project merely uses stays untold:
-/// without `fullness`.
+/// A network for the wire. `None` as `fullness` leaves the usage out, as for a base network that the
+/// project only uses.
 pub fn network(network: &state::Network, fullness: Option<&Fullness<'_>>) -> v2::Network {
     let texts = |nets: &[IpNet]| nets.iter().map(ToString::to_string).collect();
     v2::Network {
@@ -187,7 +187,7 @@ fn length(length: state::ChildLength) -> Option<v2::ChildPrefixLength> {
 /// A prefix length from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for what is none.
+/// `invalid_argument` if the number is not a prefix length.
 pub fn from_length(
     field: &str,
     length: Option<v2::ChildPrefixLength>,
@@ -205,12 +205,12 @@ pub fn from_length(
     })
 }
 
-/// A list of prefixes that may be emptied: `None` for an empty list, which on the wire cannot be
-/// told from one that is left out, and an empty list for the unspecified address alone
-/// (`0.0.0.0/32` or `::/128`), which is no destination of anybody.
+/// A list of prefixes in an update. `None` for an empty list, which on the wire cannot be told from an
+/// absent one. An empty list for the unspecified address alone (`0.0.0.0/32` or `::/128`), which is
+/// not a valid destination.
 ///
 /// # Errors
-/// `invalid_argument` for what is no prefix, and for the unspecified address among others.
+/// `invalid_argument` for a malformed prefix, and for the unspecified address among others.
 pub fn from_prefixes(field: &str, texts: &[String]) -> Result<Option<Vec<IpNet>>, Status> {
     let prefixes: Vec<IpNet> = parse_all(field, texts)?;
     match prefixes.as_slice() {
@@ -222,8 +222,7 @@ pub fn from_prefixes(field: &str, texts: &[String]) -> Result<Option<Vec<IpNet>>
 /// The prefixes of a network's own addresses.
 ///
 /// # Errors
-/// `invalid_argument` for what is no prefix, and for the unspecified address, which nobody can
-/// have.
+/// `invalid_argument` for a malformed prefix and for the unspecified address.
 pub fn own_prefixes(field: &str, texts: &[String]) -> Result<Vec<IpNet>, Status> {
     specified(field, parse_all(field, texts)?)
 }

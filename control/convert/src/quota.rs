@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::{parse, time};
 
-/// A quota for the wire, with what is used of it.
+/// A quota for the wire, with its usage.
 pub fn quota(tables: &Tables, quota: &state::Quota) -> Quota {
     let limits = &quota.limits;
     let used = counts(tables, quota);
@@ -43,7 +43,7 @@ pub fn quota(tables: &Tables, quota: &state::Quota) -> Quota {
 /// Bounds from the wire.
 ///
 /// # Errors
-/// `invalid_argument` for a size's name that cannot be one.
+/// `invalid_argument` for a malformed size id.
 pub fn from_amounts(amounts: Amounts) -> Result<Limits, Status> {
     let sizes = amounts.machines_of_size.into_iter();
     let sizes = sizes.map(|(size, number)| {

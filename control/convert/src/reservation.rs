@@ -1,4 +1,4 @@
-//! Size reservations and which images a size takes.
+//! Size reservations and image constraints of sizes.
 
 use control_gate::refusal::invalid;
 use control_state as state;
@@ -44,10 +44,10 @@ pub fn from_reservation(it: v2::SizeReservation) -> Result<state::SizeReservatio
     })
 }
 
-/// How many machines a reservation is about.
+/// The number of machines of a reservation.
 ///
 /// # Errors
-/// `invalid_argument` for less than none.
+/// `invalid_argument` for a negative number.
 pub fn from_amount(amount: i32) -> Result<u32, Status> {
     u32::try_from(amount).map_err(|_| invalid("amount", "must be greater than 0"))
 }
@@ -68,7 +68,7 @@ pub fn reservation_matches(
         && has_labels(&it.meta.labels, query.labels.as_ref())
 }
 
-/// Which images a size takes, for the wire.
+/// Image constraints of a size for the wire.
 pub fn image_constraint(it: &state::SizeImageConstraint) -> v2::SizeImageConstraint {
     let one = |constraint: &state::ImageConstraint| v2::ImageConstraint {
         image: constraint.image.clone(),

@@ -15,7 +15,7 @@ enum KeyPart {
 
 use KeyPart::{Any, Bytes, Text};
 
-/// The types of keys, and what each consists of.
+/// The types of keys, with the parts of each.
 const TYPES: [(&str, &[KeyPart]); 8] = [
     ("ssh-ed25519", &[Bytes(32)]),
     ("ssh-rsa", &[Any, Any]),
@@ -30,14 +30,14 @@ const TYPES: [(&str, &[KeyPart]); 8] = [
     ),
 ];
 
-/// Ending of the types of certificates, of which only the type is looked at.
+/// Suffix of certificate types. Of a certificate only the type is checked.
 const CERTIFICATE: &str = "-cert-v01@openssh.com";
 
 /// The keys of a request.
 ///
 /// # Errors
-/// `invalid_argument` for a text that is no public key. The text is not repeated: it may be a
-/// private one.
+/// `invalid_argument` for a text that is not a public key. The error does not repeat the text, which
+/// may be a private key.
 pub fn from_keys(keys: Vec<String>) -> Result<Vec<String>, Status> {
     match keys.iter().position(|key| !is_key(key)) {
         None => Ok(keys),

@@ -7,7 +7,7 @@ use proto_types::{SwitchId, Vni};
 use super::enums::replace_mode;
 use super::{duration, is, is_choice, meta, time};
 
-/// The routing table that is nobody's.
+/// Name of the default routing table, which belongs to no tenant.
 const VRF_DEFAULT: &str = "default";
 
 /// A switch for the wire.
@@ -58,7 +58,7 @@ pub fn switch(tables: &Tables, switch: &state::Switch) -> v2::Switch {
     }
 }
 
-/// The vendor of a switch's operating system; the contract knows two, ours are neither.
+/// The vendor of the operating system of a switch. The contract has two vendors; ours are neither.
 pub fn vendor(name: &str) -> v2::SwitchOsVendor {
     match name.to_ascii_lowercase().as_str() {
         "sonic" => v2::SwitchOsVendor::Sonic,
@@ -67,7 +67,7 @@ pub fn vendor(name: &str) -> v2::SwitchOsVendor {
     }
 }
 
-/// The version as it was reported; after the vendor's name where the contract has none for it.
+/// The reported version, with the name of the vendor before it if the contract has no value for it.
 fn os_version(switch: &state::Switch) -> String {
     let (name, version) = (switch.os_vendor.as_str(), switch.os_version.as_str());
     match name.to_ascii_lowercase().as_str() {

@@ -147,7 +147,7 @@ pub fn project_member(
     }
 }
 
-/// All members of a project: its own, then those that the tenant lends.
+/// All members of a project: its own, then those of its tenant.
 pub fn project_members(tables: &Tables, project: &state::Project) -> Vec<v2::ProjectMember> {
     let own = project
         .members

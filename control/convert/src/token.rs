@@ -14,15 +14,15 @@ use super::enums::token_type;
 use super::tenancy::{from_project_role, from_tenant_role};
 use super::{has_labels, is, is_choice, meta, time};
 
-/// The subject of methods that have none, as published servers keep it.
+/// The subject of methods without one, as published servers store it.
 const NO_SUBJECT: &str = "";
 
-/// Life of a token whose request does not say, milliseconds: eight hours.
+/// Default lifetime of a token, milliseconds: eight hours.
 const LIFE_DEFAULT_MS: u64 = 8 * 3600 * 1000;
-/// Longest life of a token, milliseconds: 365 days.
+/// Longest lifetime of a token, milliseconds: 365 days.
 const LIFE_MAX_MS: u64 = 365 * 24 * 3600 * 1000;
 
-/// A token for the wire; its secret is not in the state.
+/// A token for the wire, without its secret, which is not in the state.
 pub fn token(token: &state::Token) -> v2::Token {
     v2::Token {
         uuid: token.id.to_string(),
@@ -84,8 +84,7 @@ fn from_editor_viewer(number: i32) -> Option<state::EditorViewer> {
     }
 }
 
-/// Reads the fields of a create or update request. An admin or infra role that is
-/// unspecified is no role.
+/// Reads the fields of a create or update request. An unspecified admin or infra role means none.
 ///
 /// # Errors
 /// `invalid_argument` for an unspecified role of a subject, `permission_denied` for a method

@@ -9,8 +9,8 @@ pub fn seal_name(of: AllocationId) -> String {
     format!("vpn/{of}")
 }
 
-/// A member's key, for its machine alone. Empty once the member's node was seen, and when the key
-/// cannot be unsealed, which the log reports.
+/// The key of a member, for its own machine only. Empty once the node of the member was seen, or if the
+/// key cannot be unsealed, which is logged.
 pub fn vpn_key(pki: &Pki, member: &VpnMember) -> String {
     let access = &member.access;
     if access.sealed_key.is_empty() {

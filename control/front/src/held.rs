@@ -1,4 +1,4 @@
-//! Answers that their readers have not taken yet: bytes in memory, counted for the caller.
+//! Limits on the bytes of unread answers in memory, in total and per caller.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use tonic::Status;
 use super::reply::{Abandoned, ReplyBody};
 use super::rooms::ShareOwner;
 
-/// Bytes of answers in memory that were not read yet.
+/// Most bytes of unread answers in memory. Beyond it the next answer becomes `resource_exhausted`.
 const BYTES_MAX: usize = 512 << 20;
-/// ... of one caller.
+/// Most bytes of unread answers of one caller.
 const BYTES_EACH_MAX: usize = 64 << 20;
-/// Bytes that a connection is given at a time. HTTP/2 buffers a whole frame, however small its
-/// reader's window is, and buffered bytes are no longer counted.
+/// Most bytes passed to the connection at once. HTTP/2 buffers a whole frame, however small the
+/// window of the reader is, and buffered bytes are not counted here.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The bytes of answers that were not read yet.
+/// The bytes of unread answers.
 #[derive(Debug)]
 pub(super) struct UnreadAnswers(Arc<Places<ShareOwner>>);
 
@@ -31,10 +31,10 @@ impl UnreadAnswers {
         Self(Places::new(BYTES_MAX, BYTES_EACH_MAX))
     }
 
-    /// The same answer, counted until it was read whole or its reader went away.
+    /// Counts an answer until it was read completely or its reader is gone.
     ///
     /// # Errors
-    /// `resource_exhausted` when the caller has left too much unread, or everybody together has.
+    /// `resource_exhausted` if the bytes of the caller or of all callers reach their bound.
     pub(super) fn hold(
         &self,
         caller: ShareOwner,

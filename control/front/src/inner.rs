@@ -62,11 +62,10 @@ const TRANSPORT_HEADERS: [&str; 12] = [
     "transfer-encoding",
 ];
 
-/// Most that gRPC can say of a deadline in milliseconds: eight digits.
+/// Longest deadline in milliseconds that gRPC can express: eight digits.
 const TIMEOUT_MS_MAX: u128 = 99_999_999;
 
-/// The request that a handler sees. The time that its caller grants is told as gRPC does it,
-/// whatever the caller's protocol is.
+/// The request for a handler. The deadline is sent as in gRPC, whatever the protocol of the caller is.
 pub(super) fn request(
     path: &str,
     headers: &HeaderMap,
@@ -97,7 +96,7 @@ pub(super) fn request(
     request
 }
 
-/// A handler's answer, message by message.
+/// The answer of a handler, message by message.
 #[derive(Debug)]
 pub(super) struct HandlerAnswer {
     /// Headers that the handler set.
@@ -164,10 +163,10 @@ impl HandlerAnswer {
         }
     }
 
-    /// The single message of a unary answer, and what was said after it.
+    /// The single message of a unary answer, and its trailers.
     ///
     /// # Errors
-    /// The end without a message: the handler's status, or `internal` when it ended well.
+    /// The answer has no message: the status of the handler, or `internal` if that is success.
     pub(super) async fn unary(mut self) -> Result<(Bytes, HeaderMap), End> {
         let message = self.next().await.map_err(|end| End {
             outcome: end.outcome.and_then(|()| Err(no_message())),

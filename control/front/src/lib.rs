@@ -57,20 +57,20 @@ pub use rooms::{CALLS_MAX, CALLS_PER_TOKEN_MAX};
 use rooms::{Rooms, ShareOwner};
 use sending::OpenLists;
 
-/// Where pages for browsers are.
+/// Path prefix of the pages for browsers.
 const PAGES_PATH: &str = "/auth/";
-/// The largest head of a request, bytes, in whichever HTTP: the library's own bound on HTTP/1 is
-/// that of its buffer, hundreds of KiB.
+/// Largest head of a request, bytes, in any version of HTTP. The library's own bound for HTTP/1 is
+/// its buffer of hundreds of KiB.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// The largest form of a page, bytes.
+/// Largest form of a page, bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
-/// Time that the body of a refused request may take to arrive.
+/// Time limit for the body of a refused request. After it the connection is closed.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pages for browsers beside the API, below `/auth/`.
 #[tonic::async_trait]
 pub trait BrowserPages: std::fmt::Debug + Send + Sync + 'static {
-    /// Answers one request, whose body is there whole.
+    /// Answers one request with its complete body.
     async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes>;
 }
 
@@ -126,19 +126,19 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         }
     }
 
-    /// The same, tracing calls so.
+    /// Sets the tracing of calls.
     #[must_use]
     pub fn with_tracing(self, tracing: Tracing) -> Self {
         Self { tracing, ..self }
     }
 
-    /// The same, counting calls there.
+    /// Sets the counters of calls.
     #[must_use]
     pub fn with_stats(self, stats: CallStats) -> Self {
         Self { stats, ..self }
     }
 
-    /// The same with pages for browsers.
+    /// Adds pages for browsers.
     #[must_use]
     pub fn with_pages(self, pages: Arc<dyn BrowserPages>) -> Self {
         Self {
@@ -147,8 +147,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         }
     }
 
-    /// The same for another contract than the public API, and with its own bound on messages in
-    /// bytes.
+    /// Serves another contract than the public API, with its own bound on messages, bytes.
     #[must_use]
     pub fn with_methods(self, methods: Methods, message_bytes_max: usize) -> Self {
         Self {
@@ -196,7 +195,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         response
     }
 
-    /// A page; no other site's script may read it.
+    /// Answers with a page that scripts of other sites may not read.
     async fn page<B>(
         &self,
         pages: &Arc<dyn BrowserPages>,
@@ -235,8 +234,8 @@ fn head_bytes(parts: &http::request::Parts) -> usize {
         .sum::<usize>()
 }
 
-/// Reads what nobody wants, within the bounds of any request. HTTP/1 has no other way to refuse
-/// a call early: a client that still writes sees a broken connection instead of the answer.
+/// Reads and drops the body of a refused request, within the bounds of any request. In HTTP/1 a client
+/// that still writes would see a broken connection instead of the answer.
 async fn discard<B>(body: B)
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -244,7 +243,7 @@ where
 {
     let mut limited = std::pin::pin!(Limited::new(body, MESSAGE_BYTES_MAX));
     let all = async { while let Some(Ok(_)) = limited.frame().await {} };
-    // Whoever is slower, or sends more, loses the connection.
+    // A client that is slower or sends more loses the connection.
     let _late = tokio::time::timeout(DISCARD_TIMEOUT, all).await;
 }
 
@@ -285,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets everybody in once it is told to; the token is what the header says.
+    /// A gate that admits all callers once it is opened; the token is the header.
     struct SlowGate(Notify);
 
     #[tonic::async_trait]

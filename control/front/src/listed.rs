@@ -1,6 +1,6 @@
-//! A list in the codec of its caller: the fields before it, each item, the fields behind it.
+//! Encodes a list in the codec of its caller: the fields before it, each item, the fields after it.
 //!
-//! Invariant: the parts, one behind the other, are what the whole message would be written as.
+//! Invariant: the concatenated parts equal the encoding of the whole message.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{
@@ -15,10 +15,10 @@ use super::protocol::Codec;
 use super::reply::encode;
 use crate::listing::Listing;
 
-/// A handler's message with the list that belongs into it, protobuf.
+/// The message of a handler and its list, protobuf.
 #[derive(Debug)]
 pub(super) struct ListMessage {
-    /// Fields with lower numbers than the list's.
+    /// Fields with lower numbers than that of the list.
     before: Bytes,
     listing: Listing,
     /// Fields with higher numbers.
@@ -26,7 +26,7 @@ pub(super) struct ListMessage {
 }
 
 impl ListMessage {
-    /// Puts a list into the message that says the rest.
+    /// Combines a list with the message that has the other fields.
     pub(super) fn new(listing: Listing, mut message: Bytes) -> Self {
         let mut rest = message.clone();
         let mut at = 0;
@@ -50,7 +50,7 @@ impl ListMessage {
         }
     }
 
-    /// The message as a whole, if it has at most `bytes_max` bytes.
+    /// The whole message. `None` if it exceeds `bytes_max` bytes.
     pub(super) fn whole(&self, bytes_max: usize) -> Option<Bytes> {
         let (mut out, mut item) = (self.before.to_vec(), Vec::new());
         for index in 0..self.listing.items.count() {
@@ -68,7 +68,7 @@ impl ListMessage {
     /// The list in a codec.
     ///
     /// # Errors
-    /// `internal` when the answer has no such list, or cannot be written as JSON.
+    /// `internal` if the answer has no such list, or cannot be written as JSON.
     pub(super) fn written(self, codec: Codec, method: &Method) -> Result<WrittenList, Status> {
         let field = method.output.get_field(self.listing.field);
         let named = field.and_then(|field| match field.kind() {
@@ -116,7 +116,7 @@ fn put_item(field: u32, item: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(item);
 }
 
-/// A list as its caller reads it.
+/// A list in the codec of its caller.
 #[derive(Debug)]
 pub(super) struct WrittenList {
     codec: Codec,
@@ -124,7 +124,7 @@ pub(super) struct WrittenList {
     pub(super) before: Bytes,
     listing: Listing,
     item: MessageDescriptor,
-    /// The bytes behind the last item.
+    /// The bytes after the last item.
     pub(super) after: Bytes,
     /// The item that is being written, protobuf.
     scratch: Vec<u8>,
@@ -136,10 +136,10 @@ impl WrittenList {
         self.listing.items.count()
     }
 
-    /// Appends an item, with what separates it from the one before.
+    /// Appends an item and its separator.
     ///
     /// # Errors
-    /// `internal` when it cannot be written as JSON.
+    /// `internal` if it cannot be written as JSON.
     pub(super) fn put(&mut self, index: usize, out: &mut Vec<u8>) -> Result<(), Status> {
         self.scratch.clear();
         self.listing.items.encode(index, &mut self.scratch);

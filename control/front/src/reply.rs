@@ -25,26 +25,27 @@ use super::status::{connect_code, connect_end, connect_error, grpc_trailers, web
 /// Body of every answer.
 pub type ReplyBody = UnsyncBoxBody<Bytes, Abandoned>;
 
-/// An answer ended before its last byte, and why.
+/// The reason why an answer ended before its last byte.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was given up: {0}")]
 pub struct Abandoned(pub(super) &'static str);
 
-/// Messages up to here are copied behind their frame's header, so that both travel together.
+/// Largest message, bytes, that is copied behind the header of its frame, so that both are sent
+/// together. A larger one is not copied.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 /// Connect's prefix for trailers that travel as headers.
 const TRAILER_PREFIX: &str = "trailer-";
 /// Encodings of answers beside identity.
 const OFFERED: &str = "zstd, gzip";
 
-/// A body that is there at once.
+/// A body of bytes in memory.
 pub(super) fn full(bytes: impl Into<Bytes>) -> ReplyBody {
     Full::new(bytes.into())
         .map_err(|never| match never {})
         .boxed_unsync()
 }
 
-/// A plain HTTP answer for what is no call at all.
+/// A plain HTTP answer to a request that is not a call.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<ReplyBody> {
     let mut response = Response::new(full(text));
     *response.status_mut() = status;
@@ -53,22 +54,22 @@ pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<ReplyBod
     response
 }
 
-/// The status of a call whose time is up.
+/// The status of a call whose deadline has passed.
 pub(super) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call did not end within its deadline")
 }
 
-/// Time left as a deadline.
+/// The time left, as a deadline.
 pub(super) fn deadline(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }
 
-/// How a caller wants its answer.
+/// The form in which a caller expects its answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply {
     /// Framing, codec and rules of statuses.
     pub(super) protocol: WireProtocol,
-    /// Of messages that are worth it.
+    /// Compression of messages that are large enough for it.
     pub(super) compression: Compression,
 }
 
@@ -91,7 +92,8 @@ impl Reply {
                 as_headers(response.headers_mut(), &end.trailers);
                 response
             }
-            // A status alone stands in the head, so that streams fail when they are opened.
+            // A status without messages goes into the head, so that a refused stream fails when it is
+            // opened.
             (Framing::Grpc, Err(_)) if headers.is_empty() => {
                 self.head(grpc_trailers(end), full(Bytes::new()))
             }
@@ -178,7 +180,7 @@ impl Reply {
         response
     }
 
-    /// Says what requests may be compressed with.
+    /// Adds the header with the accepted compressions of requests.
     fn offer(self, response: &mut Response<ReplyBody>) {
         let name = HeaderName::from_static(self.protocol.accept_header());
         let offered = HeaderValue::from_static(OFFERED);
@@ -227,7 +229,7 @@ fn frames(parts: Vec<Frame<Bytes>>) -> ReplyBody {
     StreamBody::new(stream::iter(parts.into_iter().map(Ok))).boxed_unsync()
 }
 
-/// The smaller of both with its flag.
+/// The smaller of both forms, with its flag.
 fn flagged(small: Option<Bytes>, message: Bytes) -> (u8, Bytes) {
     match small {
         Some(small) => (FLAG_COMPRESSED, small),
@@ -235,7 +237,7 @@ fn flagged(small: Option<Bytes>, message: Bytes) -> (u8, Bytes) {
     }
 }
 
-/// Trailers of a unary Connect answer, which has none: they become headers.
+/// Trailers of a unary Connect answer. Connect sends them as headers with a prefix.
 pub(super) fn as_headers(headers: &mut HeaderMap, trailers: &HeaderMap) {
     for (name, value) in trailers {
         let name = format!("{TRAILER_PREFIX}{name}");
@@ -248,7 +250,7 @@ pub(super) fn as_headers(headers: &mut HeaderMap, trailers: &HeaderMap) {
 /// A message in a codec.
 ///
 /// # Errors
-/// `internal` when it cannot be written as JSON.
+/// `internal` if it cannot be written as JSON.
 pub(super) fn encode(codec: Codec, method: &Method, message: Bytes) -> Result<Bytes, Status> {
     match codec {
         Codec::Proto => Ok(message),

@@ -1,4 +1,4 @@
-//! A stream of request messages, opened one by one as they come.
+//! A stream of request messages, decoded one by one as they arrive.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) struct IncomingStream {
     pub(super) version: Version,
 }
 
-/// Time between two parts of a stream: who says nothing for longer gives its place to others.
+/// Longest time between two parts of a stream. After it the stream ends and its place is free.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct MessageReader<B> {
@@ -45,7 +45,7 @@ struct MessageReader<B> {
     _place: Place<ShareOwner>,
 }
 
-/// The messages as the body of a plain gRPC request. What cannot be read ends it.
+/// The messages as the body of a plain gRPC request. A malformed message ends it.
 pub(super) fn body<B>(incoming: IncomingStream, body: B, place: Place<ShareOwner>) -> Body
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
@@ -87,7 +87,7 @@ where
             ..
         } = self.incoming;
         loop {
-            // Before the message is there: one that is too large is not waited for.
+            // Checked on the prefix, so that a message that is too large is not buffered.
             if peek_frame(&self.buffer).is_some_and(|(_, length)| length > bytes_max) {
                 return Err(too_large(bytes_max));
             }

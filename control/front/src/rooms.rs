@@ -3,8 +3,8 @@
 //!
 //! A call counts as arriving until its body is complete, and only then takes one of the slots for
 //! running calls: a client that sends headers without bodies does not block others. Callers with a
-//! good token, callers without one and pages for browsers have rooms of their own, and in each of
-//! them one caller has a share.
+//! valid token, callers without one and pages for browsers have separate limits, each with a bound
+//! per caller.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,43 +18,43 @@ use tower::BoxError;
 
 use super::status::too_large;
 
-/// Time that the body of a request may take to arrive.
+/// Time limit for the body of a request to arrive. After it the call fails.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Calls that run at the same time; each holds its request in memory.
+/// Most running calls with a token. Each holds its request in memory; further calls are refused.
 pub const CALLS_MAX: usize = 4096;
-/// ... of one token.
+/// Most running calls of one token.
 pub const CALLS_PER_TOKEN_MAX: usize = 512;
-/// Calls whose body is on its way.
+/// Most calls whose body is still arriving. Further calls are refused.
 const ARRIVING_MAX: usize = 4096;
-/// ... of one token: as many as one connection of HTTP/2 carries.
+/// Most arriving calls of one token: as many as one HTTP/2 connection carries.
 const ARRIVING_PER_TOKEN_MAX: usize = 256;
-/// Bytes of all requests in memory.
+/// Most bytes of requests with a token in memory.
 const BYTES_MAX: usize = 512 << 20;
-/// ... of one token.
+/// Most bytes of requests of one token in memory.
 const BYTES_PER_TOKEN_MAX: usize = 64 << 20;
 
-/// Calls without a good token that run or arrive; each is short.
+/// Most calls without a valid token, arriving and running each. Such calls are short.
 const ANONYMOUS_MAX: usize = 1024;
-/// ... of one network.
+/// Most calls without a valid token of one client network.
 const ANONYMOUS_PER_NETWORK_MAX: usize = 64;
-/// Largest request of a caller without a good token, bytes: what it may call takes next to
-/// nothing.
+/// Largest request of a caller without a valid token, bytes. The methods that it may call need only
+/// small requests; a larger one is refused.
 pub(super) const ANONYMOUS_BYTES_MAX: usize = 64 << 10;
-/// Pages that are answered at the same time.
+/// Most requests for pages, arriving and running each.
 const PAGES_MAX: usize = 512;
-/// ... of one network: a browser opens six connections.
+/// Most requests for pages of one client network. A browser opens six connections.
 const PAGES_PER_NETWORK_MAX: usize = 32;
-/// Streams of requests at the same time: everybody may open one.
+/// Most open request streams. They need no token, so the bound is small.
 const STREAMS_MAX: usize = 128;
-/// ... of one caller.
+/// Most open request streams of one caller.
 const STREAMS_EACH_MAX: usize = 16;
 
 /// The caller in whose share a call is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ShareOwner {
-    /// A good token.
+    /// A valid token.
     Token(Arc<str>),
-    /// Everybody else there.
+    /// All callers without a valid token in this client network.
     Network(IpAddr),
 }
 
@@ -66,7 +66,7 @@ impl ShareOwner {
     }
 }
 
-/// Places of one kind of callers.
+/// The limits of one kind of callers.
 #[derive(Debug)]
 pub(super) struct Room {
     arriving: Arc<Places<ShareOwner>>,
@@ -83,7 +83,7 @@ pub(super) struct Rooms {
     streams: Arc<Places<ShareOwner>>,
 }
 
-/// A request on its way.
+/// A request whose body is still arriving.
 #[derive(Debug)]
 pub(super) struct Arriving<'a> {
     room: &'a Room,
@@ -92,7 +92,7 @@ pub(super) struct Arriving<'a> {
     _place: Place<ShareOwner>,
 }
 
-/// A request that is there whole, until its call has ended.
+/// A complete request, until its call has ended.
 #[derive(Debug)]
 pub(super) struct Running {
     _bytes: Place<ShareOwner>,
@@ -120,10 +120,10 @@ impl Rooms {
         }
     }
 
-    /// A place for a stream of requests.
+    /// Takes a place for a request stream.
     ///
     /// # Errors
-    /// `resource_exhausted`.
+    /// `resource_exhausted` if a bound is reached.
     pub(super) fn stream(&self, caller: ShareOwner) -> Result<Place<ShareOwner>, Status> {
         self.streams.take(caller).ok_or_else(busy)
     }

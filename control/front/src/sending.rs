@@ -1,9 +1,9 @@
-//! Large lists on their way: each item becomes a message when its reader wants more.
+//! Answers with large lists: items are encoded as the reader asks for more.
 //!
-//! A list holds a place until its last byte is on the connection or its reader went away. One that
-//! its reader leaves alone for too long gives its place up to the next list.
+//! A list holds a place until its last byte is written to the connection or its reader is gone. A list
+//! that is not read for too long loses its place to the next one.
 //!
-//! Invariant: at most one chunk of an answer is ready and not on the connection.
+//! Invariant: at most one chunk of an answer is encoded and not yet written to the connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -26,31 +26,30 @@ use super::protocol::{DEADLINE_MAX, Framing};
 use super::reply::{Abandoned, Reply, ReplyBody, as_headers};
 use super::rooms::ShareOwner;
 
-/// Lists up to this many bytes of protobuf are written whole.
+/// Largest list that is encoded as a whole, bytes of protobuf. A larger one is sent in chunks.
 const WHOLE_BYTES_MAX: usize = 256 << 10;
-/// Bytes that are made ready at a time, before compression; one item more at most.
+/// Size of a chunk, bytes before compression. The last item may exceed it.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Large lists on their way at the same time. Each takes a chunk and a compressor's window, and
-/// keeps the rows that it shows.
+/// Most large lists in progress. Each holds a chunk, the window of a compressor and its rows.
+/// Further lists are refused, unless one that is not read gives up its place.
 const LISTS_MAX: usize = 512;
-/// ... of one caller.
+/// Most large lists in progress of one caller.
 const LISTS_EACH_MAX: usize = 16;
-/// A list of which nothing was read for so long gives its place up, as connections end whose
-/// client does not read for so long.
+/// Time without a read after which a list may lose its place. The same time closes a connection.
 const UNREAD_AFTER: Duration = Duration::from_secs(60);
 
-/// An answer that is a list, as its handler left it.
+/// An answer with a list, as its handler returned it.
 #[derive(Debug)]
 pub(super) struct ListReply {
     pub(super) method: &'static Method,
     pub(super) message: ListMessage,
     pub(super) headers: HeaderMap,
     pub(super) trailers: HeaderMap,
-    /// When the caller no longer waits.
+    /// Deadline of the caller. `None` means there is none.
     pub(super) deadline: Option<Instant>,
 }
 
-/// The large lists that are on their way.
+/// The large lists in progress.
 #[derive(Debug)]
 pub(super) struct OpenLists {
     places: Arc<Places<ShareOwner>>,

@@ -8,19 +8,19 @@ use proto_public::{Method, Scope};
 use tonic::Code;
 
 tokio::task_local! {
-    /// The span of the call that this task carries out.
+    /// The span of the call that this task serves.
     static CALL: TraceContext;
 }
 
-/// Where W3C says that the context is.
+/// Header of the trace context (W3C).
 const TRACEPARENT: &str = "traceparent";
 
-/// The span of the call that this task carries out, where there is one.
+/// The span of the call that this task serves. `None` means that it is not traced.
 pub fn current() -> Option<TraceContext> {
     CALL.try_with(|context| *context).ok()
 }
 
-/// Which calls are traced, and where their spans go; the default traces none. Cheap to clone.
+/// The sampler of calls and the sink of their spans. The default traces no call. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Tracing {
     spans: Spans,
@@ -28,7 +28,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Traces those calls that the sampler takes.
+    /// Traces the calls that the sampler accepts.
     pub fn new(spans: Spans, sampler: Sampler) -> Self {
         Self {
             spans,
@@ -36,9 +36,9 @@ impl Tracing {
         }
     }
 
-    /// A call that was let in: its caller's trace goes on; one that is audited begins one where
-    /// its caller has none. What everybody may call is not traced, so that nobody without a token
-    /// takes the room of others, nor the collector's.
+    /// The trace of an admitted call. It continues the trace of the caller. Without one, an audited
+    /// call begins a trace. Public methods are not traced, so that callers without a token cannot use
+    /// up the rate of traces.
     pub fn begin(
         &self,
         method: &'static Method,
@@ -72,7 +72,7 @@ impl Tracing {
     }
 }
 
-/// A call that is traced; its span is told when it is dropped.
+/// A traced call. Dropping it records its span.
 #[derive(Debug)]
 pub struct CallSpan {
     spans: Spans,
@@ -81,7 +81,7 @@ pub struct CallSpan {
 }
 
 impl CallSpan {
-    /// Carries the call out as a part of the trace.
+    /// Serves the call within its span.
     pub async fn within<F: Future>(span: Option<&Self>, work: F) -> F::Output {
         match span {
             Some(it) => CALL.scope(it.span.context, work).await,
@@ -89,7 +89,7 @@ impl CallSpan {
         }
     }
 
-    /// How the call ended; one that is dropped without was cancelled.
+    /// Sets the outcome of the call. A call dropped without one counts as cancelled.
     pub fn end(mut self, code: Code) {
         self.code = code;
     }

@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(half, InstallerSource::Incomplete);
             assert!(waits(&half, None).contains("only one"));
         }
-        assert!(waits(&InstallerSource::Unknown, None).contains("not said yet"));
+        assert!(waits(&InstallerSource::Unknown, None).contains("not yet sent"));
         // A pair of before is not gone by when control wants pixie's own files.
         let own = InstallerSource::of("", "");
         assert_eq!(own.installer(Some("k1"), None), Installer::Own);

@@ -44,12 +44,15 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         config,
         agent: args,
     } = run;
+    // Read before the agent joins: a ticket must not be spent on a start that fails.
     let config =
         Config::read(&config).with_context(|| format!("configuration {}", config.display()))?;
     let agent = tokio::select! {
         agent = args.start(AgentKind::Pixie) => agent?,
         () = stop.cancelled() => return Ok(()),
     };
+    // Checked before any socket is open: an offline pixie without a desired state would keep every
+    // machine waiting for an installer.
     agent.require_last_good::<BootDesired>("boot")?;
     let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
     let traced = args.send_spans(&agent, AgentKind::Pixie)?;

@@ -1,10 +1,10 @@
-//! Open connections, and which one is closed when there is no room for another.
+//! Open connections, and the choice of the one to close when a bound is reached.
 //!
-//! A connection belongs to its caller's network until it carries a call with a good token, and
-//! then to that token. Both are bounded. A new connection always finds a place while strangers
-//! have one: the network with the most of them loses the one that does the least.
+//! A connection counts for its client network until it carries a call with a valid token, and then
+//! for that token. Both are bounded. A new connection always finds a place while connections without
+//! a token exist: the network with the most of them loses its least active one.
 //!
-//! Invariant: a connection of a token on which a call runs is never ended for want of room.
+//! Invariant: a connection of a token with a running call is never closed to make room.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,22 +15,22 @@ use proto_bounds::network;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Bounds on connections, and the times that strangers have.
+/// Bounds on connections, and timeouts of those without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at the same time.
+    /// Most open connections.
     pub all: usize,
-    /// Of those without a call with a good token so far.
+    /// Most open connections that have not carried a call with a valid token.
     pub strangers: usize,
-    /// ... of one IPv4 address or one IPv6 network of 64 bits.
+    /// The same bound for one IPv4 address or one IPv6 /64.
     pub strangers_of_one_network: usize,
-    /// Of one token.
+    /// Most open connections of one token.
     pub of_one_token: usize,
-    /// From the connection to its first byte, and from there to the end of the TLS handshake.
+    /// Time limit for the first byte, and again from it to the end of the TLS handshake.
     pub first_byte: Duration,
-    /// From there to the end of the first request's head.
+    /// Time limit for the head of the first request, after the TLS handshake.
     pub first_request: Duration,
-    /// How long a connection of a stranger may be without a call.
+    /// Longest time without a call on a connection without a token.
     pub stranger_idle: Duration,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Connections {
     open: Mutex<ConnectionTable>,
 }
 
-/// One connection, as the calls on it see it.
+/// A handle on one connection, for the calls on it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     number: u64,

@@ -33,31 +33,31 @@ pub(crate) use connections::Connection;
 pub use connections::ConnectionLimits;
 use connections::{Connections, OpenConnection, RunningCall};
 
-/// How long the headers of a request may take after the answer before: clients keep idle
-/// connections for 90 s and more, and one that is closed under a request loses it.
+/// Time limit for the headers of a request, from the previous answer on. Clients keep idle
+/// connections for 90 s and more, and lose a request if the connection is closed under it.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a stop waits for calls that run.
+/// Grace period of a stop for running calls.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
-/// The largest headers of a request, bytes.
+/// Largest headers of a request, bytes.
 const HEADER_BYTES_MAX: u32 = 16 << 10;
-/// Calls at the same time on one connection.
+/// Most concurrent calls on one connection. HTTP/2 clients queue further ones.
 const STREAMS_MAX: u32 = 256;
-/// Calls of a connection that its client gave up and this node has not forgotten yet; a client
-/// that gives up more loses the connection.
+/// Most reset streams of a connection that are still in memory. A client that resets more loses the
+/// connection (rapid reset).
 const RESETS_MAX: usize = 64;
-/// A silent HTTP/2 client is asked whether it is there.
+/// Interval of HTTP/2 pings to a silent client.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// And given up when it does not answer.
+/// Time limit for the answer to a ping. After it the connection is closed.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// A silent connection is asked after this whether it is there, as HTTP/1 cannot ask.
+/// Idle time before the first TCP keepalive probe. HTTP/1 has no pings.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
-/// And again as often as this.
+/// Interval of further TCP keepalive probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// And given up after so many questions.
+/// Unanswered probes after which the connection is closed.
 const KEEPALIVE_RETRIES: u32 = 3;
-/// An answer that its client does not read for so long ends the connection.
+/// Time without progress in reading an answer. After it the connection is closed.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause after the system refused a connection, for instance for lack of descriptors.
+/// Pause after a failed accept, such as one without a free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until stopped, then lets running calls end.
@@ -70,7 +70,7 @@ pub async fn serve<S: InnerService, G: Gate>(
     serve_within(ConnectionLimits::default(), listener, tls, front, stop).await;
 }
 
-/// The same with other bounds on connections.
+/// As [`serve`], with other bounds on connections.
 pub async fn serve_within<S: InnerService, G: Gate>(
     limits: ConnectionLimits,
     listener: TcpListener,

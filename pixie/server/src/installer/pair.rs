@@ -60,6 +60,8 @@ impl Pair {
         fetched_ms: u64,
     ) -> Self {
         let urls = digest(&[&urls.kernel, &urls.image]);
+        // The key covers URLs and content: a changed file gets new paths, so that a machine that already
+        // has the old script cannot load a mix of both.
         let mut key = digest(&[&urls, &kernel.sha256, &image.sha256]);
         key.truncate(2 * KEY_LEN);
         Self {

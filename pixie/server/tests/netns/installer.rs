@@ -16,7 +16,7 @@ fn a_partitions_installer_is_served_when_it_has_come_whole() {
         return;
     };
     let unknown = site.script();
-    assert!(unknown.contains("control has not said yet"), "{unknown}");
+    assert!(unknown.contains("control has not yet sent"), "{unknown}");
     let (server, gate) = (serve(&site.world), Gate::default());
     let image = pattern(500_000);
     server.set("/a/image", Answer::Gated(image.clone(), gate.clone()));

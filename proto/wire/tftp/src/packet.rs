@@ -1,4 +1,4 @@
-//! One TFTP packet.
+//! TFTP packets: decoding and encoding.
 
 const OP_READ: u16 = 1;
 const OP_WRITE: u16 = 2;
@@ -7,22 +7,22 @@ const OP_ACK: u16 = 4;
 const OP_ERROR: u16 = 5;
 const OP_OPTIONS: u16 = 6;
 
-/// Longest request we read; a request carries a path and a few short options.
+/// Longest request, bytes: a path and a few short options. A longer one is refused.
 const REQUEST_LEN_MAX: usize = 1024;
-/// More options than any client sends.
+/// Most options of a request, more than any client sends. A request with more is refused.
 const OPTIONS_MAX: usize = 16;
 
 /// Error codes of RFC 1350 §5 and RFC 2347.
 pub mod error_code {
-    /// See the message.
+    /// Not defined; the message explains.
     pub const UNDEFINED: u16 = 0;
     /// The file does not exist.
     pub const NOT_FOUND: u16 = 1;
-    /// The client may not do that.
+    /// Access violation.
     pub const ACCESS: u16 = 2;
-    /// The packet makes no sense here.
+    /// Illegal operation.
     pub const ILLEGAL: u16 = 4;
-    /// The packet is of no transfer that the server knows.
+    /// Unknown transfer id: the packet belongs to no transfer.
     pub const UNKNOWN_TRANSFER: u16 = 5;
     /// An option is not acceptable.
     pub const OPTION: u16 = 8;
@@ -31,54 +31,54 @@ pub mod error_code {
 /// One packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet {
-    /// The client wants a file.
+    /// Read request.
     Read(Request),
-    /// The client wants to send a file.
+    /// Write request.
     Write(Request),
-    /// A piece of the file; the last one is shorter than the block size.
+    /// A block of the file. The last one is shorter than the block size.
     Data {
-        /// Number of the piece; begins at 1 and wraps.
+        /// Number of the block. It starts at 1 and wraps.
         block: u16,
-        /// The piece.
+        /// Content of the block.
         bytes: Vec<u8>,
     },
-    /// A piece has come.
+    /// Acknowledgement.
     Ack {
-        /// Number of the piece; 0 acknowledges options.
+        /// Number of the block. 0 acknowledges options.
         block: u16,
     },
-    /// The transfer is over.
+    /// An error, which ends the transfer.
     Error {
         /// One of [`error_code`].
         code: u16,
         /// Text for people.
         message: String,
     },
-    /// The server's answer to a request with options: those it took.
+    /// The options that the server accepts, in answer to a request with options.
     OptionAck(Vec<(String, String)>),
 }
 
 /// A read or write request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Path of the file, as the client spells it.
+    /// Path of the file, as sent by the client.
     pub file: String,
     /// "octet" or "netascii", in lower case.
     pub mode: String,
-    /// In the client's order, names in lower case.
+    /// Options in the order of the client, names in lower case.
     pub options: Vec<(String, String)>,
 }
 
-/// Bytes that are not a TFTP packet.
+/// The reason why bytes are not a TFTP packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The packet ends before its fields.
+    /// The packet is truncated.
     #[error("the packet is cut")]
     Short,
-    /// No packet begins with this opcode.
+    /// Unknown opcode.
     #[error("unknown opcode {0}")]
     Op(u16),
-    /// A string has no NUL at its end.
+    /// A string is not terminated by NUL.
     #[error("a string is not terminated")]
     Unterminated,
     /// The request is longer than 1024 bytes.
@@ -90,10 +90,10 @@ pub enum DecodeError {
 }
 
 impl Packet {
-    /// Reads a packet.
+    /// Decodes a packet.
     ///
     /// # Errors
-    /// When the packet is cut, unknown or longer than a request may be.
+    /// The packet is truncated, has an unknown opcode, or exceeds a bound of requests.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (op, rest) = take_u16(bytes)?;
         match op {
@@ -111,7 +111,7 @@ impl Packet {
             }),
             OP_ERROR => {
                 let (code, rest) = take_u16(rest)?;
-                // The text is for people only: an unterminated one is taken as it is.
+                // The text is only for people, so a missing terminator is not an error.
                 let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
                 let message = String::from_utf8_lossy(&rest[..end.min(REQUEST_LEN_MAX)]);
                 Ok(Self::Error {
@@ -124,7 +124,7 @@ impl Packet {
         }
     }
 
-    /// Writes the packet.
+    /// Encodes the packet.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
