@@ -93,6 +93,7 @@ impl FileNetwork {
         let machines = self.range.map(range).transpose()?;
         let bmcs = self.bmc.as_ref().map(|bmc| range(bmc.range)).transpose()?;
         for pool in [machines, bmcs].iter().flatten() {
+            // A client with pixie's address would cut the network off from it.
             if pool.contains(self.address) {
                 return Err(wrong("pixie's own address lies in a range"));
             }
