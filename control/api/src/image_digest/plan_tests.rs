@@ -1,5 +1,7 @@
-use control_state::{Classification, Lock, Meta};
-use proto_types::Timestamp;
+//! Plans for the digest of an image that is made or changed.
+
+use control_state::{Lock, Meta};
+use tests_support::objects;
 
 use super::*;
 
@@ -13,14 +15,9 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 fn image(pairs: &[(&str, &str)]) -> Image {
     Image {
-        id: "debian-12.0.1".parse().unwrap(),
         meta: Meta::labelled(labels(pairs)),
         url: URL.to_owned(),
-        name: None,
-        description: None,
-        features: Default::default(),
-        classification: Classification::Supported,
-        expires_at: Timestamp::ZERO,
+        ..objects::image("debian-12.0.1")
     }
 }
 

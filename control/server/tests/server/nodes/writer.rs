@@ -1,4 +1,4 @@
-//! Somebody who writes without a pause while a test does things to the cluster.
+//! A client that writes in the background while a test disturbs the cluster.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
