@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use control_authz::{Permit, Principal, PrincipalKind};
-use control_state::ErrorCode;
+use control_state::{ErrorCode, Token};
 use proto_public::api::v2::AdminRole;
 use proto_types::{PartitionId, TenantId};
 use tonic::{Request, Status};
@@ -35,6 +35,12 @@ pub struct Caller {
 /// Label of a token that binds an agent to the partition of that id.
 pub const PARTITION_LABEL: &str = "metalmesh.dev/partition";
 
+/// See [`Caller::manages`].
+pub(crate) fn manages(user: &str, partition: Option<&String>, token: &Token) -> bool {
+    let bound = token.meta.labels.get(PARTITION_LABEL);
+    token.user == user && (partition.is_none() || bound == partition)
+}
+
 impl Caller {
     /// The caller of this request.
     ///
@@ -61,6 +67,13 @@ impl Caller {
     pub fn is_admin_editor(&self) -> bool {
         self.principal.kind == PrincipalKind::Api
             && self.principal.rights.admin_role == Some(AdminRole::Editor)
+    }
+
+    /// `true` if the caller may list, change and revoke this token of its user. A token that is
+    /// bound to a partition manages only tokens with the same binding: an agent's stolen token must
+    /// not act on the tokens of other partitions.
+    pub fn manages(&self, token: &Token) -> bool {
+        manages(&self.user, self.partition.as_ref(), token)
     }
 
     /// Refuses a token that is bound to another partition.

@@ -9,7 +9,7 @@ use proto_public::api::v2::{AdminRole, ProjectRole, TenantRole};
 use proto_types::{Timestamp, TokenId};
 use tonic::Status;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, PARTITION_LABEL, manages};
 use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
 use crate::policy::Looked;
@@ -90,6 +90,11 @@ impl Rights {
         })
     }
 
+    /// As [`Caller::manages`].
+    pub fn manages(&self, token: &Token) -> bool {
+        manages(&self.user, self.partition.as_ref(), token)
+    }
+
     /// Authorises again, and checks that the caller still sees the same objects as at the
     /// beginning.
     ///
@@ -109,6 +114,11 @@ impl Rights {
                 let message = "the token is not valid any more";
                 refused(ErrorCode::TokenRevoked, message)
             })?;
+        // The stream answers for the partition that the token was bound to when it began.
+        if token.meta.labels.get(PARTITION_LABEL) != self.partition.as_ref() {
+            let message = "the token was bound to another partition";
+            return Err(refused(ErrorCode::WatchRightsChanged, message));
+        }
         // The token must be read each time: a revoked token still has a valid signature.
         let provider = core.provider.as_str();
         let directory = StateDirectory { tables, provider };

@@ -64,7 +64,7 @@ impl Scope {
                 _ => false,
             },
             Self::Own(user) => match record {
-                Record::Token(it) => it.user == *user,
+                Record::Token(it) => it.user == *user && view.rights.manages(it),
                 Record::Image(_) | Record::Size(_) | Record::Partition(_) | Record::Layout(_) => {
                     true
                 }

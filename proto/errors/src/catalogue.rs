@@ -73,7 +73,7 @@ catalogue! {
     1202 MachineNotAllocated FailedPrecondition "The machine is not allocated", "look at it: metalmesh machine show <id>";
     1203 NoMachineAvailable ResourceExhausted "No machine is available", "see what is there: metalmesh machine ls; metalmesh partition capacity";
     1204 MachineNotReady FailedPrecondition "The machine cannot be allocated now", "see why: metalmesh machine show <id>";
-    1205 MachineLocked FailedPrecondition "The machine is locked", "an admin can unlock it: metalmesh machine set-state available <id>";
+    1205 MachineLocked FailedPrecondition "The machine is locked", "an admin can unlock it: metalmesh machine set-state <id> available";
     1206 SizeReserved ResourceExhausted "The remaining machines are reserved", "ask an admin for a reservation";
     1207 WrongPhase FailedPrecondition "The machine is not in a phase that allows it", "see its phase: metalmesh machine show <id>";
     1208 MachineForeign PermissionDenied "The machine does not belong there", "an agent may only speak for its own partition and machine";

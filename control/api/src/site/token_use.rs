@@ -18,7 +18,7 @@ impl TokenUseService for Services {
     ) -> ApiResult<mesh::TokenUseServiceOwnResponse> {
         let caller = Caller::of(&request)?;
         let now = self.gate.now();
-        let mine = |token: &Token| token.user == caller.user && token.is_valid(now);
+        let mine = |token: &Token| caller.manages(token) && token.is_valid(now);
         let uses = self.gate.read(&caller, |tables| Ok(uses(tables, mine)));
         ok(mesh::TokenUseServiceOwnResponse { uses: uses.await? })
     }

@@ -99,7 +99,7 @@ impl TokenService for Services {
         let tokens = self.gate.read(&caller, |tables| {
             let own = tables
                 .all::<state::Token>()
-                .filter(|token| token.user == caller.user && token.is_valid(now));
+                .filter(|token| caller.manages(token) && token.is_valid(now));
             let fitting = own.filter(|token| token_matches(token, query.as_ref()));
             Ok(fitting.cloned().collect())
         });
@@ -188,7 +188,7 @@ fn update(id: TokenId, request: TokenServiceUpdateRequest) -> Result<UpdateToken
 }
 
 impl Services {
-    /// A valid token of the caller's user.
+    /// A valid token that the caller manages.
     async fn own_token(&self, caller: &Caller, id: &str) -> Result<Arc<state::Token>, Status> {
         let id: TokenId = parse("uuid", id)?;
         let now = self.gate.now();
@@ -196,7 +196,7 @@ impl Services {
             .read(caller, |tables| {
                 let found = tables.get::<state::Token>(&id).cloned();
                 found
-                    .filter(|token| token.user == caller.user && token.is_valid(now))
+                    .filter(|token| caller.manages(token) && token.is_valid(now))
                     .ok_or_else(|| state::StateError::not_found("token", id))
             })
             .await

@@ -9,6 +9,7 @@
 mod access;
 mod addresses;
 mod audit;
+mod bound_tokens;
 mod callers;
 mod catalogue;
 mod contention;

@@ -4,8 +4,8 @@ use proto_public::api::v2::{
     AuditTrace, Component, Project, ProjectInvite, Tenant, TenantInvite, Token,
 };
 use proto_public::metalmesh::admin::v1::{
-    Amounts, AuditExport, LoginUser, Policy, PolicyUse, ProjectComponent, Quota, Settings,
-    TokenUse, quota,
+    Amounts, AuditExport, LoginUser, Policy, PolicyUse, ProjectComponent, ProjectComponentKind,
+    Quota, Settings, TokenUse, quota,
 };
 
 use crate::output::TableRow;
@@ -161,7 +161,7 @@ row!(AuditTrace, "metalstack.api.v2.AuditTrace", |a| [
 ]);
 
 row!(ProjectComponent, "metalmesh.admin.v1.ProjectComponent", |c| [
-    "id": c.id.clone(), "kind": enum_text("metalmesh.admin.v1.ProjectComponentKind", c.kind),
+    "id": c.id.clone(), "kind": component_kind(c.kind),
     "name": c.name.clone(), "expires": age(c.expires_at.as_ref()),
     "last used": age(c.last_used.as_ref()), "age": age(c.issued_at.as_ref()),
 ], wide ["project": c.project.clone(), "methods": c.methods.len().to_string()]);
@@ -214,5 +214,28 @@ mod tests {
         assert_eq!(used_of(Some(3), Some(4)), "3/4");
         assert_eq!(used_of(None, Some(4)), "0/4");
         assert_eq!(used_of(Some(3), None), "-");
+    }
+}
+
+/// The kind of a component as `metalmesh component create --kind` takes it.
+fn component_kind(kind: i32) -> String {
+    let name = ProjectComponentKind::try_from(kind).map_or("", |kind| kind.as_str_name());
+    let name = name.trim_start_matches("PROJECT_COMPONENT_KIND_");
+    or_dash(name.to_ascii_lowercase().replace('_', "-"))
+}
+
+#[cfg(test)]
+mod component_tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_components_are_shown_as_they_are_typed() {
+        let kinds = [
+            ProjectComponentKind::Ccm,
+            ProjectComponentKind::MachineControllerManager,
+            ProjectComponentKind::ClusterApi,
+        ];
+        let shown = kinds.map(|kind| component_kind(kind.into()));
+        assert_eq!(shown, ["ccm", "machine-controller-manager", "cluster-api"]);
     }
 }

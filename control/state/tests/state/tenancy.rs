@@ -1,7 +1,7 @@
 //! Tenants, projects, tokens, and the catalog.
 
 use control_state::*;
-use proto_types::Timestamp;
+use proto_types::{Timestamp, TokenId};
 
 use crate::world::*;
 
@@ -156,6 +156,34 @@ fn projects_come_and_go() {
         world.refused(DeleteProject { id: id(3) }),
         ErrorCode::NotFound
     );
+}
+
+#[test]
+fn components_end_with_their_project() {
+    let mut world = World::new();
+    world.ok(project(3, "acme"));
+    let expires = world.now.plus_ms(3_600_000);
+    for (number, of) in [(31, 3), (11, 1)] {
+        world.ok(CreateComponentToken {
+            token: CreateToken {
+                user: user_of_component("gardener", "one"),
+                project_roles: Default::default(),
+                ..token(number, expires)
+            },
+            component: TokenComponent {
+                project: id(of),
+                kind: "gardener".into(),
+                name: "one".into(),
+            },
+        });
+    }
+    world.ok(DeleteProject { id: id(3) });
+    let is_valid = |world: &World, number| {
+        let token = world.tables.get::<Token>(&id::<TokenId>(number));
+        token.is_some_and(|token| token.is_valid(world.now))
+    };
+    assert!(!is_valid(&world, 31));
+    assert!(is_valid(&world, 11), "of another project");
 }
 
 fn token(number: u128, expires: Timestamp) -> CreateToken {

@@ -209,7 +209,7 @@ fn isolated(machine: &Machine) -> Error {
         "machine \"{id}\" is isolated: its power could not be cut, and its last system may still run"
     );
     let hint = format!(
-        "reclaim it: metalmesh machine set-state available {id}; or unplug it, and delete it when \
+        "reclaim it: metalmesh machine set-state {id} available; or unplug it, and delete it when \
          its switches report no carrier"
     );
     Error::new(ErrorCode::WrongPhase, message)

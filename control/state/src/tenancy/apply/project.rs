@@ -1,9 +1,10 @@
 //! Projects.
 
 use proto_errors::Error;
-use proto_types::TenantId;
+use proto_types::{ProjectId, TenantId};
 
 use crate::fields::{check_description, check_name, in_use};
+use crate::identity::entity::Token;
 use crate::meta::Meta;
 use crate::references;
 use crate::reply::Reply;
@@ -92,6 +93,27 @@ pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
     }
     invite::forget(tx, &InvitePlace::Project(op.id));
     tx.delete::<Quota>(&QuotaSubject::Project(op.id));
+    revoke_components(tx, op.id);
     tx.delete::<Project>(&op.id);
     Ok(Reply::Project(project))
+}
+
+/// Revokes the tokens of a project's components. They were made for the project, and would
+/// otherwise stay valid for up to a year after it.
+fn revoke_components(tx: &mut Tx<'_>, project: ProjectId) {
+    let is_of = |token: &Token| {
+        let component = token.component.as_ref();
+        token.revoked_at.is_none()
+            && component.is_some_and(|component| component.project == project)
+    };
+    let ended: Vec<Token> = tx
+        .tables()
+        .all::<Token>()
+        .filter(|token| is_of(token))
+        .map(|token| Token::clone(token))
+        .collect();
+    for mut token in ended {
+        token.revoked_at = Some(tx.now);
+        tx.update(token);
+    }
 }
