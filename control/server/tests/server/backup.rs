@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use control_pki::SealingKey;
 use control_state::FEATURE_LEVEL;
 
 use crate::cli::Cli;
@@ -173,6 +174,12 @@ fn plain_and_for_others() {
     std::fs::write(world.path("wrong/seal.key"), [7; 32]).unwrap();
     let own = world.path("own.key");
     let with_own = ["--keys-of", &wrong, "--sealing-key", &own];
+    let error = refused(&restore(&plain, &dir, &with_own), &dir);
+    assert!(error.contains("there is no data.key"), "{error}");
+    let node_key = SealingKey::from_secret(&[7; 32]).unwrap();
+    node_key
+        .data_key(Path::new(&world.path("wrong/data.key")), true)
+        .unwrap();
     let error = refused(&restore(&plain, &dir, &with_own), &dir);
     assert!(!Path::new(&own).exists(), "a key was left");
     assert!(error.contains("not those of this backup"), "{error}");
