@@ -135,8 +135,11 @@ fn dashboard(scrapes: &[&Scrape]) {
 const LIST: &str = "/metalstack.admin.v2.ProjectService/List";
 const GET_MACHINE: &str = "/metalstack.admin.v2.MachineService/Get";
 
-/// What a node must tell: the metric, the labels of its samples, and the least sum of them.
-const SAMPLES: &[(&str, &[(&str, &str)], f64)] = &[
+/// Labels of a sample: name and value.
+type SampleLabels = &'static [(&'static str, &'static str)];
+
+/// Samples that a node must export: the metric, their labels, and their least sum.
+const SAMPLES: &[(&str, SampleLabels, f64)] = &[
     (
         "metalmesh_api_calls_total",
         &[("method", LIST), ("code", "ok")],

@@ -82,7 +82,7 @@ fn what_does_not_come_whole_is_never_served() {
             Answer::Cut(kernel.clone()),
             "kernel: the download broke off",
         ),
-        (Answer::Unframed(kernel.clone()), "does not say how long"),
+        (Answer::Unframed(kernel.clone()), "sends no length"),
         (
             Answer::Says(KERNEL_LEN_MAX + 1),
             "longer than 1048576 bytes",
@@ -99,7 +99,7 @@ fn what_does_not_come_whole_is_never_served() {
         ),
         (
             Answer::Redirect("ftp://h/k".into()),
-            "neither http nor https",
+            "other than http and https",
         ),
     ] {
         server.set("/a/kernel", answer);
