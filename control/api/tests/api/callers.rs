@@ -88,7 +88,7 @@ pub(crate) async fn call_with(
     (text("code"), text("message"))
 }
 
-/// What the end-of-stream frame says.
+/// The content of the end-of-stream frame.
 pub(crate) fn end_of(mut frames: &[u8]) -> Value {
     while let Some((head, rest)) = frames.split_first_chunk::<5>() {
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);

@@ -1,8 +1,8 @@
-//! What the node tells of itself: version, health and reflection.
+//! Version, health and reflection of a node.
 
 use crate::node::Node;
 
-/// What a dashboard shows of the server.
+/// Version and health as dashboards read them.
 #[tokio::test(flavor = "multi_thread")]
 async fn version_and_health_are_whole() {
     use api::health_service_client::HealthServiceClient;
@@ -48,7 +48,7 @@ async fn version_and_health_are_whole() {
     node.stop().await;
 }
 
-/// What grpcurl and probes of Kubernetes say, without a token.
+/// Calls of grpcurl and Kubernetes probes, without a token.
 #[tokio::test(flavor = "multi_thread")]
 async fn health_and_reflection_for_everybody() {
     use futures::StreamExt;

@@ -40,7 +40,7 @@ pub(crate) fn inventory(boot_id: &str) -> MachineRegisterRequest {
     inventory_at(boot_id, MAC, "swp1")
 }
 
-/// What a machine is made of that hears this port.
+/// The hardware of a machine that hears this port.
 pub(crate) fn inventory_at(boot_id: &str, mac: &str, port: &str) -> MachineRegisterRequest {
     let neighbour = nic::Neighbour {
         chassis_id: "leaf1".into(),

@@ -20,7 +20,7 @@ use crate::matrix::{A, MAC_A};
 type NamedSample = (&'static str, Sample);
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Vec<u8>, LinkStatus>> + Send>>;
 
-/// What a caller of the right kind gets that names another's objects.
+/// The answer to a caller of the right kind that names another's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// A refusal.

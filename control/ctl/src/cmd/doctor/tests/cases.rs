@@ -1,8 +1,8 @@
-//! What can be wrong, and which check says so.
+//! Faults, each with the check that reports it.
 
 use super::*;
 
-/// What is made wrong, and the one check that has to say so.
+/// The fault that is made, and the one check that has to report it.
 pub(super) type Case = (
     &'static str,
     FindingLevel,
