@@ -55,6 +55,11 @@ impl Head {
     /// # Errors
     /// [`BackupError::Foreign`] if it is not a backup, [`BackupError::Version`] if it has another format.
     pub fn read(from: &mut impl Read) -> Result<Self, BackupError> {
+        Self::parse(&Self::read_line(from)?)
+    }
+
+    /// Reads the magic line and the line of the header, without its line feed.
+    pub(crate) fn read_line(from: &mut impl Read) -> Result<Vec<u8>, BackupError> {
         let mut magic = [0; MAGIC.len()];
         read_all(from, &mut magic)?;
         if magic != MAGIC.as_bytes() {
@@ -73,7 +78,7 @@ impl Head {
                 [other] => line.push(other),
             }
         }
-        Self::parse(&line)
+        Ok(line)
     }
 
     /// Parses the header. The format is checked first: a header of another format may have other

@@ -45,7 +45,7 @@ impl fmt::Debug for Item {
 /// at the end: only then the checksum is verified.
 pub struct Reader<'a> {
     head: Head,
-    body: Box<dyn Read + 'a>,
+    body: BufReader<zstd::Decoder<'static, BufReader<Box<dyn Read + 'a>>>>,
     hash: Sha256,
     rows: u64,
     is_over: bool,
@@ -57,7 +57,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The input is not a backup, has another format, or none of the keys opens it.
     pub fn open(mut input: impl Read + 'a, keys: Option<&Identities>) -> Result<Self, BackupError> {
-        let head = Head::read(&mut input)?;
+        let line = Head::read_line(&mut input)?;
+        let head = Head::parse(&line)?;
         let body: Box<dyn Read + 'a> = match head.encryption {
             Encryption::None => Box::new(input),
             Encryption::Age => {
@@ -70,7 +71,8 @@ impl<'a> Reader<'a> {
         let zstd = zstd::Decoder::new(body).map_err(|e| BackupError::reading(e, 0))?;
         let mut reader = Self {
             head,
-            body: Box::new(BufReader::new(zstd)),
+            // One frame: zstd would pass over further empty or skippable frames in silence.
+            body: BufReader::new(zstd.single_frame()),
             hash: Sha256::new(),
             rows: 0,
             is_over: false,
@@ -78,8 +80,9 @@ impl<'a> Reader<'a> {
         if reader.take_tag()? != tag::HEAD {
             return Err(BackupError::damaged("it does not begin with its head"));
         }
-        let inner = Head::parse(&reader.take_part(SMALL_BYTES_MAX)?)?;
-        if inner != reader.head {
+        // Byte for byte: the checksum covers the inner header only, and a parser would ignore fields
+        // that were added to the outer one.
+        if reader.take_part(SMALL_BYTES_MAX)? != line {
             let reason = "what it says of itself outside is not what it says inside";
             return Err(BackupError::damaged(reason));
         }
@@ -131,8 +134,11 @@ impl<'a> Reader<'a> {
             return Err(BackupError::damaged("its checksum does not match"));
         }
         let mut more = [0];
-        let read = self.body.read(&mut more);
-        if read.map_err(|e| BackupError::reading(e, self.rows))? != 0 {
+        let in_frame = self.body.read(&mut more);
+        let in_frame = in_frame.map_err(|e| BackupError::reading(e, self.rows))?;
+        let behind_frame = self.body.get_mut().get_mut().read(&mut more);
+        let behind_frame = behind_frame.map_err(|e| BackupError::reading(e, self.rows))?;
+        if in_frame + behind_frame != 0 {
             return Err(BackupError::damaged("something follows its end"));
         }
         self.is_over = true;
