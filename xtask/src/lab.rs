@@ -93,6 +93,7 @@ fn become_root(root: &Path, args: &LabArgs) -> Result<()> {
             command.arg(format!("{name}={value}"));
         }
     }
+    // Asked before the build, which may put a new program in the place of this one.
     command
         .arg(std::env::current_exe()?)
         .args(std::env::args_os().skip(1));
@@ -115,6 +116,8 @@ fn start(root: &Path, args: &RunArgs, up: bool) -> Result<()> {
         tests_lab::list_drills();
         return Ok(());
     }
+    // Asked before the build, which may put a new program in the place of this one.
+    let program = std::env::current_exe()?;
     let artefacts = build(root, args.no_build)?;
     let options = Options {
         machines: if args.short { 1 } else { args.machines.into() },
@@ -122,7 +125,7 @@ fn start(root: &Path, args: &RunArgs, up: bool) -> Result<()> {
         up,
         drill: args.drill.clone(),
     };
-    tests_lab::run(&options, &artefacts)
+    tests_lab::run(&program, &options, &artefacts)
 }
 
 /// Every program of ours that runs in the lab: package, binary.

@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn only_the_browser_that_asked_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let seal = SealingKey::load_or_create(&dir.path().join("a")).unwrap();
-        let other = SealingKey::load_or_create(&dir.path().join("b")).unwrap();
+        let seal = SealingKey::load(&dir.path().join("a"), true).unwrap();
+        let other = SealingKey::load(&dir.path().join("b"), true).unwrap();
         let now = Timestamp::from_ms(1_000);
         let flow = Flow::begin("http://localhost:1/c".parse().unwrap(), now).unwrap();
         let cookie = flow.cookie(&seal, true).unwrap();

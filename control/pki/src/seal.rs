@@ -94,8 +94,12 @@ fn shared(
 }
 
 impl SealingKey {
-    /// Reads the file (mode 0600), or makes it with a fresh key.
-    pub fn load_or_create(path: &Path) -> Result<Self, PkiError> {
+    /// Reads the file (mode 0600). Without the file, a new key is made and stored if `may_create`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, others may read it, it is not a key, or it is missing
+    /// and must not be made: what another key sealed cannot be opened with a new one.
+    pub fn load(path: &Path, may_create: bool) -> Result<Self, PkiError> {
         let file = |source| PkiError::SealFile {
             path: path.to_owned(),
             source,
@@ -110,7 +114,7 @@ impl SealingKey {
                 Self::from_bytes(&bytes)
                     .ok_or_else(|| file(io::Error::other("does not hold 32 bytes")))
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && may_create => {
                 let mut bytes = [0u8; KEY_LEN];
                 random(&mut bytes)?;
                 create(path, &bytes).map_err(file)?;
@@ -241,7 +245,7 @@ mod tests {
     #[test]
     fn seals_for_one_name_and_one_key() {
         let dir = tempfile::tempdir().unwrap();
-        let key = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let key = SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
         let sealed = key.seal("root", b"secret").unwrap();
         assert_eq!(key.open("root", &sealed).unwrap(), b"secret");
         assert_ne!(sealed, key.seal("root", b"secret").unwrap());
@@ -252,9 +256,9 @@ mod tests {
             assert!(key.open("root", &bad).is_err());
         }
         assert!(key.open("root", &sealed[..5]).is_err());
-        let again = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let again = SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
         assert_eq!(again.open("root", &sealed).unwrap(), b"secret");
-        let other = SealingKey::load_or_create(&dir.path().join("other.key")).unwrap();
+        let other = SealingKey::load(&dir.path().join("other.key"), true).unwrap();
         assert!(other.open("root", &sealed).is_err());
     }
 
@@ -262,7 +266,7 @@ mod tests {
     fn each_node_keeps_the_data_key_under_a_key_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        let first = SealingKey::load_or_create(&path("first.key")).unwrap();
+        let first = SealingKey::load(&path("first.key"), true).unwrap();
         assert!(first.data_key(&path("first.data"), false).is_err());
         let data = first.data_key(&path("first.data"), true).unwrap();
         assert_ne!(data.bytes, first.bytes);
@@ -272,7 +276,7 @@ mod tests {
         let wrapped = data.wrap(joiner.public()).unwrap();
         assert!(stranger.unwrap(&wrapped).is_err());
         let got = joiner.unwrap(&wrapped).unwrap();
-        let second = SealingKey::load_or_create(&path("second.key")).unwrap();
+        let second = SealingKey::load(&path("second.key"), true).unwrap();
         second.keep_data_key(&path("second.data"), &got).unwrap();
         let kept = second.data_key(&path("second.data"), false).unwrap();
         assert_eq!(kept.open("root", &sealed).unwrap(), b"secret");
@@ -283,12 +287,12 @@ mod tests {
     fn refuses_a_file_that_others_may_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("seal.key");
-        SealingKey::load_or_create(&path).unwrap();
+        SealingKey::load(&path, true).unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(SealingKey::load_or_create(&path).is_err());
+        assert!(SealingKey::load(&path, true).is_err());
     }
 }

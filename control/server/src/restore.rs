@@ -161,7 +161,7 @@ impl RestoreArgs {
     fn node_key(&self, dir: &Path) -> Result<SealingKey> {
         let path = self.sealing_key.clone();
         let path = path.unwrap_or_else(|| dir.join(SEALING_KEY));
-        SealingKey::load_or_create(&path)
+        SealingKey::load(&path, true)
             .with_context(|| format!("--sealing-key: cannot use {}", path.display()))
     }
 
@@ -228,7 +228,8 @@ async fn unseals(store: &Store, data_key: &SealingKey) -> Result<()> {
 /// The data key in a node's directory.
 fn kept_data_key(dir: &Path) -> Result<SealingKey> {
     let (seal, data) = (dir.join(SEALING_KEY), dir.join(DATA_KEY));
-    // `load_or_create` would create a missing key, and the restored state could not be unsealed.
+    // Not `SealingKey::load`, which refuses a file that others may read: this is a copy, and it is
+    // not kept.
     ensure!(seal.exists(), "there is no {SEALING_KEY} in it");
     let bytes = read_small(&seal)?;
     let node_key = SealingKey::from_secret(&bytes).context("its seal.key is none")?;

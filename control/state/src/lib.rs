@@ -72,7 +72,9 @@ pub use machine::apply::liveliness::DEAD_AFTER_MS;
 pub use machine::command::*;
 pub use machine::entity::*;
 pub use machine::phase::{STEP_ATTEMPTS_MAX, phase_diagram};
-pub use machine::read::{MAC_MACHINES_MAX, Strangers, match_size, matching_sizes, strangers};
+pub use machine::read::{
+    BMC_ONLY_MAX, MAC_MACHINES_MAX, Strangers, match_size, matching_sizes, strangers,
+};
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;

@@ -149,6 +149,19 @@ pub mod label {
     /// On a machine: the serial number of its chassis.
     pub const MACHINE_CHASSIS: &str = "machine.metal-stack.io/chassis";
 
+    /// Prefix of the keys whose meaning this system defines.
+    pub const RESERVED_PREFIX: &str = "metalmesh.dev/";
+    /// The reserved keys that a partition may have. Others are refused: a mistyped one would look
+    /// set and change nothing.
+    pub const OF_A_PARTITION: [&str; 7] = [
+        PROVISIONING_VNI,
+        EXIT_VTEPS,
+        REQUIRE_BMC_NONCE,
+        UPLINKS,
+        NUMBER_COOLDOWN,
+        UNKNOWN_MACHINES,
+        SEGMENT_MTU,
+    ];
     /// Labels that the system sets; they do not count against [`LABELS_MAX`](super::LABELS_MAX).
     pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];
 }

@@ -14,6 +14,8 @@ use crate::random::random_id;
 const FILE: &str = "NODE";
 /// Name of the lock file.
 const LOCK: &str = "LOCK";
+/// Directories of a data directory: applied state, Raft log, snapshots.
+pub(crate) const PARTS: [&str; 3] = ["state", "log", "snapshots"];
 /// Format of the data directory: its layout, the stored rows and the log records. A directory of
 /// another format is refused and left as it is. Format 2 is the oldest that this program reads;
 /// raise the number when a change cannot read what it replaces.
@@ -54,11 +56,12 @@ pub struct DirectoryOwner {
 /// Reads the owner of `dir`; `None` means that it has none yet.
 ///
 /// # Errors
-/// When the file `NODE` cannot be read.
+/// When the file `NODE` cannot be read, and when it is missing beside a log or a state.
 pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
     let path = dir.join(FILE);
     let disk = crate::disk::RealDisk;
     if !disk.exists(&path) {
+        check_unowned(&disk, dir)?;
         return Ok(None);
     }
     let found = read(&disk, &path)?;
@@ -72,7 +75,8 @@ pub fn claimed(dir: &Path) -> Result<Option<DirectoryOwner>, OpenError> {
 /// Checks that the directory belongs to this node; a new directory becomes this node's.
 ///
 /// # Errors
-/// [`OpenError::Foreign`] if it belongs to another node or cluster.
+/// [`OpenError::Foreign`] if it belongs to another node or cluster, [`OpenError::Identity`] if its
+/// owner cannot be read.
 pub(crate) fn claim(
     disk: &dyn StoreDisk,
     dir: &Path,
@@ -82,6 +86,7 @@ pub(crate) fn claim(
 ) -> Result<NodeFile, OpenError> {
     let path = dir.join(FILE);
     if !disk.exists(&path) {
+        check_unowned(disk, dir)?;
         let cluster = cluster.to_owned();
         let identity = NodeFile {
             format: FORMAT,
@@ -113,6 +118,24 @@ pub(crate) fn claim(
         });
     }
     Ok(found)
+}
+
+/// Refuses a directory that has a log, a snapshot or a state but no file `NODE`: a new one would give
+/// the files of one cluster the id of another.
+fn check_unowned(disk: &dyn StoreDisk, dir: &Path) -> Result<(), OpenError> {
+    for part in PARTS {
+        let part = dir.join(part);
+        if disk.exists(&part) {
+            let names = disk.list(&part).map_err(|e| io_error("list", &part, e))?;
+            if !names.is_empty() {
+                return Err(OpenError::Identity {
+                    path: dir.join(FILE),
+                    reason: format!("it is missing, and {} is not empty", part.display()),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads the file `NODE`.
@@ -207,6 +230,23 @@ mod tests {
             assert!(error.contains("move the directory away"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
         }
+    }
+
+    #[test]
+    fn a_log_without_an_owner_gets_no_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        for part in PARTS {
+            std::fs::create_dir(dir.path().join(part)).unwrap();
+        }
+        let claim = || claim(&RealDisk, dir.path(), "east", 1, StartMode::Form);
+        claim().expect("a start that ended before its first write left empty directories");
+        std::fs::write(dir.path().join("log/1"), "an entry").unwrap();
+        std::fs::remove_file(dir.path().join(FILE)).unwrap();
+        for error in [claim().unwrap_err(), claimed(dir.path()).unwrap_err()] {
+            assert!(matches!(error, OpenError::Identity { .. }), "{error}");
+            assert!(error.to_string().contains("it is missing"), "{error}");
+        }
+        assert!(!dir.path().join(FILE).exists());
     }
 
     #[test]

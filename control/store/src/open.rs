@@ -112,12 +112,8 @@ fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenErr
     let dir = &config.dir;
     let NodePlatform { disk, threads } = &config.platform;
     // Mode 0700: the state contains sealed keys, which no other user needs to read.
-    for part in [
-        dir.clone(),
-        dir.join("state"),
-        dir.join("log"),
-        dir.join("snapshots"),
-    ] {
+    let parts = identity::PARTS.map(|part| dir.join(part));
+    for part in [dir.clone()].into_iter().chain(parts) {
         disk.create_dir(&part)
             .map_err(|e| io_error("create", &part, e))?;
     }

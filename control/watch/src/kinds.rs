@@ -105,6 +105,11 @@ pub(super) fn of_scope(scope: &Scope) -> Vec<&'static Watchable> {
 /// The kinds that a request names.
 pub(super) fn named(scope: &Scope, names: &[String]) -> Result<Vec<&'static Watchable>, Status> {
     let known = of_scope(scope);
+    // One entry a kind: a longer list repeats itself, and costs a search for each entry.
+    if names.len() > WATCHABLE.len() {
+        let message = format!("kinds: must be at most {}", WATCHABLE.len());
+        return Err(refused(ErrorCode::InvalidField, message));
+    }
     let mut found: Vec<&'static Watchable> = Vec::new();
     for name in names {
         let Some(one) = known.iter().find(|kind| kind.name == name) else {
@@ -151,7 +156,10 @@ mod tests {
             Scope::Project(project),
             Scope::Own("acme".to_owned()),
         ] {
-            let kinds: Vec<Kind> = of_scope(&scope).iter().map(|it| it.kind).collect();
+            let kinds: Vec<Kind> = of_scope(&scope)
+                .iter()
+                .map(|watchable| watchable.kind)
+                .collect();
             let unique: BTreeSet<Kind> = kinds.iter().copied().collect();
             assert_eq!(kinds.len(), unique.len(), "{scope:?}: {kinds:?}");
         }
@@ -159,7 +167,12 @@ mod tests {
 
     #[test]
     fn unknown_kinds_are_refused_with_the_known_ones() {
-        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         let twice = named(&Scope::All, &names(&["machine", "machine", "ca"]));
         let refused = twice.unwrap_err();
         assert!(refused.message().contains("\"ca\""), "{refused}");
@@ -167,5 +180,8 @@ mod tests {
         let own = Scope::Own("acme".to_owned());
         assert!(named(&own, &names(&["machine"])).is_err());
         assert_eq!(named(&own, &names(&["image", "image"])).unwrap().len(), 1);
+        let long = vec!["image".to_owned(); WATCHABLE.len() + 1];
+        let refused = named(&own, &long).unwrap_err();
+        assert!(refused.message().contains("at most"), "{refused}");
     }
 }

@@ -142,7 +142,10 @@ fn changed_anywhere_it_is_refused() {
 fn additions_that_change_no_record_are_refused() {
     let plain = backup(&Recipients::parse([]).unwrap());
     let text = b"\"format\":2,";
-    let at = plain.windows(text.len()).position(|part| part == text).unwrap();
+    let at = plain
+        .windows(text.len())
+        .position(|part| part == text)
+        .unwrap();
     let with = |addition: &[u8]| [&plain[..at], addition, &plain[at..]].concat();
     // A skippable frame of zstd, which a decoder passes over (RFC 8878, section 3.1.2).
     let skippable = [&plain[..], b"\x50\x2a\x4d\x18\x03\0\0\0abc"].concat();
@@ -154,7 +157,10 @@ fn additions_that_change_no_record_are_refused() {
         ("empty frame", empty_frame),
     ] {
         let error = read(&changed, None).expect_err(name);
-        assert!(matches!(error, BackupError::Damaged { .. }), "{name}: {error}");
+        assert!(
+            matches!(error, BackupError::Damaged { .. }),
+            "{name}: {error}"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `./dev lab …` does.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -14,14 +14,15 @@ use crate::state::Record;
 use crate::timeline::{Timeline, say};
 use crate::wait::{Interrupted, catch_signals};
 
-/// Builds a lab and works in it. The last line printed is `LAB PASS` or `LAB FAIL …`.
+/// Builds a lab and works in it. `program` is this program's file, which the lab's helper processes
+/// run. The last line printed is `LAB PASS` or `LAB FAIL …`.
 ///
 /// # Errors
 /// A step failed; it has been told.
-pub fn run(options: &Options, artefacts: &Artefacts) -> Result<()> {
+pub fn run(program: &Path, options: &Options, artefacts: &Artefacts) -> Result<()> {
     catch_signals()?;
     clear_orphans()?;
-    let record = Record::create(&std::env::current_exe()?)?;
+    let record = Record::create(program)?;
     say(&format!(
         "lab {} in {}",
         record.state().id,

@@ -234,7 +234,7 @@ impl Lister {
 /// The parts of a node that the API needs.
 async fn open(dir: &Path) -> Result<(Store, Pki, token::Issuer, Backups)> {
     let store = Store::open(StoreConfig::new(dir, 1, "bench")).await?;
-    let seal = SealingKey::load_or_create(&dir.join("seal.key"))?;
+    let seal = SealingKey::load(&dir.join("seal.key"), true)?;
     let pki = Pki::open(store.clone(), &seal, "bench.example").await?;
     let issuer = token::issuer(&store, &seal, "https://bench.example").await?;
     let backups = Backups::new(store.clone(), seal.secret());

@@ -348,7 +348,7 @@ async fn an_agent_that_was_away_resumes_with_its_own_key_only() {
 async fn the_authority_survives_a_restart_and_nothing_else_opens_it() {
     let dir = tempfile::tempdir().unwrap();
     let config = || control_store::StoreConfig::new(dir.path().join("data"), 1, "test");
-    let seal = control_pki::SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+    let seal = control_pki::SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
     let store = control_store::Store::open(config()).await.unwrap();
     let pki = control_pki::Pki::open(store.clone(), &seal, "mesh.test")
         .await
@@ -361,7 +361,7 @@ async fn the_authority_survives_a_restart_and_nothing_else_opens_it() {
         .await
         .unwrap();
     assert_eq!(again.root_hashes(), roots);
-    let other = control_pki::SealingKey::load_or_create(&dir.path().join("other.key")).unwrap();
+    let other = control_pki::SealingKey::load(&dir.path().join("other.key"), true).unwrap();
     let e = control_pki::Pki::open(store.clone(), &other, "mesh.test")
         .await
         .unwrap_err();

@@ -46,7 +46,7 @@ impl Control {
         let mut config = StoreConfig::new(dir.path().join("data"), 1, CLUSTER);
         config.clock = clock.clone();
         let store = Store::open(config).await.unwrap();
-        let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let seal = SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
         let pki = Pki::open(store.clone(), &seal, "mesh.test").await.unwrap();
         Self {
             store,

@@ -124,9 +124,9 @@ async fn open_store(
     link: Option<&PeerLink>,
     stop: &CancellationToken,
 ) -> Result<Option<(Store, SealingKey)>> {
-    let node_key = sealing_key(config, dir)?;
-    let data_key = dir.join(DATA_KEY);
     let claim = claimed(dir).context("cannot open the state")?;
+    let node_key = sealing_key(config, dir, claim.is_none())?;
+    let data_key = dir.join(DATA_KEY);
     let mut begin = StartMode::Form;
     let mut node = config.node_id.or_else(|| claim.as_ref().map(|c| c.node));
     let mut cluster = config.cluster.clone();
@@ -168,13 +168,13 @@ async fn open_store(
     Ok(Some((store, seal)))
 }
 
-/// The node's sealing key, created at the first start.
-fn sealing_key(config: &Config, dir: &Path) -> Result<SealingKey> {
+/// The node's sealing key, created at the first start only.
+fn sealing_key(config: &Config, dir: &Path, is_first: bool) -> Result<SealingKey> {
     let path = config
         .sealing_key
         .clone()
         .unwrap_or_else(|| dir.join(SEALING_KEY));
-    SealingKey::load_or_create(&path)
+    SealingKey::load(&path, is_first)
         .with_context(|| format!("mesh.sealing_key: cannot use {}", path.display()))
 }
 

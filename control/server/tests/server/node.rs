@@ -201,3 +201,35 @@ async fn a_directory_has_one_master_and_tokens_can_be_had_again() {
         client.admin_tenants().list(request).await.unwrap();
     }
 }
+
+#[test]
+fn a_directory_that_lost_a_key_or_its_owner_is_refused_and_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let path = data.to_str().unwrap();
+    let token = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let made = Command::new(program())
+        .args(["init", "--data-dir", path, "--token-file", &token("first")])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    for (file, named) in [("seal.key", "mesh.sealing_key"), ("NODE", "it is missing")] {
+        let aside = dir.path().join(file);
+        fs::rename(data.join(file), &aside).unwrap();
+        let error = failure(&[
+            "token",
+            "--data-dir",
+            path,
+            "--token-file",
+            &token("second"),
+        ]);
+        assert!(error.contains(named) && error.contains(file), "{error}");
+        assert!(!data.join(file).exists(), "a new {file} was made");
+        fs::rename(&aside, data.join(file)).unwrap();
+    }
+    let made = Command::new(program())
+        .args(["token", "--data-dir", path, "--token-file", &token("third")])
+        .status()
+        .unwrap();
+    assert!(made.success(), "it starts again once both are back");
+}

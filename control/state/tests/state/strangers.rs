@@ -133,6 +133,32 @@ fn one_bmc_stands_for_few_machines() {
 }
 
 #[test]
+fn a_bmc_agent_invents_so_many_machines() {
+    let mut world = World::new();
+    let report = |world: &mut World, from: u128| {
+        let at = |number: u128| BmcReading {
+            address: format!("10.{}.{}.1:623", number / 256, number % 256),
+            ..reading(number, 0)
+        };
+        world.ok(ReportBmc {
+            partition: text(PARTITION),
+            readings: (from..from + 100).map(at).collect(),
+        });
+        machines(world)
+    };
+    let max = BMC_ONLY_MAX as u128;
+    for from in (0..max).step_by(100) {
+        report(&mut world, from + 1);
+    }
+    assert_eq!(machines(&world), BMC_ONLY_MAX);
+    assert_eq!(report(&mut world, max + 1), BMC_ONLY_MAX);
+    // One that boots and one that is deleted each make room for another.
+    world.boot(7, "boot-1");
+    world.ok(DeleteMachine { id: id(8) });
+    assert_eq!(report(&mut world, 2 * max), BMC_ONLY_MAX + 1);
+}
+
+#[test]
 fn the_bound_is_the_partitions() {
     let mut world = World::new();
     let set = |number: &str| {
@@ -140,6 +166,9 @@ fn the_bound_is_the_partitions() {
         relabel(LabelsUpdate::Replace([label].into()))
     };
     assert_eq!(world.refused(set("0")), ErrorCode::InvalidField);
+    let mistyped = ("metalmesh.dev/unknown-machines".to_owned(), "1".to_owned());
+    let mistyped = relabel(LabelsUpdate::Replace([mistyped].into()));
+    assert_eq!(world.refused(mistyped), ErrorCode::InvalidField);
     world.ok(set("1"));
     let op = seen(&world, 1, Some(mac(1)));
     world.ok(op);

@@ -259,3 +259,38 @@ fn orders_are_cancelled_and_forgotten() {
     let life = DeleteBmcOrder { id: open[0].id };
     assert_eq!(world.refused(life), ErrorCode::StillInUse);
 }
+
+#[test]
+fn one_name_in_two_cases_is_one_switch() {
+    let mut world = World::new();
+    assert_eq!(
+        world.refused(leaf("Leaf1", "rack-1")),
+        ErrorCode::AlreadyExists
+    );
+    world.ok(leaf("leaf1", "rack-1"));
+}
+
+#[test]
+fn a_partition_has_at_most_1000_switches() {
+    let mut world = World::new();
+    let before = world.tables.all::<Switch>().count();
+    for number in before..1_000 {
+        let op = leaf(&format!("spine{number}"), "rack-1");
+        // Without the proofs of `World::ok`, each of which looks at every switch.
+        let command = Command::new(world.now, "tester", op);
+        apply(&mut world.tables, &command).result.unwrap();
+    }
+    let mut take = |op: Op| {
+        let command = Command::new(world.now, "tester", op);
+        apply(&mut world.tables, &command).result
+    };
+    let further = take(leaf("one-more", "rack-1").into()).unwrap_err();
+    assert_eq!(further.code, ErrorCode::TooMany);
+    take(leaf("leaf1", "rack-1").into()).unwrap();
+    let delete = DeleteSwitch {
+        id: text("spine999"),
+        force: false,
+    };
+    take(delete.into()).unwrap();
+    take(leaf("one-more", "rack-1").into()).unwrap();
+}

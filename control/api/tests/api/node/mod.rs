@@ -185,7 +185,7 @@ impl Node {
     }
 
     async fn serve(dir: TempDir, store: Store, bounds: NodeBounds) -> Self {
-        let seal = SealingKey::load_or_create(&dir.path().join("seal.key")).unwrap();
+        let seal = SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
         let pki = Pki::open(store.clone(), &seal, "test.example")
             .await
             .unwrap();

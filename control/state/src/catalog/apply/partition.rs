@@ -33,6 +33,7 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
         return Err(Error::invalid("ntp_servers", "must be at most 10"));
     }
     let labels = &partition.meta.labels;
+    check_reserved(labels)?;
     check_number(labels, label::PROVISIONING_VNI, 1..=proto_types::VNI_MAX)?;
     take_provisioning_vni(tx, partition)?;
     check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
@@ -59,6 +60,19 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
 }
 
 /// Checks a label that holds a number in a range.
+/// Refuses a reserved label without a meaning on partitions.
+fn check_reserved(labels: &Labels) -> Check {
+    let is_unknown = |key: &&String| {
+        key.starts_with(label::RESERVED_PREFIX) && !label::OF_A_PARTITION.contains(&key.as_str())
+    };
+    let Some(unknown) = labels.keys().find(is_unknown) else {
+        return Ok(());
+    };
+    let known = label::OF_A_PARTITION.join(", ");
+    let rule = format!("{unknown:?} is not a label of a partition; known are {known}");
+    Err(Error::invalid("labels", rule))
+}
+
 fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Check {
     let is_good = |text: &String| text.parse().is_ok_and(|number| range.contains(&number));
     if labels.get(label).is_none_or(is_good) {

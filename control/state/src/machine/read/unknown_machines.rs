@@ -16,11 +16,18 @@ const BMC_MACHINES_MAX: usize = 3;
 /// refused.
 pub(crate) const STRANGER_MINUTES: usize = 4;
 
+/// Most machines of a partition that only its BMC agent has reported; further ones are ignored until
+/// some of them register or are deleted. Twice the machines of a large partition, because BMCs are
+/// readable before any machine has booted.
+pub const BMC_ONLY_MAX: usize = 10_000;
+
 /// `true` if a BMC may report one more machine of its partition.
 pub(crate) fn has_bmc_room(tables: &Tables, partition: &PartitionId, address: &str) -> bool {
+    let index = tables.index();
     let at = (partition.clone(), address.to_owned());
-    let machines = tables.index().bmc_machines.get(&at);
-    machines.is_none_or(|machines| *machines < BMC_MACHINES_MAX)
+    let at_bmc = index.bmc_machines.get(&at).copied().unwrap_or_default();
+    let unregistered = index.bmc_only.get(partition).copied().unwrap_or_default();
+    at_bmc < BMC_MACHINES_MAX && unregistered < BMC_ONLY_MAX
 }
 
 /// The unknown machines of a partition that never registered.

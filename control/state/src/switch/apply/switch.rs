@@ -17,10 +17,13 @@ use crate::switch::command::{
 };
 use crate::switch::entity::{ReplaceMode, Switch, SwitchPort, SwitchSync};
 use crate::switch::read::is_stale;
-use crate::tables::Tx;
+use crate::tables::{Tables, Tx};
 
-/// How many ports a switch may have.
+/// Most ports of a switch; a registration with more is refused.
 const PORTS_MAX: usize = 512;
+/// Most switches of a partition; a further one is refused until one is deleted. An agent may
+/// register a switch of any name.
+const SWITCHES_MAX: usize = 1_000;
 
 type Result = std::result::Result<Reply, Error>;
 
@@ -34,6 +37,9 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
     }
     let known = tx.get::<Switch>(&op.id).map(|switch| Switch::clone(switch));
     let is_new = known.is_none();
+    if is_new {
+        check_new(tx.tables(), op)?;
+    }
     let mut switch = known.unwrap_or_else(|| blank(op));
     if switch.partition != op.partition {
         return Err(Error::new(
@@ -73,6 +79,29 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
         replace::adopt_cables(tx, &switch, twin);
     }
     Ok(Reply::Switch(switch))
+}
+
+/// Refuses a new switch whose name another has in upper or lower case (host names are equal in both,
+/// RFC 4343), and one beyond the bound of its partition.
+fn check_new(tables: &Tables, op: &RegisterSwitch) -> std::result::Result<(), Error> {
+    let (mut of_partition, name) = (0, op.id.as_str());
+    for switch in tables.all::<Switch>() {
+        if switch.id.as_str().eq_ignore_ascii_case(name) {
+            let rule = format!("switch \"{}\" has the same name in another case", switch.id);
+            let error = Error::new(ErrorCode::AlreadyExists, rule).object("switch", name);
+            return Err(error.hint("register it under the name that it has, or delete that one"));
+        }
+        of_partition += usize::from(switch.partition == op.partition);
+    }
+    if of_partition < SWITCHES_MAX {
+        return Ok(());
+    }
+    let rule = format!(
+        "partition \"{}\" has {SWITCHES_MAX} switches already",
+        op.partition
+    );
+    let error = Error::new(ErrorCode::TooMany, rule).object("partition", &op.partition);
+    Err(error.hint("delete those that are gone: metalmesh switch delete"))
 }
 
 fn blank(op: &RegisterSwitch) -> Switch {

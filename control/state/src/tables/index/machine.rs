@@ -50,6 +50,8 @@ impl Indexed for Machine {
             let arrival = (self.meta.created_at, self.id);
             if is_arrival(self) {
                 insert(&mut index.arrivals, partition.clone(), arrival);
+            } else {
+                *index.bmc_only.entry(partition.clone()).or_default() += 1;
             }
             if self.is_stranger() {
                 insert(&mut index.strangers, partition.clone(), arrival);
@@ -92,6 +94,9 @@ impl Indexed for Machine {
             remove(&mut index.partition_machines, partition, &self.id);
             let arrival = (self.meta.created_at, self.id);
             remove(&mut index.arrivals, partition, &arrival);
+            if !is_arrival(self) {
+                subtract(&mut index.bmc_only, partition.clone());
+            }
             remove(&mut index.strangers, partition, &arrival);
             if let Some(bmc) = &self.bmc {
                 subtract(

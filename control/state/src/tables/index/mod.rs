@@ -45,6 +45,8 @@ pub struct Index {
     pub(crate) offered: BTreeMap<(PartitionId, SizeId), BTreeMap<String, BTreeSet<MachineId>>>,
     /// Number of machines by the address of their BMC.
     pub(crate) bmc_machines: BTreeMap<(PartitionId, String), usize>,
+    /// Number of machines of a partition that only its BMC agent has reported.
+    pub(crate) bmc_only: BTreeMap<PartitionId, usize>,
     /// Number of ports in a segment, as their switches report them.
     pub(crate) observed_vnis: BTreeMap<u32, usize>,
     /// Machines of a partition that were seen and never registered, and of which no BMC is known,

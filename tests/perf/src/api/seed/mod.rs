@@ -88,7 +88,7 @@ pub(super) fn room(number: u32) -> String {
 /// Fills and ends.
 pub(crate) async fn run(args: FillArgs) -> Result<()> {
     let dir = &args.dir;
-    let seal = SealingKey::load_or_create(&dir.join("seal.key"))?;
+    let seal = SealingKey::load(&dir.join("seal.key"), true)?;
     let seal = seal.data_key(&dir.join("data.key"), true)?;
     let store = Store::open(StoreConfig::new(dir, 1, CLUSTER)).await?;
     let issuer = token::issuer(&store, &seal, ISSUER).await?;
