@@ -5,9 +5,10 @@ use proto_mesh::{Segment, SwitchDesired};
 
 use crate::config::Config;
 
-/// Smallest MTU of a segment, bytes: IPv6 needs it (RFC 8200 §5).
+/// Smallest MTU of a segment, bytes: IPv6 needs it (RFC 8200 §5). A smaller one is raised to it.
 const MTU_MIN: u32 = 1280;
-/// Largest MTU of a segment, bytes: the jumbo frames of common switches.
+/// Largest MTU of a segment, bytes: the jumbo frames of common switches. A larger one is lowered to
+/// it.
 const MTU_MAX: u32 = 9216;
 /// MTU of a segment for which control names none, bytes.
 const MTU_DEFAULT: u32 = 1500;

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::net::clock::now_ms;
 
-/// Events that may wait in the channel, and as many again in the spool. A full channel drops the
-/// new event, a full spool its oldest.
+/// Events that may wait in the channel. A full channel drops the new event. The spool holds only
+/// the event that is being sent.
 const EVENTS_MAX: usize = 64;
 /// Longest message of an event, bytes; longer ones are cut. Control refuses events that are much
 /// longer.

@@ -135,8 +135,8 @@ impl LastGood {
     fn newest(&self) -> Result<(u64, u64), CacheError> {
         let bytes = self.dir.read(&self.newest_file());
         let bytes = bytes.map_err(CacheError::File)?.unwrap_or_default();
-        // A damaged mark refuses nothing: an unreadable file must not keep an agent down, and the
-        // state itself is still signed.
+        // A damaged mark refuses nothing: it must not keep an agent down, and the state itself is
+        // still signed.
         Ok(decode_newest(&bytes).unwrap_or_default())
     }
 

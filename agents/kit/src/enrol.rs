@@ -20,7 +20,8 @@ use crate::tpm::Tpm;
 
 /// Pauses between attempts while control does not answer.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
-/// Longest time of [`enrol_once`]. The machine reboots then and asks for a fresh ticket.
+/// Time after which [`enrol_once`] begins no further attempt. The machine reboots then and asks for
+/// a fresh ticket.
 const BOOT_ENROL_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Reads the nonce of the machine's BMC from inside the machine. `None` if the BMC has none or does

@@ -28,7 +28,7 @@ const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(
 const FAILURES_OF_REFUSAL: u32 = u32::MAX;
 /// MM-1510: control refuses the old key and requests a new one.
 const KEY_NOT_NEW: u16 = 1510;
-/// Longest wait for a session with a new certificate.
+/// Longest wait for a session with a new certificate. Beyond it renewal goes on without one.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// The state of renewal.
@@ -103,8 +103,8 @@ fn due_in(identity: &PeerIdentity, now_ms: u64, spread: f64) -> Duration {
     life.mul_f64(spread).saturating_sub(age)
 }
 
-/// Waits for a session with the new certificate. A refusal that is seen earlier may be about the
-/// old one, and would trigger a needless resumption.
+/// Waits for an open session. A refusal that is seen before the client has dialled with the new
+/// certificate may be about the old one, and would trigger a needless resumption.
 async fn settle(state: &mut watch::Receiver<SessionState>) {
     let settled = |s: &SessionState| matches!(s, SessionState::Up | SessionState::Closed);
     drop(timeout(SETTLE_TIME_MAX, state.wait_for(settled)).await);

@@ -196,15 +196,16 @@ impl StateDir {
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KitError> {
         let path = self.path.join(name);
         let work = || -> io::Result<()> {
-            // Temporary files are made with mode 0600.
+            // It has mode 0600 from the start, so that nobody else can read a key that is being
+            // written.
             let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
             file.write_all(bytes)?;
             file.as_file()
                 .set_permissions(Permissions::from_mode(0o600))?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|e| e.error)?;
-            // Without a sync of the directory the rename may be lost by a power failure, although
-            // the caller has already told control that the file is there.
+            // Without a sync of the directory a power failure may undo the rename after the caller
+            // relied on it: control may have certified a key that is lost then.
             File::open(&self.path)?.sync_all()
         };
         work().map_err(|e| file_error(&path, e))

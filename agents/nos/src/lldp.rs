@@ -179,7 +179,8 @@ async fn serve(
 
 fn heard(speaker: &Speaker, neighbours: &Neighbours, bytes: &[u8], now: Instant) -> bool {
     match Frame::decode(bytes) {
-        // From a cable between two ports of this switch, or the echo of an own frame.
+        // A cable between two ports of this switch, or the echo of an own frame, leads to no
+        // machine.
         Ok(frame) if frame.chassis_id == speaker.switch => false,
         Ok(frame) => neighbours.heard(&speaker.port, frame, now),
         Err(error) => {

@@ -15,7 +15,7 @@ pub struct Vni(NonZeroU32);
 pub struct VniError(pub u32);
 
 impl Vni {
-    /// Largest VNI.
+    /// Largest VNI. [`Vni::new`] refuses a larger number.
     pub const MAX: u32 = 0x00ff_ffff;
 
     /// Checks a number.

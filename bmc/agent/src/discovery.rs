@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::Driver;
 use crate::fleet::Fleet;
 
-/// BMCs read concurrently.
+/// BMCs read concurrently. Further ones wait.
 const LOOKS_MAX: usize = 16;
-/// Statuses per message. The link's bound on a request is 1 MiB.
+/// Statuses per message, because the link's bound on a request is 1 MiB. The rest goes in further
+/// messages.
 const STATUSES_PER_REPORT: usize = 500;
 /// Wait after a report that control did not accept.
 const RETRY: Duration = Duration::from_secs(5);

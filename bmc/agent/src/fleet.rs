@@ -15,6 +15,7 @@ use crate::look::Look;
 
 /// BMCs taken from control's candidates. Further ones are ignored.
 pub(crate) const CANDIDATES_MAX: usize = 10_000;
+
 /// All BMCs, shared by discovery and orders.
 #[derive(Debug)]
 pub(crate) struct Fleet {

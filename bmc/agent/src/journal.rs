@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 
 use crate::driver::{Action, Power};
 
-/// Orders in the journal. A further one evicts the oldest that control has acknowledged.
+/// Orders in the journal. Beyond it the oldest that control has acknowledged are evicted; others
+/// are kept, however many.
 const ENTRIES_MAX: usize = 2000;
 const FILE: &str = "orders.json";
 const INTERRUPTED: &str = "the agent was restarted in the middle of this order; it may have been \

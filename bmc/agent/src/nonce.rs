@@ -32,7 +32,7 @@ impl Nonce {
     /// The text that is written into the BMC.
     #[must_use]
     pub fn text(&self) -> &str {
-        // It is ASCII.
+        // Only ASCII was put in, so the default is never used.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 

@@ -35,8 +35,8 @@ async fn tell_all(journal: &Journal, client: &BmcServiceClient) {
             id: id.clone(),
             error: end.error,
             power_state: end.power,
-            // Hex that does not decode was damaged on disk. Control refuses an end of such an order
-            // without its digest, so an empty one is safe.
+            // Hex that does not decode was damaged on disk. Control counts an order for a nonce
+            // that ends without a digest as failed, so an empty one is safe.
             nonce_sha256: hex::decode(end.nonce_sha256).unwrap_or_default(),
         };
         match client.order_done(done).await {

@@ -15,7 +15,7 @@ use crate::config::{Credentials, Interface, Login, Target};
 use crate::driver::{Action, DriveError, Driver, Power, Reading};
 use sensors::SensorCache;
 
-/// Time limit of reading one BMC.
+/// Time limit of reading one BMC. Beyond it the reading fails.
 const READ_TIME_MAX: Duration = Duration::from_secs(45);
 /// Poll interval while the power state follows an operation.
 const POLL: Duration = Duration::from_millis(500);

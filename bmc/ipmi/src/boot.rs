@@ -1,8 +1,10 @@
 //! The boot device override of a chassis (specification, 28.12 to 28.14).
 
-/// Boot option parameter (specification, table 28-14).
+/// Number of the boot option parameter that says which events clear the boot flags (specification,
+/// table 28-14).
 pub(crate) const BOOT_INFO_VALID: u8 = 3;
 
+/// Number of the boot option parameter with the boot flags: device, duration, firmware.
 pub(crate) const BOOT_FLAGS: u8 = 5;
 
 /// The boot device of a machine (28.13, parameter 5).

@@ -98,8 +98,9 @@ impl Session {
     /// As [`Session::request`].
     pub async fn set_boot(&mut self, boot: BootOverride) -> Result<(), IpmiError> {
         let what = "setting the boot device";
-        // By default a BMC drops the flags 60 s after a reset (table 28-14). Firmware that takes
-        // longer to POST would then boot from its own order, so the timeout is switched off first.
+        // By default a BMC drops the flags 60 s after the last Chassis Control command (table
+        // 28-14). Firmware that takes longer to POST would then boot from its own order, so this
+        // and the other causes of dropping them are switched off first.
         let keep = [BOOT_INFO_VALID, 0x1f];
         match self.request(CHASSIS, SET_BOOT_OPTIONS, &keep, what).await {
             // Some BMCs lack that parameter. They still take the flags themselves.

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::IpmiError;
 
-/// Longest user name, bytes (specification, 22.29).
+/// Longest user name, bytes (specification, 22.29). A longer one is refused.
 pub(crate) const USER_BYTES_MAX: usize = 16;
-/// Longest password of IPMI 2.0, bytes (specification, 22.30).
+/// Longest password of IPMI 2.0, bytes (specification, 22.30). A longer one is refused.
 const PASSWORD_BYTES_MAX: usize = 20;
 
 /// User name and password of a BMC. `Debug` shows the name only.

@@ -14,7 +14,8 @@ const GET_ASSET_TAG: u8 = 0x06;
 const SET_ASSET_TAG: u8 = 0x08;
 /// Most bytes that one request reads or writes, by the specification.
 const PIECE: usize = 16;
-/// Longest asset tag, bytes, by the specification.
+/// Longest asset tag, bytes, by the specification. A longer one is not written, and an answer that
+/// announces a longer one is malformed.
 pub const ASSET_TAG_MAX: usize = 63;
 /// Byte order mark that a BMC may put before a UTF-8 tag.
 const MARK: &[u8] = b"\xef\xbb\xbf";

@@ -145,7 +145,8 @@ pub fn decode(packet: &[u8], session: Option<(u32, &Keys)>) -> Option<(Payload, 
     if sender != id || head[1] & (ENCRYPTED | AUTHENTICATED) != ENCRYPTED | AUTHENTICATED {
         return None;
     }
-    // The HMAC is verified before decryption, so that forged padding never reaches the cipher.
+    // The HMAC is verified before decryption: forged bytes never reach the cipher, and their
+    // padding is no oracle.
     let signed = rest.len().checked_sub(keys.suite().integrity_len())?;
     // The payload must lie within the authenticated part.
     if signed < 12 + size || !keys.verify(&rest[..signed], &rest[signed..]) {
@@ -175,7 +176,7 @@ fn decrypt(sealed: &[u8], key: &[u8; BLOCK]) -> Option<Vec<u8>> {
     let (iv, body) = sealed.split_at_checked(BLOCK)?;
     let cipher = cbc::Decryptor::<Aes128>::new_from_slices(key, iv).ok()?;
     let mut clear = cipher.decrypt_padded_vec_mut::<NoPadding>(body).ok()?;
-    // The length of the padding is authenticated, so a wrong one is an error of the BMC and no oracle.
+    // The padding is authenticated, so a length that does not fit is an error of the BMC itself.
     let pad = usize::from(clear.pop()?);
     let size = clear.len().checked_sub(pad)?;
     clear.truncate(size);

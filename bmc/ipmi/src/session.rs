@@ -29,7 +29,8 @@ const STRAY_PACKETS_MAX: usize = 16;
 /// Timeout and retries of each request.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Timeout of one attempt.
+    /// Longest wait for a packet. A stray packet starts it anew, at most
+    /// `STRAY_PACKETS_MAX` times per attempt.
     pub answer: Duration,
     /// Attempts in total.
     pub tries: u32,
@@ -70,9 +71,9 @@ impl Session {
         credentials: &Credentials,
         timing: Timing,
     ) -> Result<Self, IpmiError> {
+        let wire = Wire::open(address, timing).await?;
         // An IPMI 1.5 BMC drops RMCP+ packets. Without this check it would be reported as silent, and
         // the operator would look for a network fault.
-        let wire = Wire::open(address, timing).await?;
         wire.require_version2().await?;
         for suite in CipherSuite::PREFERRED {
             match Self::open(&wire, credentials, suite).await {
@@ -243,8 +244,8 @@ impl Wire {
         } else {
             "[::]:0"
         };
-        // A connected socket drops datagrams from other addresses in the kernel and reports a closed
-        // port of the BMC as an error.
+        // Connected: the kernel then drops datagrams from other addresses, which would count as
+        // stray packets, and reports a closed port of the BMC as an error.
         let socket = UdpSocket::bind(any).await?;
         socket.connect(address).await?;
         Ok(Self { socket, timing })
@@ -311,7 +312,8 @@ impl Wire {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         match timeout(self.timing.answer, self.socket.recv(&mut buffer)).await {
             Err(_) => Ok(None),
-            // The port is closed, as while a BMC restarts. That counts as silence and is retried.
+            // The port is closed, as while a BMC restarts. That counts as silence: the next attempt
+            // follows at once.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
             Ok(Err(error)) => Err(error.into()),
             Ok(Ok(size)) => {

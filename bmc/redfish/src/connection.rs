@@ -98,8 +98,8 @@ impl Connection {
         etag: Option<HeaderValue>,
     ) -> Result<Answer, RedfishError> {
         let what = format!("{method} {path}");
-        // Paths come from the BMC's own links. A full URL or a path out of the service could make
-        // the client send its password to another resource or host.
+        // Paths come from the BMC's own links. A path out of the service would take the password to
+        // another resource, and the BMC could relay a full URL to another host.
         if !path.starts_with("/redfish/") || path.contains("..") {
             return Err(RedfishError::Link(path.chars().take(200).collect()));
         }
@@ -129,8 +129,8 @@ impl Connection {
         .await
         .map_err(silent)
         .flatten();
-        // After an error the rest of an answer may still be on its way. On the same connection it
-        // would be taken for the answer to the next request.
+        // After an error the rest of an answer may still be on its way. On the same connection the
+        // next request would wait for it or fail with it.
         if answer.is_err() {
             self.sender = None;
         }

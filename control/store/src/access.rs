@@ -159,8 +159,8 @@ impl<M: StateMachine> Store<M> {
                 let reason = "this node stopped while the write was on its way".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
             }
-            // The entry is in this node's log by now. It is committed once a majority is back, or
-            // discarded by another leader: nobody can say which.
+            // The entry may be in this node's log by now. Then it is committed once a majority is
+            // back, or discarded by another leader: nobody can say which.
             Err(_) => {
                 let reason = "no majority confirmed it in time".into();
                 Err(StoreError::OutcomeUnknown { reason }.into())
@@ -168,8 +168,8 @@ impl<M: StateMachine> Store<M> {
         }
     }
 
-    /// Changes the membership, on any node. If the leader dies during the change, the next leader
-    /// finishes it.
+    /// Changes the membership, on any node. If the leader dies during a change of the voters, the
+    /// cluster may stay in a joint configuration, which the next change ends.
     ///
     /// # Errors
     /// [`MembershipError::NotCovered`] if `permit` does not cover it; otherwise see
@@ -198,8 +198,8 @@ impl<M: StateMachine> Store<M> {
                 }
             };
             match changed {
-                // Nothing was begun. Every other error ends the call: a change may be under way,
-                // and a second one would be refused as in progress at best.
+                // Nothing was written by this attempt. Every other error ends the call: the change
+                // may be under way, and a second one would be refused as in progress at best.
                 Err(MembershipError::Store(refused @ StoreError::NotLeader { .. })) => {
                     self.wait_for_leader(deadline, refused).await?;
                 }

@@ -42,8 +42,8 @@ impl<M: StateMachine> Store<M> {
         members(&metrics.borrow_watched())
     }
 
-    /// Changes the membership; this node must lead. If it dies during the change, the next leader
-    /// finishes it.
+    /// Changes the membership; this node must lead. If it dies during a change of the voters, the
+    /// cluster may stay in a joint configuration, which the next change ends.
     ///
     /// # Errors
     /// See [`MembershipError`]; [`StoreError::NotLeader`] if this node does not lead.
@@ -61,8 +61,8 @@ impl<M: StateMachine> Store<M> {
         // openraft itself would accept a change that leaves no quorum.
         check(change, &members, last)?;
         let changed = tokio::time::timeout(PROPOSE_TIMEOUT, self.carry_out(change, &members));
-        // The configuration entry is in the leader's log and takes effect there at once, before it
-        // is committed. After a timeout it may still be committed, by this leader or the next.
+        // The configuration entry may be in the leader's log, where it takes effect at once, before
+        // it is committed. After a timeout it may still be committed, by this leader or the next.
         changed.await.unwrap_or_else(|_| {
             let reason = "no majority confirmed it in time".into();
             Err(StoreError::OutcomeUnknown { reason }.into())
@@ -85,14 +85,14 @@ impl<M: StateMachine> Store<M> {
             }
             MemberChange::Promote { node } => {
                 let voters = ChangeMembers::AddVoterIds(BTreeSet::from([*node]));
-                // A joint configuration: until the second entry is committed, a majority of the old
-                // and of the new voters must agree. A leader that dies in between leaves the joint
-                // configuration in the log, and the next leader completes it.
+                // openraft writes two entries. Between them the configuration is joint: a majority
+                // of the old and of the new voters must agree. openraft does not complete it after
+                // the death of the leader in between; the next change of the membership does.
                 raft.change_membership(voters, true).await
             }
             MemberChange::Remove { node } => {
-                // `false`: the removed voter does not stay as a learner. A learner can be dropped
-                // directly, because it counts for no quorum.
+                // `false`: the removed voter does not stay as a learner, to which the leader would
+                // replicate for ever. A learner can be dropped directly: it counts for no quorum.
                 if members
                     .iter()
                     .any(|member| member.node == *node && member.is_voter)

@@ -111,7 +111,6 @@ pub(crate) async fn open<M: StateMachine>(
 fn read_files<M: StateMachine>(config: &StoreConfig) -> Result<Files<M>, OpenError> {
     let dir = &config.dir;
     let NodePlatform { disk, threads } = &config.platform;
-    // Mode 0700: the state contains sealed keys, which no other user needs to read.
     let parts = identity::PARTS.map(|part| dir.join(part));
     for part in [dir.clone()].into_iter().chain(parts) {
         disk.create_dir(&part)
@@ -290,9 +289,11 @@ pub(crate) fn close<M: StateMachine>(
     runtime: Option<Runtime>,
     lock: DiskLock,
 ) {
+    /// Time limit for Raft's tasks to end. Beyond it they are left behind; the closed log and state
+    /// refuse their calls.
+    const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
     // Order matters: no task may use the log or the state after they are closed, and the lock is
     // released last, so that the next process finds closed files.
-    const THREADS_TIMEOUT: Duration = Duration::from_secs(10);
     if let Some(runtime) = runtime {
         runtime.shutdown_timeout(THREADS_TIMEOUT);
     }

@@ -24,7 +24,7 @@ use crate::raft_types::{CommandBatch, TypeConfig};
 pub const PROPOSALS_MAX: usize = 4096;
 /// Most commands in one log entry. Further ones go into the next entry.
 pub const BATCH_COMMANDS_MAX: usize = 256;
-/// Most bytes of commands in one log entry; a single larger command has an entry of its own.
+/// Most bytes of commands in one log entry. Further commands go into the next entry.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Largest command, bytes. A larger one is refused with [`StoreError::TooLarge`]; an entry with it
 /// still fits a frame to another member.
@@ -62,8 +62,9 @@ impl<M: StateMachine> Proposer<M> {
                 Err(fatal) => answer_all::<M>(answers, &StoreError::Fatal(fatal.to_string())),
             }
         }
-        // Closed before it is drained: a proposal that came in afterwards would have no answer.
-        // Nothing here was written, so `ShutDown` and not `OutcomeUnknown`.
+        // Closed before it is drained: a proposal that came in after the drain would be dropped
+        // without an answer, which its caller must take for an unknown outcome. Nothing here was
+        // written, so the answer is `ShutDown`.
         self.proposals.close();
         while let Ok(proposal) = self.proposals.try_recv() {
             waiting.push_back(proposal);
@@ -149,7 +150,8 @@ fn settle<M: StateMachine>(
             let reason = "leadership was lost while the write was on its way".into();
             return answer_all::<M>(answers, &StoreError::OutcomeUnknown { reason });
         }
-        // Commands neither change the membership nor carry preconditions.
+        // The other errors are of changes of the membership and of preconditions, which commands
+        // do not have: a bug.
         Some(Err(error)) => {
             return answer_all::<M>(answers, &StoreError::Fatal(error.to_string()));
         }

@@ -38,7 +38,8 @@ const TERM_JUMP: u64 = 1 << 20;
 /// Distance of the restored revision from the revision of the backup, which must be above the
 /// number of commands that the old cluster has applied since.
 const REVISION_JUMP: u64 = 1 << 32;
-/// Rows in one batch of the state engine; it bounds the memory of a restore.
+/// Rows in one batch of the state engine. It bounds the memory of the batch only: the rows are also
+/// loaded into a state in memory, to be checked.
 const ROWS_AT_ONCE: usize = 1000;
 /// Key prefixes of rows that are not restored: they describe the nodes of the old cluster.
 const LEFT_OUT: [&[u8]; 1] = [b"control-node/"];
@@ -171,8 +172,9 @@ impl StateRestore {
             .open_state(&self.dir.join("state"))
             .map_err(OpenError::from)?;
         self.write_rows(&*engine, rows)?;
-        // Until the log is written at the end, a start refuses the directory: the state contains an
-        // entry that the log lacks. So no node ever starts on a part of a backup.
+        // Every batch of rows holds the progress too. So a state with rows contains an entry that
+        // the log lacks until it is written at the end, and a start refuses the directory before:
+        // no node ever starts on a part of a backup.
         let identity = identity::claim(
             disk,
             &self.dir,

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::StoreError;
 
-/// Most readers that wait for a round to begin. Beyond it they get [`StoreError::Busy`].
+/// Capacity of the queue of readers that wait for a round to begin. A reader that finds it full
+/// gets [`StoreError::Busy`].
 pub(crate) const READERS_MAX: usize = 16_384;
 /// Time after which the next round begins although the last one still runs. A round hangs when its
 /// leader is gone; readers after an election must not wait for it.

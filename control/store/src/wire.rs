@@ -113,7 +113,8 @@ pub(crate) fn split(
         };
         let last: Option<&Entry> = request.entries.last();
         // The log matching check of each part is against the last entry of the part before it. With
-        // the first part's entry in all of them the follower would write the same indexes again.
+        // the first part's entry in all of them the follower would accept a part although it lacks
+        // the entries of the parts before.
         prev_log_id = last.map_or(prev_log_id, |entry| Some(entry.log_id));
         Some(request)
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto_types::{MacAddr, MachineId};
 
 /// Time after a boot within which its ticket may be requested, ms: enough to load an installer over
-/// a slow network.
+/// a slow network. A later request is refused.
 pub const BOOT_VALID_MS: u64 = 15 * 60 * 1000;
 /// Boots kept in memory. A further one evicts the oldest.
 pub const BOOTS_MAX: usize = 10_000;

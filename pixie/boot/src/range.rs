@@ -6,7 +6,7 @@ use ipnet::Ipv4Net;
 
 use crate::lease::Pool;
 
-/// Largest range, addresses: those of a /16.
+/// Largest range, addresses: those of a /16. A larger one is refused.
 const RANGE_LEN_MAX: u32 = 1 << 16;
 
 /// First and last address of a pool, both part of it.

@@ -23,6 +23,7 @@ const HOP_LIMIT: u32 = 255;
 const PERIOD: Duration = Duration::from_secs(10);
 /// Shortest time between two answers to solicitations. Solicitations within it get no answer.
 const ANSWER_GAP: Duration = Duration::from_millis(100);
+/// Longest solicitation that is received, bytes. A longer one is cut.
 const PACKET_LEN_MAX: usize = 2048;
 
 /// An advertiser with its socket.

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::control::{ControlError, Seen};
 use crate::state::Shared;
 
-/// Events in the queue. A later boot of the same machine and card replaces its earlier one.
+/// Events in the queue. A full queue drops the oldest event that a later boot of the same machine
+/// and card has overtaken, else the oldest.
 const EVENTS_MAX: usize = 4096;
 const FILE: &str = "seen.json";
 

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Concurrent transfers. Further requests are dropped; the client repeats them.
 const TRANSFERS_MAX: usize = 128;
-/// Concurrent transfers of one address. A client that repeats its request has two for a moment.
+/// Concurrent transfers of one address. Further requests are dropped. A client that repeats its
+/// request has two for a moment.
 const TRANSFERS_EACH_MAX: usize = 8;
 /// Block size without the `blksize` option, bytes (RFC 1350).
 const BLOCK_LEN_DEFAULT: usize = 512;
@@ -27,7 +28,7 @@ const BLOCK_LEN_DEFAULT: usize = 512;
 const BLOCK_LEN_MAX: usize = 1468;
 /// Smallest block size, bytes (RFC 2348). A smaller request is ignored.
 const BLOCK_LEN_MIN: usize = 8;
-/// Largest window, blocks (RFC 7440).
+/// Largest window, blocks (RFC 7440). A client that requests a larger one gets this one.
 const WINDOW_MAX: u64 = 32;
 /// Retransmission timeout without the `timeout` option.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
@@ -35,7 +36,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
 const TIMEOUT_S_MAX: u64 = 30;
 /// Retransmissions without progress. After them the transfer fails.
 const REPEATS_MAX: u32 = 6;
-/// Longest request that is received, bytes.
+/// Longest request that is received, bytes. A longer one is cut.
 const PACKET_LEN_MAX: usize = 2048;
 
 /// A TFTP server for the files of one directory on one address.

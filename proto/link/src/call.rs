@@ -147,8 +147,8 @@ async fn answer(
     } else {
         asked.min(CALL_TIME_MAX)
     };
-    // Measured from the header on: the time to receive the request counts against the deadline, as it
-    // does for the caller.
+    // Measured from the first bytes of the call on: the time to receive the request counts against
+    // the deadline, as it does for the caller.
     timeout_at(began + limit, work)
         .await
         .map_err(|_| LinkStatus::deadline_exceeded("the call took too long"))?

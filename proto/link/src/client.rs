@@ -175,7 +175,7 @@ impl MeshClient {
         };
         let answer = within(end, work).await?;
         // Only after success: on any other way out the stream may hold a partial frame. Dropping it
-        // resets it, which cancels the call on the server.
+        // sends STOP_SENDING, which cancels the call on the server.
         session.kept.put(stream);
         Ok(answer)
     }
@@ -190,7 +190,7 @@ impl MeshClient {
         let end = Instant::now() + self.deadline;
         let request = frame::encode_message(request, REQUEST_LEN_MAX)?;
         // The token is dropped on return: a stream does not hold off the drain of a replaced
-        // session, or one watch would keep the old certificate in use.
+        // session, or each watch would keep the old session open for the whole grace period.
         let (
             stream,
             LiveSession {

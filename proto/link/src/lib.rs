@@ -2,9 +2,9 @@
 //!
 //! One connection per agent, one bidirectional stream for each call in flight. The caller sends a
 //! header frame (version, method, deadline) and one message; the callee answers with messages and
-//! one end frame with a status. Dropping a call resets its stream, which drops the callee's
-//! handler. After a successful unary call, the caller may send the next call on the same stream if
-//! the server's hello permits it.
+//! one end frame with a status. Dropping a call stops its stream (STOP_SENDING), which drops the
+//! callee's handler. After a successful unary call, the caller may send the next call on the same
+//! stream if the server's hello permits it.
 //!
 //! Invariants:
 //! - Authorisation of callers is decided in one place, [`Router::admit`], from the generated method

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 /// Largest request message, bytes. A longer one is refused with [`crate::Code::ResourceExhausted`].
 pub const REQUEST_LEN_MAX: usize = 1024 * 1024;
-/// Largest request message of a caller without a certificate, bytes.
+/// Largest request message of a caller without a certificate, bytes. A longer one is refused as
+/// above.
 pub const ANONYMOUS_REQUEST_LEN_MAX: usize = 32 * 1024;
-/// Largest response message, bytes. The desired state is sent as one message.
+/// Largest response message, bytes. A longer one ends the call with
+/// [`crate::Code::ResourceExhausted`]. The desired state is sent as one message.
 pub const RESPONSE_LEN_MAX: usize = 16 * 1024 * 1024;
-/// Largest payload of a header frame, bytes.
+/// Largest payload of a header frame, bytes. A longer one ends the call with
+/// [`crate::Code::ResourceExhausted`].
 pub const HEADER_LEN_MAX: usize = 256;
 /// Largest payload of an end frame, bytes. A longer status message is cut.
 pub const END_LEN_MAX: usize = 4096;
@@ -19,17 +22,18 @@ pub const STREAMS_PER_SESSION_MAX: u32 = 64;
 /// and most agents never have more than two calls in flight. When half of them are in use, the
 /// limit becomes [`STREAMS_PER_SESSION_MAX`].
 pub const STREAMS_AT_FIRST: u32 = 8;
-/// Calls in flight on one session without a certificate.
+/// Calls in flight on one session without a certificate. The next call waits at its caller.
 pub const ANONYMOUS_STREAMS_MAX: u32 = 4;
 /// Sessions of one identity. A further session closes the oldest one. Renewal needs two.
 pub const SESSIONS_PER_PEER_MAX: usize = 4;
 /// Sessions without a certificate, of all callers together. The next caller is told to come back
 /// after [`ANONYMOUS_BUSY`].
 pub const ANONYMOUS_SESSIONS_MAX: usize = 2048;
-/// Sessions without a certificate of one IPv4 address or one IPv6 /64. All machines of a site may
-/// join from behind one address, each within a second or two.
+/// Sessions without a certificate of one IPv4 address or one IPv6 /64. The next caller is told to
+/// come back after [`ANONYMOUS_BUSY`]. All machines of a site may join from behind one address,
+/// each within a second or two.
 pub const ANONYMOUS_SESSIONS_PER_ADDRESS_MAX: usize = 256;
-/// Lifetime of a session without a certificate.
+/// Lifetime of a session without a certificate. After it the server closes the session.
 pub const ANONYMOUS_SESSION_LIFE: Duration = Duration::from_secs(60);
 /// A session without a certificate is closed if no call begins within this time. A joining agent
 /// calls at once.
@@ -45,17 +49,20 @@ pub const HANDSHAKES_UNPROVED_PER_ADDRESS_MAX: usize = 64;
 pub const HANDSHAKES_MAX: usize = 2048;
 /// Handshakes in progress of one IPv4 address or one IPv6 /64. Further callers are refused.
 pub const HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
-/// Time limit of one handshake on the server. It exceeds [`DIAL_TIME_MAX`], so the caller of a
-/// handshake that reaches it has given up already.
+/// Time limit of one handshake on the server. Beyond it the connection is dropped. It exceeds
+/// [`DIAL_TIME_MAX`], so the caller has given up already by then.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Incoming connections queued in quinn before the server looks at them. quinn drops further ones.
+/// Incoming connections queued in quinn before the server looks at them. quinn refuses further
+/// ones.
 pub const INCOMING_MAX: usize = 4096;
-/// Time limit for header and request of a call to arrive.
+/// Time limit for header and request of a call to arrive. Beyond it the call ends with
+/// [`crate::Code::DeadlineExceeded`].
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Flow-control window of one stream, bytes.
+/// Flow-control window of one stream, bytes. The sender waits when it is full of unread bytes.
 pub const STREAM_WINDOW: u32 = 256 * 1024;
-/// Flow-control window of one session, bytes.
+/// Flow-control window of one session, over all its streams, bytes. It also bounds the answers that
+/// a server keeps for a peer that stops reading.
 pub const SESSION_WINDOW: u32 = 1024 * 1024;
 /// Interval of the client's pings. About half of [`IDLE_TIMEOUT`] leaves time to retransmit a lost
 /// ping a few times (RFC 9000 §10.1.2, RFC 9002 §6.2), and NATs forget a UDP flow after 30 s. Pings
@@ -69,7 +76,8 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 pub const PATIENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// [`IDLE_TIMEOUT`] of waiting machines.
 pub const PATIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(40);
-/// Initial estimate of the round-trip time; quinn's default is 333 ms.
+/// Initial estimate of the round-trip time. A lost first packet is sent again after about three
+/// times as long (RFC 9002 §6.2.1): with quinn's default of 333 ms, after a second.
 pub const INITIAL_RTT: Duration = Duration::from_millis(20);
 
 /// Requested receive buffer of a socket that many sessions share, bytes. The kernel drops packets
@@ -81,11 +89,12 @@ pub const RECEIVE_BUFFER_LEN_MIN: usize = 1024 * 1024;
 /// Idle streams kept per session for the next calls. Further ones are closed.
 pub const STREAMS_KEPT_MAX: usize = 8;
 
-/// Default deadline of a call.
+/// Default deadline of a call. Beyond it the call ends with [`crate::Code::DeadlineExceeded`].
 pub const CALL_TIME: Duration = Duration::from_secs(30);
 /// Longest deadline that a server honours. A longer one is cut to it.
 pub const CALL_TIME_MAX: Duration = Duration::from_secs(600);
-/// Time limit of one attempt to open a session.
+/// Time limit of one attempt to open a session with one socket address, and of the look-up of a
+/// name. Beyond it the client dials the next address.
 pub const DIAL_TIME_MAX: Duration = Duration::from_secs(4);
 /// First backoff between attempts to open a session.
 pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
@@ -93,9 +102,11 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
 pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// A session that lived at least this long resets the backoff.
 pub const SESSION_GOOD: Duration = Duration::from_secs(10);
-/// Grace period of a replaced session for its calls in flight.
+/// Grace period of a replaced session for its unary calls in flight. Beyond it they end with
+/// [`crate::Code::Unavailable`].
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
-/// Grace period of a stopping server for its sessions.
+/// Time limit of a stopping server for sending the closes of its sessions. Beyond it the clients
+/// notice by their idle timeout.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Default rate limit of new sessions with a certificate, per second. A full handshake costs about
@@ -107,7 +118,8 @@ pub const ADMISSIONS_AT_ONCE: u32 = 4_000;
 pub const BUSY_MIN: Duration = Duration::from_millis(250);
 /// Longest wait that a caller above the rate limit is told, and that a client accepts.
 pub const BUSY_MAX: Duration = Duration::from_secs(30);
-/// Wait that a caller without a certificate is told when all anonymous sessions are taken.
+/// Wait that a caller without a certificate is told when all anonymous sessions, or those of its
+/// network, are taken.
 pub const ANONYMOUS_BUSY: Duration = Duration::from_secs(5);
 /// First backoff of a client whose handshake was refused because too many were in progress.
 pub const CROWDED_MIN: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A caller for tests of services, without a session.
+    /// A caller with this identity and address. Tests of services make one without a session.
     pub fn new(identity: Option<PeerIdentity>, remote: SocketAddr) -> Self {
         Self { identity, remote }
     }

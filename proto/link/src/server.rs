@@ -171,7 +171,7 @@ impl MeshServer {
                     }
                     None => break,
                 },
-                // A panic in a handler ends its session only, not the node.
+                // A panic in a session's task ends that session only, not the node.
                 Some(done) = sessions.join_next() => if let Err(e) = done {
                     warn!(error = %e, "session ended by a panic");
                 },

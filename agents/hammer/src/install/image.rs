@@ -123,7 +123,8 @@ pub async fn install(http: &Http, image: &Image, root: Root) -> Result<Unpacked,
         .await
         .map_err(|e| ImageError::Disk(io::Error::other(e)))?;
     match (fetched, written) {
-        // The writer failed first and closed the queue; the fetch's error only follows from that.
+        // A failing disk goes first: it closes the queue, which ends the fetch. Otherwise a failed
+        // fetch goes first, because a wrong digest only follows from the missing bytes.
         (_, Err(error @ (ImageError::TooBig | ImageError::Disk(_)))) => Err(error),
         (Err(error), _) => Err(error),
         (Ok(()), written) => written,

@@ -47,9 +47,10 @@ use rootfs::{Owner, Root};
 use user_data::Handling;
 use users::Accounts;
 
-/// Longest time of one command that makes a partition table, an array or a file system.
+/// Longest time of one command that makes a partition table, an array or a file system. Beyond it
+/// the command is killed and fails.
 const DISK_LIMIT: Duration = Duration::from_secs(600);
-/// Longest time of one run of grub-install.
+/// Longest time of one run of grub-install. Beyond it the command is killed and fails.
 const GRUB_LIMIT: Duration = Duration::from_secs(300);
 /// Longest wait for the node of a new device.
 const DEVICE_LIMIT: Duration = Duration::from_secs(10);

@@ -106,13 +106,13 @@ pub async fn renew(interface: &str, mac: MacAddr, old: &Lease) -> Result<Lease> 
 }
 
 fn open(interface: &str) -> Result<UdpSocket> {
+    // Not tokio's `UdpSocket::bind`: it would bind the port before the options can be set.
     let socket = socket2_udp()?;
     setsockopt(&socket, BindToDevice, &interface.into())?;
     setsockopt(&socket, ReuseAddr, &true)?;
     socket.set_broadcast(true)?;
     socket.set_nonblocking(true)?;
     bind(&socket)?;
-    // Without the options above: `UdpSocket::bind` of tokio would have bound the port first.
     Ok(UdpSocket::from_std(socket)?)
 }
 

@@ -19,9 +19,10 @@ use tokio_rustls::TlsConnector;
 
 use super::resolve::Resolver;
 
-/// Longest time to connect.
+/// Longest time to connect. Beyond it the request fails.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Longest time from the request to the head of its response, TLS handshake included.
+/// Longest time from the request to the head of its response, TLS handshake included, and again for
+/// a JSON body. Beyond it the request fails.
 const HEAD_LIMIT: Duration = Duration::from_secs(60);
 /// Requests of one GET at most, each but the first after a redirect.
 const REDIRECTS_MAX: usize = 5;

@@ -17,7 +17,7 @@ use dhcp::Lease;
 use links::{Link, Netlink};
 use resolve::Resolver;
 
-/// Longest wait for the first carrier.
+/// Longest wait for the first carrier. Beyond it the set-up of the network fails.
 const CARRIER_LIMIT: Duration = Duration::from_secs(60);
 /// Wait for the other carriers once the first is there.
 const CARRIER_OTHERS: Duration = Duration::from_millis(200);

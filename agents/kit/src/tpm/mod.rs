@@ -1,8 +1,8 @@
 //! The host's TPM 2.0, as far as joining needs it: its identity, and the proof of its presence.
 //!
-//! Seven commands over the kernel's resource manager (`/dev/tpmrm0`) or the socket of a software
-//! TPM, without a C library, because agents are static binaries. The keys are derived from the
-//! TPM's own seed each time, so that none is stored.
+//! Five kinds of commands over the kernel's resource manager (`/dev/tpmrm0`) or the socket of a
+//! software TPM, without a C library, because agents are static binaries. The keys are derived from
+//! the TPM's own seed each time, so that none is stored.
 
 mod error;
 mod wire;
@@ -92,7 +92,7 @@ impl Tpm {
     /// When the TPM refuses.
     pub fn fingerprint(&mut self) -> Result<String, KitError> {
         let (handle, area) = self.create(wire::ENDORSEMENT, "CreatePrimary of the EK")?;
-        // A TPM has room for three loaded keys or so.
+        // A TPM has room for about three loaded keys; one left here would take that of another.
         self.flush(handle)?;
         Ok(TpmKey::decode(&area)?.fingerprint())
     }

@@ -83,8 +83,9 @@ async fn ensure_bridge(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
             _ => Err(OsError::NotOurs(name)),
         };
     }
-    // No forward delay: a booting machine's DHCP would time out. No multicast snooping: without a
-    // querier in the segment it would drop groups after their membership times out.
+    // No forward delay: if an operator turned STP on, a port would drop a booting machine's DHCP
+    // for 30 s. No multicast snooping: it trusts the queriers of tenants, and drops the groups of
+    // hosts that have not answered them.
     let bridge = LinkMessageBuilder::<LinkBridge>::new(&name)
         .append_info_data(InfoBridge::ForwardDelay(0))
         .append_info_data(InfoBridge::MulticastSnooping(false));
@@ -100,7 +101,8 @@ async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
         if tunnel_fits(link, vni, &switch.config) {
             return Ok(link.index);
         }
-        // The kernel cannot change VNI, source address or port of an existing tunnel device.
+        // No kernel can change VNI or port of an existing tunnel device, and older ones not its
+        // source address either.
         delete(switch, link).await?;
     }
     let tunnel = LinkVxlan::new(&name, vni.get())

@@ -125,7 +125,8 @@ impl View {
     }
 }
 
-/// `true` if a tunnel device has the right settings among those that cannot be changed later.
+/// `true` if a tunnel device has the right settings among those that not every kernel can change
+/// later.
 pub(super) fn tunnel_fits(tunnel: &Link, vni: Vni, config: &Config) -> bool {
     tunnel.kind
         == Kind::Vxlan {

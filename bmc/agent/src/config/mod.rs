@@ -30,7 +30,7 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    /// Without the parser's own message, which repeats the line and with it a password.
+    /// Without the parser's excerpt, which repeats the line and with it a password.
     #[error("{path}: line {line}: {reason}")]
     Syntax {
         path: PathBuf,

@@ -44,7 +44,7 @@ impl StoreDisk for RealDisk {
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut builder = std::fs::DirBuilder::new();
-        // The state holds sealed keys, and no other user has to read it.
+        // The state holds sealed keys, which no other user may read.
         builder.recursive(true).mode(0o700).create(dir)
     }
 
@@ -100,7 +100,7 @@ impl DiskFile for File {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // fdatasync: it writes the length of a file too, and leaves out timestamps alone.
+        // fdatasync suffices: it writes the length of a file too, and leaves out only timestamps.
         self.sync_data()
     }
 }

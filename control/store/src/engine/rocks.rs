@@ -25,8 +25,8 @@ const ROW_PREFIX: u8 = b'r';
 const ROW_END: &[u8] = b"s";
 /// Size at which RocksDB flushes the rows in memory by itself, bytes.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
-/// Bound of RocksDB's block cache, bytes. Small: the rows are read once at the start, and reads
-/// are answered from the state in memory.
+/// Bound of RocksDB's block cache, bytes. Beyond it RocksDB evicts blocks. Small, because the rows
+/// are read once at the start, and reads are answered from the state in memory.
 const BLOCK_CACHE_BYTES: usize = 1 << 20;
 /// Bound of the table files that RocksDB keeps open; it reopens the others when needed.
 const OPEN_FILES_MAX: i32 = 256;

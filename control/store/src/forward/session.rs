@@ -23,8 +23,8 @@ use crate::wire;
 
 /// Time limit for opening the channel to the leader. Beyond it the session fails.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest time without any answer while requests are unanswered; longer than any request may take
-/// on the leader. Beyond it the session fails.
+/// Longest time without an answer or a new request while requests are unanswered; longer than any
+/// request may take on the leader. Beyond it the session fails.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// Grace period for a leader that has handed leadership over: it may still answer requests from
 /// before. Beyond it the session fails.
@@ -75,7 +75,8 @@ impl<M: StateMachine> LeaderSession<M> {
             drop(request.answer.send(ForwardedAnswer::Failed(error)));
         }
         // These were never sent, so all of them may be tried again, writes too. The queue is closed
-        // first: a request that came in after it was drained would wait for ever.
+        // first: a request that came in after the drain would be dropped with the queue, and its
+        // caller be told that the outcome is unknown.
         self.forwards.close();
         while let Some(forward) = self.forwards.recv().await {
             forward.refuse(StoreError::NotLeader { leader: None });

@@ -49,8 +49,8 @@ pub(crate) fn check(
             }
             Ok(())
         }
-        // openraft takes no writes during a transfer. One to a dead voter would block them until
-        // the next election.
+        // openraft takes no writes during a transfer. A transfer to a dead voter would block them
+        // until the next election.
         MemberChange::Lead { node } => {
             let member = find(*node)?;
             if !member.is_voter {
@@ -96,8 +96,8 @@ fn removable(member: &MemberState, members: &[MemberState]) -> Result<(), Member
     }
     let left: Vec<_> = voters.iter().copied().filter(|m| m.node != node).collect();
     // The removal is a joint change: majorities of the old and of the new voters must acknowledge
-    // it. Both are checked, because a cluster that is stuck in a joint configuration cannot be
-    // repaired by another change.
+    // it. Both are checked: in a joint configuration without both majorities no entry commits, so
+    // that no other change could repair it.
     let lacks = |voters: &[&MemberState]| {
         let reachable = voters.iter().filter(|voter| is_reachable(voter)).count();
         let needed = voters.len() / 2 + 1;

@@ -13,8 +13,8 @@ use crate::deadline::within;
 use crate::raft_types::TypeConfig;
 use crate::wire;
 
-/// Most append requests in flight to one follower (pipelining). Beyond it openraft waits for an
-/// answer before it sends more.
+/// Most append requests in flight to one follower (pipelining). Beyond it the pipeline takes no
+/// further request from openraft before an answer; the parts of one split request may exceed it.
 const IN_FLIGHT_MAX: usize = 64;
 
 /// Append requests in flight to one follower; it answers them in order.

@@ -56,7 +56,8 @@ impl RecordChain {
                 break;
             };
             let of_file = records.entry(record.file).or_default();
-            // The file was damaged and received again from its beginning.
+            // A file that was damaged is received again from its beginning. Its earlier records
+            // from here on describe bytes that were overwritten.
             of_file.retain(|earlier| earlier.end < record.end);
             of_file.push(record);
         }

@@ -76,7 +76,8 @@ impl SnapshotReceiver {
         let _incoming = self.transfers.begin_incoming();
         let vote = offer.vote;
         let received = async {
-            // Waits for an installation by an attempt before.
+            // An installation by an earlier attempt may make this transfer needless, and moves the
+            // files that it would write to.
             drop(self.installing.lock().await);
             if let Some(answer) = self.declined(raft, &offer).await? {
                 let nothing = wire::say(&OfferReply::Nothing(answer))?;
@@ -217,8 +218,8 @@ impl SnapshotReceiver {
         let (to, answer) = oneshot::channel();
         let (snapshots, partial) = (self.snapshots.clone(), self.partial.clone());
         let threads = self.threads.clone();
-        // A task of its own: this future is dropped when the channel breaks, and the installation
-        // must not stop between the rename of the snapshot and the replacement of the state.
+        // A task of its own: this future is dropped when the channel breaks, but Raft goes on with
+        // the installation. Until its end `held` keeps new attempts from changing the files.
         let install = async move {
             let installed = install_received(&raft, &snapshots, vote).await;
             if installed.is_ok() {

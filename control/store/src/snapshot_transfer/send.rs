@@ -18,8 +18,8 @@ use crate::snapshot::file::{SnapshotFile, measure, with_path};
 use crate::transfers::Transfers;
 use crate::wire::{self, Installed};
 
-/// The answer after the last piece may take this many times as long as another message: the
-/// receiver verifies and installs the snapshot meanwhile.
+/// Time limit for the answer after the last piece, in time limits of another message: the receiver
+/// verifies and installs the snapshot meanwhile. Beyond it the transfer fails.
 const INSTALL_PATIENCE: u32 = 10;
 
 /// Sends the snapshots of this node. Cheap to clone.
@@ -136,7 +136,6 @@ struct OpenedFile {
 fn open_files(disk: &dyn StoreDisk, dir: &Path) -> io::Result<Vec<OpenedFile>> {
     // All at the start: a newer snapshot may remove the directory during the transfer, and open
     // files stay readable.
-
     let mut paths = vec!["META".to_owned()];
     let state = dir.join("state");
     let names = disk.list(&state).map_err(|e| with_path(&state, e))?;

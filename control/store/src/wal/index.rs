@@ -9,8 +9,9 @@ use super::found::{EntryLocation, FoundEntry, SegmentFile, missing_entry};
 use super::segment::LogSegment;
 use crate::raft_types::{Entry, LogId, Vote};
 
-/// Bound of the entries kept in memory, bytes of their encoded form: two batches of the largest
-/// size. Older entries are read from disk; only a follower that far behind needs them.
+/// Bound of the written entries kept in memory, bytes of their encoded form: two batches of the
+/// largest size. Older entries are read from disk; only a follower that far behind needs them.
+/// Entries that are not on disk yet stay in memory beyond it.
 pub(crate) const CACHE_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Debug)]

@@ -36,12 +36,13 @@ const CONNECTIONS_MAX: usize = 512;
 /// Concurrent connections of one address. Further ones are closed. Firmware opens one, the
 /// installer a few.
 const CONNECTIONS_EACH_MAX: usize = 16;
-/// Time limit for the header of a request, also on an idle connection.
+/// Time limit for the header of a request, also on an idle connection. Beyond it the connection is
+/// closed.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection whose data is not acknowledged for this time is closed: the machine was switched
 /// off.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest name of an asset, bytes.
+/// Longest name of an asset, bytes. A longer one is not found.
 const ASSET_NAME_LEN_MAX: usize = 128;
 
 pub(crate) type Body = BoxBody<Bytes, io::Error>;

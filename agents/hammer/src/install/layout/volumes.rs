@@ -122,13 +122,13 @@ pub(super) fn logical_volume(
             group: volume.volume_group.clone(),
         })?;
     check::mapper_name(&group.name, &volume.name)?;
+    // `--wipesignatures`: an old file system at the same offset would make lvcreate ask, and blkid
+    // find two of them.
     let mut args = vec![
         "--yes".to_string(),
         "--wipesignatures".to_string(),
         "y".to_string(),
     ];
-    // `--wipesignatures`: an old file system at the same offset would make lvcreate ask, and blkid
-    // find two of them.
     let later = layout.logical_volumes.iter().skip(at + 1);
     match volume.size_mib {
         0 if later.clone().any(|v| v.volume_group == group.name) => {
