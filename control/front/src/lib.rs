@@ -33,6 +33,7 @@ mod sending;
 pub mod serve;
 mod status;
 pub mod traces;
+mod unsent_list;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! OpenLists of every method in every protocol, and what of them is made before it is read.
+//! Lists of every method in every protocol, and how much of a list is encoded before it is read.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use tonic::{Code, Response as Answered};
 use super::super::protocol::{Codec, WireProtocol};
 use super::*;
 use crate::listing::{EncodedItems, Items, Listing, listing, listing_encoded};
+use crate::unsent_list::UNREAD_AFTER;
 
 const TOKENS: &str = "/metalstack.api.v2.TokenService/List";
 

@@ -3,6 +3,9 @@
 //! Connections have places ([`connections`]), in all and for each caller; calls have rooms, which
 //! are the front's.
 
+mod connection;
+mod connection_limits;
+mod connection_table;
 mod connections;
 
 use std::io;
@@ -29,9 +32,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Abandoned, Front, Gate, InnerService, ReplyBody};
 
-pub(crate) use connections::Connection;
-pub use connections::ConnectionLimits;
-use connections::{Connections, OpenConnection, RunningCall};
+pub(crate) use connection::Connection;
+use connection::RunningCall;
+pub use connection_limits::ConnectionLimits;
+use connections::{Connections, OpenConnection};
 
 /// Time limit for the headers of a request, from the previous answer on. Clients keep idle
 /// connections for 90 s and more, and lose a request if the connection is closed under it.
