@@ -69,7 +69,7 @@ impl UnsentList {
 
     fn step(&mut self, now: Instant) -> SendStep {
         if self.until <= now {
-            return SendStep::Failed(Abandoned("its time is over"));
+            return SendStep::Failed(Abandoned("its deadline has passed"));
         }
         self.read_at = now;
         if self.is_written {
@@ -105,7 +105,7 @@ impl UnsentList {
         // gRPC promised the length in the frame header. A shorter or longer message would shift
         // every frame after it, so the stream is aborted instead.
         if self.is_written && is_other {
-            return Err(Abandoned("its length is not what its head says"));
+            return Err(Abandoned("its length differs from the one in its header"));
         }
         let packed = self.packer.push(part, self.is_written);
         let packed = packed.map_err(|_| Abandoned("it cannot be compressed"))?;

@@ -1,4 +1,4 @@
-//! A request on its way in: its body is read within bounds of size, time and memory.
+//! A request whose body is arriving: it is read within bounds of size, time and memory.
 
 use std::time::Duration;
 

@@ -65,8 +65,8 @@ impl OpenConnection {
     /// token was idle for too long.
     pub(super) async fn over(&self) -> &'static str {
         tokio::select! {
-            () = self.0.ended.cancelled() => "it makes room for another",
-            () = self.0.overdue() => "a stranger's time is over",
+            () = self.0.ended.cancelled() => "closed to make room",
+            () = self.0.overdue() => "idle without a token",
         }
     }
 }
