@@ -1,4 +1,4 @@
-//! What a machine's BMC reports, for the wire.
+//! The report of a machine's BMC, for the wire.
 
 use control_state::{self as state, Machine};
 use proto_public::api::v2;
