@@ -59,8 +59,8 @@ impl Upstream {
         let message = format!(
             "machine \"{id}\" must return what its BMC holds, which the published hammer cannot"
         );
-        let hint = "boot metalmesh-hammer in this partition, or take the demand back: \
-                    metalmesh partition update <id> --require-bmc-nonce false";
+        let hint = "boot metalmesh-hammer in this partition, or end the requirement: \
+                    `metalmesh partition update PARTITION --require-bmc-nonce false`";
         let error = StateError::new(ErrorCode::NonceRefused, message).object("machine", id);
         Err(of_state(error.hint(hint)))
     }
