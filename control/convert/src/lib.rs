@@ -16,6 +16,8 @@ pub mod invite;
 pub mod join;
 pub mod layout;
 pub mod machine;
+mod machine_allocation;
+mod machine_bmc;
 pub mod machine_history;
 pub mod machine_query;
 pub mod network;

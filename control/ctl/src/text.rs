@@ -197,7 +197,7 @@ pub(crate) fn enum_value(name: &str, text: &str) -> Result<i32> {
             .into_iter()
             .filter(|number| *number != 0);
         names
-            .map(|number| enum_text(name, number))
+            .map(|number| enum_text(name, number).to_ascii_lowercase())
             .collect::<Vec<_>>()
             .join(", ")
     };

@@ -22,6 +22,8 @@ const ROUND: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(10);
 /// Maximum removals in one round. The rest follows in the next rounds.
 const LEAVING_MAX: usize = 100;
+/// Maximum characters of an unreadable address that an error quotes. The rest is cut.
+const ADDRESS_CHARS_MAX: usize = 64;
 
 /// Starts the duty. It ends when `stop` is cancelled.
 pub(crate) fn spawn(
@@ -57,6 +59,14 @@ enum RoundError {
     /// The VPN's control server.
     #[error(transparent)]
     Vpn(#[from] VpnError),
+    /// A node has an address that is not an IP address. Its firewall's record is left unchanged.
+    #[error("node {node} has the address {text:?}, which is not an IP address")]
+    Address {
+        /// Number of the node.
+        node: u64,
+        /// The address as listed, at most `ADDRESS_CHARS_MAX` characters.
+        text: String,
+    },
     /// The state cannot be read.
     #[error(transparent)]
     Read(#[from] StoreError),
@@ -87,22 +97,33 @@ fn plan(tables: &control_state::Tables) -> VpnPlan {
 }
 
 /// The change of a member's connection. `None` means that nothing changed.
-fn news(member: &VpnMember, nodes: &[VpnNode]) -> Option<ReportVpn> {
+///
+/// # Errors
+/// [`RoundError::Address`]. An address that is left out would be recorded as one that the firewall
+/// has lost.
+fn news(member: &VpnMember, nodes: &[VpnNode]) -> Result<Option<ReportVpn>, RoundError> {
     let key = Some(member.access.key_id.as_str());
     let node = nodes.iter().find(|node| node.key.as_deref() == key);
-    let addresses = node
-        .map(|node| node.addresses.as_slice())
-        .unwrap_or_default();
-    let ips: Vec<IpAddr> = addresses
-        .iter()
-        .filter_map(|address| address.parse().ok())
-        .collect();
+    // A firewall that has not joined yet, or has left, has no node and so no addresses.
+    let ips = node.map_or_else(|| Ok(Vec::new()), addresses)?;
     let connected = node.is_some_and(|node| node.online);
-    (connected != member.connected || ips != member.ips).then_some(ReportVpn {
+    let is_changed = connected != member.connected || ips != member.ips;
+    Ok(is_changed.then_some(ReportVpn {
         allocation: member.allocation,
         connected,
         ips,
-    })
+    }))
+}
+
+/// The addresses of a node.
+fn addresses(node: &VpnNode) -> Result<Vec<IpAddr>, RoundError> {
+    let parse = |text: &String| {
+        text.parse().map_err(|_| RoundError::Address {
+            node: node.id,
+            text: text.chars().take(ADDRESS_CHARS_MAX).collect(),
+        })
+    };
+    node.addresses.iter().map(parse).collect()
 }
 
 impl VpnDuty {
@@ -125,6 +146,10 @@ impl VpnDuty {
     }
 
     /// Removes released firewalls, then records changed connections.
+    ///
+    /// # Errors
+    /// The last node that cannot be read, after all members were compared, or the first other error
+    /// at once.
     async fn round(&mut self) -> Result<(), RoundError> {
         let plan = self.store.read_local(plan)?;
         self.remove_leaving(&plan.leaving).await?;
@@ -133,12 +158,16 @@ impl VpnDuty {
         }
         self.next_look = Instant::now() + LOOK;
         let nodes = self.vpn.nodes(None).await?;
+        // A node that cannot be read must not hide the changes of the others.
+        let mut unreadable = Ok(());
         for member in &plan.staying {
-            if let Some(report) = news(member, &nodes) {
-                self.propose(report).await?;
+            match news(member, &nodes) {
+                Ok(Some(report)) => self.propose(report).await?,
+                Ok(None) => {}
+                Err(error) => unreadable = Err(error),
             }
         }
-        Ok(())
+        unreadable
     }
 
     /// Removes the firewalls from the VPN. One that the VPN refuses to remove does not block the others.
@@ -174,5 +203,59 @@ impl VpnDuty {
             Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => Ok(()),
             outcome => outcome.map(drop),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control_state::VpnAccess;
+    use proto_types::{MachineId, ProjectId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn member(key: &str) -> VpnMember {
+        VpnMember {
+            allocation: AllocationId::new(Uuid::from_u128(1)),
+            machine: MachineId::new(Uuid::from_u128(2)),
+            project: ProjectId::new(Uuid::from_u128(3)),
+            access: VpnAccess {
+                key_id: key.to_owned(),
+                ..VpnAccess::default()
+            },
+            connected: true,
+            ips: vec!["100.64.0.1".parse().unwrap(), "fd7a::1".parse().unwrap()],
+        }
+    }
+
+    fn node(key: &str, addresses: &[&str]) -> VpnNode {
+        VpnNode {
+            id: 7,
+            key: Some(key.to_owned()),
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            online: true,
+            ..VpnNode::default()
+        }
+    }
+
+    #[test]
+    fn only_changes_are_reported() {
+        let nodes = [
+            node("other", &["100.64.0.9"]),
+            node("k", &["100.64.0.1", "fd7a::1"]),
+        ];
+        assert!(news(&member("k"), &nodes).unwrap().is_none());
+        let gone = news(&member("k"), &nodes[..1]).unwrap().unwrap();
+        assert_eq!((gone.connected, gone.ips), (false, Vec::new()));
+    }
+
+    #[test]
+    fn an_unreadable_address_is_an_error_and_not_a_lost_one() {
+        let nodes = [node("k", &["100.64.0.1", "fd7a::x"])];
+        let error = news(&member("k"), &nodes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "node 7 has the address \"fd7a::x\", which is not an IP address"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! One call: its protocol, its method, its request, the gate, the handler, the answer.
+//! The steps of one call: protocol, method, request, gate, handler, answer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::listing::Listing;
 use crate::serve::Connection;
 use crate::traces::CallSpan;
 
-/// A frame's header, in bytes: what a body may be longer than its one message.
+/// Length of a frame's header, bytes. A framed body may be longer than its message by this much.
 const FRAME_BYTES: usize = 5;
 /// Path prefix of a dry run: the call reports its outcome and changes nothing.
 const TRIAL_PREFIX: &str = "/dry-run";
@@ -45,7 +45,7 @@ struct RequestedMethod {
 }
 
 impl<S: InnerService, G: Gate> Front<S, G> {
-    /// Answers one call; takes the body when it gets as far as to read it.
+    /// Answers one call. Takes the body only if it is read; a refused call leaves it to the caller.
     pub(super) async fn call<B>(
         &self,
         mut parts: Parts,
@@ -106,7 +106,8 @@ impl<S: InnerService, G: Gate> Front<S, G> {
             compression: protocol.answer_compression(&parts.headers),
         };
         let whole = parts.uri.path();
-        // Not a header: a server that does not know of trials must not take one for the call.
+        // A dry run is marked by the path, not by a header: a server without dry runs would ignore a
+        // header and carry out the call.
         let (path, trial) = match whole.strip_prefix(TRIAL_PREFIX) {
             Some(path) => (path, true),
             None => (whole, false),
@@ -155,7 +156,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         let timeout = protocol.timeout(headers)?;
         let deadline = reply::deadline(timeout);
         let compression = protocol.request_compression(headers)?;
-        // Screened before the body is read: a caller that may not call at all must not fill memory.
+        // Screened before the body is read: a caller without the right to call must not fill memory.
         let token = self.gate.screen(method, headers)?;
         if let (Some(token), Some(connection)) = (&token, head.extensions.get::<Arc<Connection>>())
         {
@@ -219,7 +220,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         done
     }
 
-    /// Longest message of a caller.
+    /// Largest message of a caller, bytes.
     fn bytes_max(&self, has_token: bool) -> usize {
         if has_token {
             self.message_bytes_max
@@ -228,7 +229,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         }
     }
 
-    /// Runs the handler: how it ended, or that its stream began, and the answer.
+    /// Runs the handler. Returns the answer and its status, which is OK for a stream that has begun.
     async fn answer(
         &self,
         reply: Reply,
@@ -251,7 +252,8 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         {
             let status = name_unimplemented(status.clone(), &method.path);
             let code = status.code();
-            // Nothing but a status: what was said beside it stands in its head.
+            // In an answer without messages (Trailers-Only) the metadata of the handler is in the head, so
+            // it goes into the head of the reply too.
             return (code, reply.end(trailers.clone(), End::error(status)));
         }
         if method.server_streaming {
@@ -340,7 +342,7 @@ fn unimplemented(path: &str) -> Status {
     Status::unimplemented(format!("this server does not implement {name}"))
 }
 
-/// Services that are generated but not written answer without a name: add it.
+/// Adds the method's name to the status of a generated service that has no implementation.
 fn name_unimplemented(status: Status, path: &str) -> Status {
     let unnamed = !status.message().contains(' ') || status.message().starts_with("Not yet");
     if status.code() == Code::Unimplemented && unnamed {

@@ -15,7 +15,7 @@ use tonic::Code;
 
 use super::call_labels::{Called, EndedCall, Refused};
 
-/// Counts calls. Cheap to clone.
+/// Counters of calls. Cheap to clone (`Arc`).
 #[derive(Clone, Debug)]
 pub struct CallStats(Arc<Stats>);
 
@@ -38,7 +38,8 @@ impl Default for CallStats {
     }
 }
 
-/// A call on its way; dropped before [`CallTimer::end`] it counts as cancelled.
+/// The timer of a running call. A call that is dropped before [`CallTimer::end`] counts as
+/// cancelled.
 #[derive(Debug)]
 pub struct CallTimer {
     stats: CallStats,
@@ -48,7 +49,7 @@ pub struct CallTimer {
 }
 
 impl CallStats {
-    /// Shows the counts in a registry.
+    /// Adds the counters to a registry.
     pub fn register(&self, registry: &mut Registry) {
         let stats = &self.0;
         registry.register(
@@ -86,7 +87,7 @@ impl CallStats {
         }
     }
 
-    /// A call was refused for who called.
+    /// Counts a call that was refused because of its caller.
     pub fn refused(&self, reason: &'static str) {
         self.0.refused.get_or_create(&Refused { reason }).inc();
     }
@@ -113,7 +114,7 @@ impl Drop for CallTimer {
     }
 }
 
-/// As gRPC spells it.
+/// The name of a code, as in the specification of gRPC.
 const fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "ok",

@@ -1,4 +1,4 @@
-//! Compression of messages: what a request came in, what its answer may go out in, both bounded.
+//! Compression of requests and answers, with bounds on the decompressed size and the memory.
 
 use std::io::{Read, Write};
 
@@ -11,17 +11,18 @@ use tonic::Status;
 
 use super::status::too_large;
 
-/// Answers below this many bytes go out as they are: the headers would outweigh the gain.
+/// Smallest answer that is compressed, bytes. Below it the headers outweigh the gain.
 pub(super) const COMPRESSED_FROM: usize = 1 << 10;
-/// Larger ones are compressed beside the tasks that serve calls, bytes.
+/// Largest message that is compressed on the task of its call, bytes. A larger one is compressed on
+/// a blocking thread, so that other calls do not wait for it.
 const ASIDE_FROM: usize = 256 << 10;
-/// Level of zstd for answers: the fastest of the ordinary ones.
+/// Level of zstd for answers: the fastest regular level.
 const ZSTD_LEVEL: i32 = 1;
 /// Largest window of zstd that a request may ask for, as a power of two (RFC 8878, 3.1.1.1.2
 /// recommends 8 MiB): it bounds the memory of a call.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
-/// Window of zstd for answers that are sent as they are made, as a power of two: each of them
-/// keeps one, and its tables, in memory until it is sent.
+/// Window of zstd for answers that are sent in chunks, as a power of two. Each such answer holds a
+/// window and its tables in memory until it is sent.
 const STREAM_WINDOW_LOG: u32 = 17;
 /// Supported encodings, for the text of refusals.
 pub(super) const SUPPORTED: &str = "zstd, gzip, identity";
@@ -39,7 +40,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// By its name in headers; `None` for one that this server does not know.
+    /// The compression of this name in headers. `None` means that the server does not support it.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
             "" => Some(Self::Identity),
@@ -52,8 +53,8 @@ impl Compression {
         self.into()
     }
 
-    /// The best that the caller takes by this header: zstd before gzip, for it is cheaper.
-    /// Weights count only as far as a zero refuses (RFC 9110, 12.5.3).
+    /// The compression for an answer to this header: zstd before gzip, because it costs less. Of
+    /// weights only a zero counts, which refuses an encoding (RFC 9110, 12.5.3).
     pub(super) fn accepted(headers: &HeaderMap, header: &str) -> Self {
         let mut best = Self::Identity;
         let values = headers.get_all(header).into_iter();
@@ -98,7 +99,7 @@ impl Compression {
         Ok(out.into())
     }
 
-    /// Compresses a message; `None` when it is too small, or did not become smaller.
+    /// Compresses a message. `None` means that it is too small, or did not become smaller.
     pub(super) async fn shrink(self, message: &Bytes) -> Option<Bytes> {
         if self == Self::Identity || message.len() < COMPRESSED_FROM {
             return None;
@@ -130,9 +131,9 @@ impl Compression {
     }
 }
 
-/// Compresses an answer part by part.
+/// Compresses an answer in parts.
 pub(super) enum StreamCompressor {
-    /// Passes everything on as it is.
+    /// No compression.
     Identity,
     /// RFC 1952.
     Gzip(GzEncoder<Vec<u8>>),
@@ -144,7 +145,7 @@ impl StreamCompressor {
     /// Begins an answer.
     ///
     /// # Errors
-    /// For want of memory.
+    /// The compressor cannot allocate its memory.
     pub(super) fn begin(compression: Compression) -> std::io::Result<Self> {
         Ok(match compression {
             Compression::Identity => Self::Identity,
@@ -163,7 +164,7 @@ impl StreamCompressor {
     /// has some.
     ///
     /// # Errors
-    /// When the compressor itself fails; no data makes it fail.
+    /// The compressor fails, which no input causes.
     pub(super) fn push(&mut self, part: Vec<u8>, is_last: bool) -> std::io::Result<Vec<u8>> {
         match self {
             Self::Identity => Ok(part),
@@ -185,7 +186,7 @@ impl StreamCompressor {
     }
 }
 
-/// Reads one byte more than allowed at most.
+/// Reads at most one byte more than the limit, which is enough to detect that it is exceeded.
 fn bounded(from: impl Read, bytes_max: usize) -> std::io::Result<Vec<u8>> {
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Cross-origin headers: the API carries no cookies, so any origin may call it with a token.
+//! Cross-origin headers (CORS). The API uses no cookies, so any origin may call it with a token.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::reply::{ReplyBody, full};
 
-/// Headers of the protocols, for a question that names none.
+/// Headers that a preflight request may use if it names none: those of the protocols.
 const OF_PROTOCOLS: &str = "Authorization, Content-Type, Content-Encoding, \
     Connect-WireProtocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, \
     Connect-Accept-Encoding, Grpc-Timeout, Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, \
@@ -22,7 +22,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to it: any header may be sent that the page asks for.
+/// The answer to a preflight request. It allows every header that the page asks for.
 pub(super) fn preflight(asked: &HeaderMap) -> Response<ReplyBody> {
     let mut response = Response::new(full(""));
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -32,7 +32,7 @@ pub(super) fn preflight(asked: &HeaderMap) -> Response<ReplyBody> {
         ACCESS_CONTROL_ALLOW_METHODS,
         HeaderValue::from_static("GET, POST"),
     );
-    // A star does not cover Authorization, so the headers are named.
+    // The wildcard does not cover Authorization, so the headers are named.
     let wanted = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,

@@ -17,7 +17,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// An end that no handler wrote.
+    /// An end with a status of the front, without trailers of a handler.
     pub(super) fn error(status: Status) -> Self {
         Self {
             outcome: Err(status),

@@ -18,10 +18,10 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Makes a GET the POST that it stands for, and takes its message out of the query.
+/// Turns a GET into the equivalent POST, and returns the message from its query.
 ///
 /// # Errors
-/// The parameter that is missing or cannot be read.
+/// A parameter is missing or cannot be read; the text names it.
 pub(super) fn into_post(parts: &mut Parts) -> Result<Bytes, &'static str> {
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let find = |name: &str| parse(query.as_bytes()).find(|(key, _)| key == name);
@@ -57,7 +57,7 @@ pub(super) fn into_post(parts: &mut Parts) -> Result<Bytes, &'static str> {
     Ok(message.into())
 }
 
-/// A parameter's bytes: unlike a text, a message need not be UTF-8.
+/// The bytes of a parameter, percent-decoded. They are not a text: a message need not be UTF-8.
 fn raw(query: &str, name: &str) -> Option<Vec<u8>> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let value = pairs.into_iter().find(|(key, _)| *key == name)?.1;

@@ -57,10 +57,10 @@ impl UnreadAnswers {
     }
 }
 
-/// A body that is in memory, and the place of its bytes.
+/// A body in memory, with its share of the bound.
 struct HeldBody {
     inner: ReplyBody,
-    /// Of the frame that is on its way.
+    /// The part of the current frame that was not passed on yet.
     rest: Bytes,
     _place: Place<ShareOwner>,
 }

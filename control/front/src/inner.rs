@@ -126,7 +126,7 @@ impl HandlerAnswer {
         }
     }
 
-    /// The end, when the answer is nothing but a status.
+    /// The end of an answer without messages. `None` means that messages follow.
     pub(super) fn early(&self) -> Option<&End> {
         self.end.as_ref()
     }

@@ -2,7 +2,7 @@
 //!
 //! A public method takes one message and answers with one or, rarely, a stream. The front reads the
 //! whole request, converts it to protobuf, asks the [`Gate`] once (authentication, authorisation,
-//! validation), calls the tonic service behind it in plain gRPC and writes the answer in the caller's
+//! validation), calls the tonic service behind it in plain gRPC, and writes the answer in the caller's
 //! protocol. For methods that take a stream (reflection only) it asks the gate before the first
 //! message. A handler answers a list with its rows; the front encodes them as the caller reads.
 //!
@@ -33,6 +33,7 @@ mod sending;
 pub mod serve;
 mod status;
 pub mod traces;
+mod unsent_list;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

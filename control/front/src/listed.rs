@@ -36,7 +36,7 @@ impl ListMessage {
                 skip_field(wire_type, number, &mut rest, DecodeContext::default())?;
                 Ok(is_before)
             });
-            // The service wrote the fields, in their order.
+            // Prost writes the fields in the order of their numbers.
             if !skipped.is_ok_and(|is_before| is_before) {
                 break;
             }

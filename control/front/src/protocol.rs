@@ -1,4 +1,4 @@
-//! Which of the three wire protocols a request speaks, read from its headers alone.
+//! The wire protocol of a request (Connect, gRPC or gRPC-Web), determined by its headers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::compression::{Compression, SUPPORTED};
 
-/// Longest deadline that a caller may ask for; a longer one is cut to this.
+/// Longest deadline of a call. A longer one is shortened to it.
 pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
 
 /// Header of Connect's own version.
@@ -29,7 +29,7 @@ pub(super) enum Framing {
     GrpcWeb { text: bool },
 }
 
-/// How messages are written.
+/// Encoding of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Codec {
     /// Protobuf binary.
@@ -58,12 +58,12 @@ impl Codec {
 pub(super) struct WireProtocol {
     /// Framing and status rules.
     pub framing: Framing,
-    /// How messages are written.
+    /// Encoding of messages.
     pub codec: Codec,
 }
 
 impl WireProtocol {
-    /// Reads the content type. `None` is an unsupported media type (HTTP 415).
+    /// Reads the content type. `None` means an unsupported media type (HTTP 415).
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
         Self::from_content_type(value)
@@ -97,7 +97,7 @@ impl WireProtocol {
         Some(Self { framing, codec })
     }
 
-    /// Refuses another version of Connect than the one that there is.
+    /// Refuses a version of Connect that the server does not speak.
     ///
     /// # Errors
     /// `invalid_argument`, as the Connect specification asks.
@@ -127,7 +127,7 @@ impl WireProtocol {
         }
     }
 
-    /// The header that names the compression, of a request as of an answer.
+    /// Header with the compression of a message, in requests and answers.
     pub(super) fn encoding_header(self) -> &'static str {
         match self.framing {
             Framing::ConnectUnary => CONTENT_ENCODING.as_str(),
@@ -136,7 +136,7 @@ impl WireProtocol {
         }
     }
 
-    /// The header that names compressions which its writer can read.
+    /// Header with the compressions that its sender accepts.
     pub(super) fn accept_header(self) -> &'static str {
         match self.framing {
             Framing::ConnectUnary => ACCEPT_ENCODING.as_str(),
@@ -161,15 +161,15 @@ impl WireProtocol {
         })
     }
 
-    /// Compression of the answer: what the caller takes.
+    /// Compression of the answer: the best that the caller accepts.
     pub(super) fn answer_compression(self, headers: &HeaderMap) -> Compression {
         Compression::accepted(headers, self.accept_header())
     }
 
-    /// Time that the caller grants, if it says so.
+    /// Timeout that the caller sets. `None` means none.
     ///
     /// # Errors
-    /// `invalid_argument` when the header cannot be read.
+    /// `invalid_argument` if the header cannot be read.
     pub(super) fn timeout(self, headers: &HeaderMap) -> Result<Option<Duration>, Status> {
         let (name, parse): (_, fn(&str) -> Option<Duration>) = match self.framing {
             Framing::ConnectUnary | Framing::ConnectStream => {
@@ -187,12 +187,12 @@ impl WireProtocol {
     }
 }
 
-/// At most ten digits of milliseconds.
+/// Parses a timeout of Connect: at most ten digits, milliseconds.
 fn parse_connect_timeout(value: &str) -> Option<Duration> {
     digits(value, 10).map(Duration::from_millis)
 }
 
-/// At most eight digits and a unit: H, M, S, m, u or n.
+/// Parses a timeout of gRPC: at most eight digits and a unit (H, M, S, m, u or n).
 fn parse_grpc_timeout(value: &str) -> Option<Duration> {
     let (number, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
     let number = digits(number, 8)?;

@@ -229,7 +229,7 @@ fn frames(parts: Vec<Frame<Bytes>>) -> ReplyBody {
     StreamBody::new(stream::iter(parts.into_iter().map(Ok))).boxed_unsync()
 }
 
-/// The smaller of both forms, with its flag.
+/// The compressed message if there is one, else the message itself, with the flag of its frame.
 fn flagged(small: Option<Bytes>, message: Bytes) -> (u8, Bytes) {
     match small {
         Some(small) => (FLAG_COMPRESSED, small),

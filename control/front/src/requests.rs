@@ -29,7 +29,7 @@ pub(super) struct IncomingStream {
     pub(super) method: &'static Method,
     /// Largest message, as it arrives and after decompression.
     pub(super) bytes_max: usize,
-    /// Of HTTP.
+    /// Version of HTTP.
     pub(super) version: Version,
 }
 
@@ -41,7 +41,7 @@ struct MessageReader<B> {
     body: Pin<Box<B>>,
     /// Bytes read and not yet returned: less than one message, plus data that came with its end.
     buffer: Bytes,
-    /// Held as long as the stream is.
+    /// Held until the stream ends.
     _place: Place<ShareOwner>,
 }
 

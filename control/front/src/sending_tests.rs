@@ -1,4 +1,4 @@
-//! OpenLists of every method in every protocol, and what of them is made before it is read.
+//! Lists of every method in every protocol, and how much of a list is encoded before it is read.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use tonic::{Code, Response as Answered};
 use super::super::protocol::{Codec, WireProtocol};
 use super::*;
 use crate::listing::{EncodedItems, Items, Listing, listing, listing_encoded};
+use crate::unsent_list::UNREAD_AFTER;
 
 const TOKENS: &str = "/metalstack.api.v2.TokenService/List";
 
@@ -255,7 +256,7 @@ fn counted_tokens(count: usize) -> (Listing, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn a_large_list_read_slowly_is_made_as_it_is_read() {
     const COUNT: usize = 2000;
-    /// Of 20 KB each in a chunk, with the names of their fields in JSON.
+    /// Most items in a chunk: each is about 20 KB in JSON, with the names of its fields.
     const CHUNK_ITEMS: usize = 4;
     let lists = OpenLists::new();
     let method = proto_public::method(TOKENS).unwrap();
@@ -348,7 +349,7 @@ async fn a_list_that_nobody_reads_gives_its_place_up() {
     tokio::time::advance(DEADLINE_MAX).await;
     assert!(
         unread[0].frame().await.unwrap().is_err(),
-        "its time is over"
+        "its deadline has passed"
     );
 }
 

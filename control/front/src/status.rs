@@ -1,4 +1,4 @@
-//! Statuses as each protocol writes them.
+//! Statuses in the form of each protocol.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ pub(super) fn connect_end(end: &End) -> Bytes {
     out.to_string().into()
 }
 
-/// gRPC's status, with what the handler said beside it.
+/// The trailers of gRPC: the status, and the trailers that the handler set.
 pub(super) fn grpc_trailers(end: End) -> HeaderMap {
     let mut out = end.trailers;
     let Err(status) = end.outcome else {

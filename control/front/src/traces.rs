@@ -1,4 +1,4 @@
-//! Calls as parts of traces.
+//! Traces of calls.
 
 use std::sync::Arc;
 

@@ -7,13 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
 use control_front::CallStats;
 use control_front::{Call, Gate, Respelled};
-use control_state::{ErrorCode, Project, Token};
+use control_state::ErrorCode;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use prost::Message;
 use prost_reflect::DynamicMessage;
 use proto_public::{Method, Scope, json};
-use proto_types::{Timestamp, TokenId};
 use tonic::{Code, Status};
 use uuid::Uuid;
 
@@ -22,11 +21,13 @@ use crate::arrival::{Arrived, arrived, subject};
 use crate::caller::{Caller, PARTITION_LABEL};
 use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
+use crate::dry_run::can_be_tried;
 use crate::filing::{Filing, RecordPlace};
 use crate::freshness::Freshness;
-use crate::policy::{PolicyContext, PolicyInput, RequestView, request};
-use crate::principal::{principal, standing};
+use crate::policy_context::{PolicyContext, PolicyInput, RequestView, request};
+use crate::principal::principal;
 use crate::refusal::{of_denied, of_store, refused, too_often};
+use crate::stored_token::{good_token, share_of};
 use crate::token::Claims;
 
 /// Refusal text of the per-token rate limit.
@@ -134,6 +135,28 @@ impl ApiGate {
                 }
                 // Compiling takes long, so it runs outside the read lock, once per policy change.
                 Err(stale) => core.policies.compile(stale),
+            }
+        }
+    }
+
+    /// Counts the call against the rate limit of its caller.
+    fn limit_rate(&self, call: &Call<'_>, who: &Principal) -> Result<(), Status> {
+        let address = call.peer.map(|peer| peer.ip());
+        let taken = self.core.rates.take(who, address, self.core.now());
+        taken.map_err(|wait_ms| {
+            self.stats.refused("rate");
+            too_often(RATE_LIMITED, wait_ms)
+        })
+    }
+
+    /// The rule of a site policy that decided the call, for its record; counts a refusal. `None`
+    /// means that no policy's rule decided it.
+    fn deciding_rule<'a>(&self, permit: &'a Result<Permit, Denied>) -> Option<&'a str> {
+        match permit {
+            Ok(permit) => permit.rule(),
+            Err(denied) => {
+                self.stats.refused(denied.reason());
+                denied.rule()
             }
         }
     }
@@ -262,12 +285,7 @@ impl Gate for ApiGate {
         let decided = self.authorise(&call, claims, view).await?;
         // The rate limit comes before policies and validation, so that refused calls are counted
         // too: a loop of denied calls is bounded like any other.
-        let address = call.peer.map(|peer| peer.ip());
-        let taken = (self.core.rates).take(&decided.who, address, self.core.now());
-        taken.map_err(|wait_ms| {
-            self.stats.refused("rate");
-            too_often(RATE_LIMITED, wait_ms)
-        })?;
+        self.limit_rate(&call, &decided.who)?;
         let CallDecision {
             who,
             partition,
@@ -275,13 +293,7 @@ impl Gate for ApiGate {
             files,
             judged: _,
         } = self.judge(&call, decided, view);
-        let rule = match &permit {
-            Ok(permit) => permit.rule(),
-            Err(denied) => {
-                self.stats.refused(denied.reason());
-                denied.rule()
-            }
-        };
+        let rule = self.deciding_rule(&permit);
         let place = files.place(permit.is_ok(), call.method, subject.as_deref(), &who);
         let record = self.record(&call, &who, place, &message, rule);
         // The ticket exists before the verdict: a refused call, too, leaves its audit record, and a
@@ -309,7 +321,7 @@ impl Gate for ApiGate {
             user: who.user.to_string(),
             principal: Arc::new(who),
             partition,
-            address,
+            address: call.peer.map(|peer| peer.ip()),
             request: is_decided_again
                 .then(|| request(&message).map(Arc::new))
                 .flatten(),
@@ -324,20 +336,6 @@ impl Gate for ApiGate {
         }
     }
 }
-
-/// Services with effects outside the replicated state: another program, the cluster membership, a
-/// file. Taking a write back does not undo those, so a dry run of them is refused.
-const BEYOND_THE_STATE: [&str; 3] = [
-    "metalstack.admin.v2.VPNService",
-    "metalmesh.admin.v1.ClusterService",
-    "metalmesh.admin.v1.BackupService",
-];
-
-/// Methods of these services that implement the dry run themselves.
-const DRY_RUN_METHODS: [&str; 2] = [
-    "/metalmesh.admin.v1.ClusterService/Remove",
-    "/metalmesh.admin.v1.ClusterService/ReconcileAfterRestore",
-];
 
 /// Unary methods that may take minutes. They authorise again before they write: see
 /// [`ServiceContext::still_allows`].
@@ -364,50 +362,6 @@ fn verdict(
         can_be_tried(call.method)?;
     }
     Ok(permit)
-}
-
-fn can_be_tried(method: &Method) -> Result<(), Status> {
-    let is_known = DRY_RUN_METHODS.contains(&method.path.as_str());
-    let beyond = !is_known && BEYOND_THE_STATE.contains(&method.service.as_str());
-    if beyond || method.server_streaming || method.client_streaming {
-        let what = format!("{} does more than one change of the state", method.path);
-        return Err(refused(ErrorCode::CannotBeTried, what));
-    }
-    Ok(())
-}
-
-/// The stored token of these claims. `None` means that it was revoked or has expired.
-fn good_token<'a>(
-    tables: &'a control_state::Tables,
-    claims: &Claims,
-    now: Timestamp,
-) -> Option<&'a Arc<Token>> {
-    let id: Option<TokenId> = claims.jti.parse().ok();
-    let token = id.and_then(|id| tables.get::<Token>(&id));
-    token.filter(|token| token.user == claims.sub && token.is_valid(now))
-}
-
-/// The name of the concurrency quota that the calls of a token count against. All tokens of a user
-/// share one, and so do all components of a tenant: either may have hundreds. A token with platform
-/// rights has its own, because the programs of agents and administrators often share one user.
-fn share_of(tables: &control_state::Tables, provider: &str, token: &Token) -> String {
-    if let Some(component) = &token.component {
-        let project = tables.get::<Project>(&component.project);
-        return project.map_or_else(
-            || format!("components of project {}", component.project),
-            |project| format!("components of tenant {}", project.tenant),
-        );
-    }
-    let is_of_platform =
-        token.admin_role.is_some() || token.infra_role.is_some() || !token.machine_roles.is_empty();
-    let directory = StateDirectory { tables, provider };
-    let stands = || standing(token.warrant.as_ref(), &token.user, &directory).is_some();
-    // A token that outlived its administrator's role counts like that of any user.
-    if is_of_platform && stands() {
-        format!("token {}", token.id)
-    } else {
-        format!("user {}", token.user)
-    }
 }
 
 fn revoked() -> Status {

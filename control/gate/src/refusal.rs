@@ -7,9 +7,11 @@ use control_authz::Denied;
 use control_state::{ErrorCode, ErrorKind, StateError};
 use control_store::{ProposeError, StoreError};
 use prost::Message;
-use proto_public::{Violation, Violations};
+use proto_public::Violations;
 use tonic::{Code, Status};
 use tonic_types::pb;
+
+use crate::wire_violations::{WireViolation, WireViolations};
 
 /// Domain of the catalogue's codes in `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "metalmesh.dev";
@@ -26,52 +28,14 @@ struct ErrorInfo {
     metadata: BTreeMap<String, String>,
 }
 
-/// `buf.validate.Violations`, as clients of the contract expect it.
-#[derive(Clone, PartialEq, Message)]
-struct WireViolations {
-    #[prost(message, repeated, tag = "1")]
-    violations: Vec<WireViolation>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct WireViolation {
-    #[prost(string, tag = "2")]
-    rule_id: String,
-    #[prost(string, tag = "3")]
-    message: String,
-    #[prost(message, optional, tag = "5")]
-    field: Option<WirePath>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct WirePath {
-    #[prost(message, repeated, tag = "1")]
-    elements: Vec<WireElement>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct WireElement {
-    #[prost(string, tag = "2")]
-    field_name: String,
-}
-
 /// The status of a request that violates validation rules: every field and its rule.
 pub fn of_violations(violations: &Violations) -> Status {
     let texts: Vec<String> = violations
         .iter()
         .map(|violation| format!("{}: {}", violation.field, violation.message))
         .collect();
-    let wire = |violation: &Violation| WireViolation {
-        rule_id: violation.rule.to_owned(),
-        message: violation.message.clone(),
-        field: Some(WirePath {
-            elements: vec![WireElement {
-                field_name: violation.field.clone(),
-            }],
-        }),
-    };
     let details = WireViolations {
-        violations: violations.iter().map(wire).collect(),
+        violations: violations.iter().map(WireViolation::of).collect(),
     };
     let message = format!("validation error: {}", texts.join("; "));
     with_detail(

@@ -12,7 +12,7 @@ use tonic::Status;
 use crate::caller::{Caller, PARTITION_LABEL, manages};
 use crate::context::ServiceContext;
 use crate::directory::StateDirectory;
-use crate::policy::Looked;
+use crate::looked::Looked;
 use crate::principal::{principal, standing};
 use crate::refusal::{of_denied, of_store, refused};
 

@@ -14,34 +14,35 @@
 //!
 //! Entry point: [`Login`].
 
+mod failure;
 mod flow;
 mod page;
 mod provider;
 mod redirect;
+mod sign_in;
+mod visit;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use control_authz::{AuditedCall, Permit, Recorded, SystemActor};
 use control_front::BrowserPages;
 use control_gate::ServiceContext;
 use control_gate::passwords::{Attempts, Hasher};
-use control_gate::refusal;
 use control_pki::SealingKey;
-use control_state::{Command, CreateToken, LogIn, TokenType, User};
-use control_store::CallEnd;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use proto_types::{TenantId, TokenId};
+use control_state::User;
+use http::{Method, Request, Response, StatusCode};
+use proto_types::TenantId;
 use tokio::sync::Semaphore;
-use tonic::{Code, Status};
+use tonic::Status;
 use url::Url;
 use url::form_urlencoded::parse;
-use uuid::Uuid;
 
+use failure::{broken, failed, over, provider_failed};
 use flow::Flow;
 use page::Page;
 use provider::{OidcProvider, Person};
+use visit::Visit;
 
 pub use provider::{ProviderError, ProviderSettings};
 pub use redirect::{RedirectError, Redirects};
@@ -90,21 +91,6 @@ pub struct Login {
     attempts: Attempts,
     strangers: Semaphore,
     exchanges: Semaphore,
-}
-
-/// A request, taken apart.
-#[derive(Debug)]
-struct Visit<'a> {
-    headers: &'a HeaderMap,
-    fields: Vec<(String, String)>,
-    caller: IpAddr,
-}
-
-impl Visit<'_> {
-    fn field(&self, name: &str) -> &str {
-        let mut named = self.fields.iter().filter(|(field, _)| field == name);
-        named.next().map_or("", |(_, value)| value)
-    }
 }
 
 impl Login {
@@ -263,88 +249,6 @@ impl Login {
         self.core.read_latest(find).await
     }
 
-    /// Makes the token and sends the browser on with it.
-    async fn let_in(
-        &self,
-        visit: &Visit<'_>,
-        flow: &Flow,
-        person: Person,
-        path: &str,
-    ) -> Response<Bytes> {
-        let call = self.call(visit, &person.login, path);
-        match self.token(person, call).await {
-            Ok(token) => {
-                let mut to = flow.redirect.clone();
-                to.query_pairs_mut().clear().append_pair("token", &token);
-                page::redirect(&to, Some(&self.forget()))
-            }
-            Err(status) => failed(&status),
-        }
-    }
-
-    async fn token(&self, person: Person, call: Arc<AuditedCall>) -> Result<String, Status> {
-        let core = &self.core;
-        let now = core.now();
-        let login: TenantId = person.login.parse().map_err(|_| {
-            let text = format!("{:?} cannot be a login", person.login);
-            refusal::invalid("login", text)
-        })?;
-        let token = CreateToken {
-            id: TokenId::new(Uuid::now_v7()),
-            user: login.to_string(),
-            description: "login".to_owned(),
-            labels: Default::default(),
-            permissions: Vec::new(),
-            expires: now.plus_ms(self.settings.token_life_ms),
-            token_type: TokenType::User,
-            project_roles: Default::default(),
-            tenant_roles: Default::default(),
-            admin_role: None,
-            infra_role: None,
-            machine_roles: Default::default(),
-            warrant: None,
-        };
-        let op = LogIn {
-            name: person.name.unwrap_or_else(|| login.to_string()),
-            email: person.email.unwrap_or_default(),
-            avatar_url: person.picture.unwrap_or_default(),
-            token,
-            login,
-        };
-        let permit = Permit::system(SystemActor::Login).for_call(call);
-        let command = Command::new(now, op.login.to_string(), op);
-        let reply = core.store.propose(&permit, &command).await;
-        let token = reply.map_err(refusal::of_propose)?.token();
-        let token = token.map_err(refusal::of_state)?;
-        core.sign(&token)
-    }
-
-    fn call(&self, visit: &Visit<'_>, login: &str, path: &str) -> Arc<AuditedCall> {
-        Arc::new(AuditedCall {
-            id: Uuid::now_v7().to_string(),
-            time_ms: self.core.now().ms(),
-            user: login.to_owned(),
-            tenant: login.to_owned(),
-            project: None,
-            method: path.to_owned(),
-            body: None,
-            rule: None,
-            source_ip: visit.caller.to_string(),
-            recorded: Recorded::default(),
-        })
-    }
-
-    /// Records refusals of existing logins only: an unknown login may be a mistyped password.
-    async fn record_refusal(&self, visit: &Visit<'_>, login: &str) {
-        let end = CallEnd {
-            call: self.call(visit, login, FORM),
-            code: Code::Unauthenticated.into(),
-            reason: None,
-            time: self.core.now(),
-        };
-        self.core.audit.put(end).await;
-    }
-
     fn forget(&self) -> String {
         flow::forget(self.settings.is_secure)
     }
@@ -379,39 +283,4 @@ impl BrowserPages for Login {
             }
         }
     }
-}
-
-/// The page for a flow that another browser started, that is too old, or that is finished.
-fn over() -> Response<Bytes> {
-    let text = "This login was begun in another browser or too long ago. Begin again: metalmesh \
-                login.";
-    Page::text(StatusCode::BAD_REQUEST, "Begin again", text).answer(None)
-}
-
-fn provider_failed(title: &'static str, error: &ProviderError) -> Response<Bytes> {
-    tracing::warn!(error = %error, "the provider of the logins failed");
-    let (status, text) = match error {
-        ProviderError::Unverified => (
-            StatusCode::FORBIDDEN,
-            "The provider has not verified your mail address.",
-        ),
-        _ => (
-            StatusCode::BAD_GATEWAY,
-            "The provider of the logins cannot be used now. The server's log says why.",
-        ),
-    };
-    Page::text(status, title, text).answer(None)
-}
-
-fn failed(status: &Status) -> Response<Bytes> {
-    tracing::warn!(error = %status, "a login failed");
-    let text = match status.code() {
-        Code::FailedPrecondition => status.message(),
-        _ => "The server cannot do it now. Try again in a moment.",
-    };
-    Page::text(StatusCode::SERVICE_UNAVAILABLE, "Not now", text).answer(None)
-}
-
-fn broken() -> Response<Bytes> {
-    failed(&Status::internal("no randomness"))
 }

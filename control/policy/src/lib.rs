@@ -15,10 +15,12 @@
 
 mod compile;
 mod diff;
+mod engine;
 mod facts;
 mod input;
 mod invalid;
 mod judged_call;
+mod judged_methods;
 mod moment;
 mod relation;
 mod samples;

@@ -5,10 +5,11 @@ use proto_public::methods;
 use regorus::{Engine, Value};
 use strum::VariantArray as _;
 
-use crate::compile::{Compiled, engine, fired};
+use crate::compile::Compiled;
+use crate::engine::engine;
 use crate::input::document;
 use crate::samples::SampleCall;
-use crate::verb::{Fired, Verb};
+use crate::verb::{Fired, Verb, fired};
 use crate::wants::Wants;
 use crate::{Invalid, MOMENTS, callers};
 

@@ -5,7 +5,6 @@
 //! token or its role ends, so does the stream.
 
 use std::collections::VecDeque;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +23,8 @@ use tonic::Status;
 
 use crate::Upstream;
 use crate::published::StreamSlot;
+use crate::signs_of_life::Beat;
+use crate::stream_plan::{MessageSource, SendClaim, StreamPlan};
 
 /// Heartbeat interval of an open stream: how often the agent is reported alive, and how often the
 /// expiry of its token is checked.
@@ -32,31 +33,7 @@ const BEAT: Duration = Duration::from_secs(30);
 /// A stream of messages.
 pub(crate) type AgentStream<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
 
-/// Reads the state and returns the messages that this stream has not sent yet.
-pub(crate) type MessageSource<M> = Box<dyn FnMut(&Tables) -> Vec<M> + Send>;
-
-/// Reports that the agent is alive.
-pub(crate) type Beat =
-    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
-
-/// Claims a message for this stream just before it is sent; `false` skips the message.
-pub(crate) type SendClaim<M> =
-    Box<dyn Fn(&M) -> Pin<Box<dyn Future<Output = Result<bool, Status>> + Send>> + Send + Sync>;
-
-/// The parts of a stream to open.
-pub(crate) struct StreamPlan<M> {
-    pub(crate) look: MessageSource<M>,
-    /// `None` means that every message is sent.
-    pub(crate) claim: Option<SendClaim<M>>,
-    /// Tells, beside changes of the state, that there may be something to send.
-    pub(crate) wakes: Option<watch::Receiver<()>>,
-    /// `true` if a change can lead to a message. Must be cheap: it runs for every change.
-    pub(crate) matters: fn(&Change) -> bool,
-    pub(crate) beat: Beat,
-    /// Held as long as the stream stands.
-    pub(crate) place: StreamSlot,
-}
-
+/// An open stream: what it sends, and what makes it look again.
 struct OpenAgentStream<M> {
     gate: Arc<ServiceContext>,
     stop: CancellationToken,

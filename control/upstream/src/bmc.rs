@@ -25,9 +25,10 @@ use proto_public::infra::v2::bmc_service_server::BmcService;
 use proto_types::{MachineId, OrderId, PartitionId};
 use tonic::{Code, Request, Response, Status};
 
-use crate::agent_stream::{self, AgentStream, StreamPlan};
+use crate::agent_stream::{self, AgentStream};
 use crate::bmc_streams::OpenBmcStream;
 use crate::convert::from_bmc_report;
+use crate::stream_plan::StreamPlan;
 use crate::{RpcResult, Upstream, ok};
 
 /// Readings in one report.

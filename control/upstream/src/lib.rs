@@ -20,9 +20,14 @@ mod boot;
 mod component;
 mod convert;
 mod event;
+mod machine_token;
 mod published;
+mod registration;
 mod signs_of_life;
+mod stream_plan;
 mod switch_agent;
+mod switch_order;
+mod waiting;
 
 use std::sync::Arc;
 

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use control_gate::refusal::refused;
 use control_state::ErrorCode;
-use proto_types::{SwitchId, Vni};
+use proto_types::SwitchId;
 use tonic::Status;
 
 use crate::bmc_streams::BmcStreams;
+use crate::switch_order::SwitchOrder;
 
 /// Streams of agents at the same time on one node.
 const STREAMS_MAX: usize = 16_384;
@@ -18,16 +19,6 @@ const STREAMS_MAX: usize = 16_384;
 const STREAMS_OF_ONE_MAX: usize = 8;
 /// Most switches whose last order is remembered.
 const TOLD_MAX: usize = 10_000;
-
-/// The port configuration last sent to a switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SwitchOrder {
-    pub(crate) term: u64,
-    /// Revision at which the ports were first told so.
-    pub(crate) generation: u64,
-    /// Segment by port, and whether it is switched on.
-    pub(crate) ports: BTreeMap<String, (Vni, bool)>,
-}
 
 /// The open streams of published agents, and what their switches were told.
 #[derive(Debug, Default)]
@@ -113,6 +104,8 @@ impl PublishedStreams {
 
 #[cfg(test)]
 mod tests {
+    use proto_types::Vni;
+
     use super::*;
 
     #[test]

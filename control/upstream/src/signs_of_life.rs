@@ -1,5 +1,8 @@
 //! Signs of life of machines and partitions whose agents are the published stack's.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use control_gate::Caller;
 use control_gate::refusal::of_store;
 use control_state::life::restored;
@@ -12,6 +15,10 @@ use crate::Upstream;
 /// Where nobody keeps signs of life in memory, they are written down this often, milliseconds: a
 /// machine that is silent for five minutes is dead.
 const ALIVE_WRITTEN_MS: u64 = 120_000;
+
+/// Reports that the agent is alive.
+pub(crate) type Beat =
+    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send>> + Send + Sync>;
 
 impl Upstream {
     /// An agent of a partition said something; nothing in a partition that nobody hears is judged.

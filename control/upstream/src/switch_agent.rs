@@ -19,7 +19,7 @@ use proto_types::SwitchId;
 use tonic::{Request, Status};
 
 use crate::convert::{from_bgp_state, switch_order};
-use crate::published::SwitchOrder;
+use crate::switch_order::SwitchOrder;
 use crate::{RpcResult, Upstream, ok};
 
 #[tonic::async_trait]

@@ -1,18 +1,18 @@
-//! The catalogue of what can be wrong with a machine.
+//! The catalogue of the issues of machines.
 
 use std::fmt;
 
 use strum::IntoStaticStr;
 
-/// How bad an issue is.
+/// The severity of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum IssueSeverity {
-    /// Worth knowing.
+    /// Needs no action now.
     Minor,
-    /// The machine cannot be used, or cannot be looked after.
+    /// The machine cannot be used or controlled.
     Major,
-    /// Others are in danger too.
+    /// Other machines are endangered too.
     Critical,
 }
 
@@ -43,7 +43,7 @@ macro_rules! issues {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $code,)* }
             }
-            /// How bad it is.
+            /// Severity of the issue.
             pub const fn severity(self) -> IssueSeverity {
                 match self { $(Self::$name => IssueSeverity::$severity,)* }
             }
@@ -51,11 +51,11 @@ macro_rules! issues {
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$name => $what,)* }
             }
-            /// Where it comes from, and why it matters.
+            /// The cause and the consequence.
             pub const fn why(self) -> &'static str {
                 match self { $(Self::$name => $why,)* }
             }
-            /// The remedy.
+            /// The remedy, with commands in backticks. Words in capitals stand for values.
             pub const fn mend(self) -> &'static str {
                 match self { $(Self::$name => $mend,)* }
             }
@@ -64,67 +64,67 @@ macro_rules! issues {
 }
 
 issues! {
-    NoPartition "no-partition" Major "the machine has no partition",
-        "No agent serves it: it is neither offered nor driven. It was made by hand, or by an agent that named none.",
-        "Boot it from the network of its partition, or delete it: metalmesh machine free MACHINE -A";
+    NoPartition "no-partition" Major "the machine belongs to no partition",
+        "No agent serves it, so it is neither offered nor controlled. It was created by hand, or by an agent that reported no partition.",
+        "Boot it from the network of its partition, or delete it: `metalmesh machine free MACHINE -A`";
     LivelinessDead "liveliness-dead" Major "the machine gives no sign of life",
-        "Nobody has it, and nothing was heard of it for five minutes: it is off, hangs, or has lost its network.",
-        "metalmesh machine power MACHINE reset --wait; then watch: metalmesh machine events MACHINE";
-    LivelinessUnknown "liveliness-unknown" Major "the machine is silent, but a tenant has it",
-        "The installed system has stopped to phone home: it is off, hangs, or its owner has silenced it. Nothing is done to it.",
-        "Ask its owner; to look: metalmesh machine show MACHINE; to restart it: metalmesh machine power MACHINE reset";
+        "The machine is not allocated, and nothing was heard of it for five minutes: it is off, hangs, or has lost its network.",
+        "Reset it: `metalmesh machine power MACHINE reset --wait`; then watch it: `metalmesh machine events MACHINE`";
+    LivelinessUnknown "liveliness-unknown" Major "the machine is allocated and silent",
+        "The installed system no longer phones home: it is off, hangs, or its owner has disabled the reports. Control takes no action.",
+        "Ask its owner; to see its state: `metalmesh machine show MACHINE`; to restart it: `metalmesh machine power MACHINE reset`";
     LivelinessNotAvailable "liveliness-not-available" Minor "nothing was heard of the machine yet",
-        "Its BMC is known, but it never booted from the network of its partition.",
-        "metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle --wait";
+        "Its BMC is known, but the machine has never booted from the network of its partition.",
+        "Boot it from the network: `metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle --wait`";
     FailedMachineReclaim "failed-machine-reclaim" Critical "the machine phones home although it was freed",
-        "A former tenant's system still runs on it. Its ports are isolated, but the disks are not wiped.",
-        "metalmesh machine power MACHINE off --wait; when the BMC refuses, cut the power by hand; then metalmesh machine set-state MACHINE available";
+        "The system of a former tenant still runs on it. Its ports are isolated, but its disks are not wiped.",
+        "Power it off: `metalmesh machine power MACHINE off --wait`; if the BMC refuses, cut the power by hand. Then release it: `metalmesh machine set-state MACHINE available`";
     CrashLoop "crashloop" Major "the machine boots again and again",
-        "It never gets as far as to wait for an allocation: a disk, memory or firmware fails, or the image that it boots does.",
-        "metalmesh machine events MACHINE; take it out meanwhile: metalmesh machine set-state MACHINE locked --reason WHY";
+        "It never reaches the phase in which it waits for an allocation: a disk, the memory, the firmware or the image that it boots fails.",
+        "Find the step that fails: `metalmesh machine events MACHINE`; lock the machine meanwhile: `metalmesh machine set-state MACHINE locked --reason REASON`";
     LastEventError "last-event-error" Minor "the machine had an error",
-        "Something failed within the last week (or the time that was asked for); it may have gone well since.",
-        "metalmesh machine events MACHINE";
+        "Something failed within the last week, or within the time that the caller asked for. It may have succeeded since.",
+        "See the failure: `metalmesh machine events MACHINE`";
     BmcWithoutMac "bmc-without-mac" Minor "the BMC's MAC address is not known",
-        "The BMC does not tell it, so that a new lease cannot be matched with the machine.",
-        "Update the BMC's firmware; to see what it tells: metalmesh machine bmc MACHINE";
+        "The BMC does not report it, so that a new lease cannot be matched with the machine.",
+        "Update the BMC's firmware; to see what the BMC reports: `metalmesh machine bmc MACHINE`";
     BmcWithoutIp "bmc-without-ip" Major "the BMC's address is not known",
-        "Nobody can switch the machine on or off: no agent has found its BMC.",
-        "Look whether the BMC gets an address from pixie, or list it in the configuration of metalmesh-bmc; then: metalmesh machine bmc MACHINE";
+        "No agent has found the BMC, so the machine cannot be switched on or off.",
+        "Check that the BMC gets an address from pixie, or list it in the configuration of metalmesh-bmc; then see its report: `metalmesh machine bmc MACHINE`";
     BmcInfoOutdated "bmc-info-outdated" Minor "the BMC has not been read for a while",
         "Nothing was read from the BMC for twenty minutes: it hangs, has another password, or its agent is away.",
-        "metalmesh machine bmc MACHINE; metalmesh doctor --only agents,partitions";
+        "See the last report: `metalmesh machine bmc MACHINE`; check the agents: `metalmesh doctor --only agents,partitions`";
     AsnUniqueness "asn-not-unique" Critical "another machine has the same AS number",
         "Two machines announce their addresses under one number: routes of one may lead to the other.",
-        "Free the machine that was allocated last and allocate it again: metalmesh machine free MACHINE";
+        "Free the machine that was allocated last, and allocate it again: `metalmesh machine free MACHINE`";
     BmcNonDistinctIp "bmc-no-distinct-ip" Critical "another machine has the same BMC address",
-        "Orders for one machine would reach the other: a wrong one could be switched off.",
-        "Give the BMCs different addresses; to see them: metalmesh machine bmc";
+        "Orders for one machine would reach the other, and could switch it off.",
+        "Give the BMCs different addresses; to see the addresses: `metalmesh machine bmc`";
     BmcContested "bmc-contested" Critical "more than one BMC claims to be the machine's",
-        "Two BMCs tell the machine's UUID, or the one that did has another address now: orders could reach a box that somebody else controls. No orders are sent to any of them.",
-        "Find out which one is in the machine, then: metalmesh machine confirm-bmc MACHINE ADDRESS; remove the other from the BMCs' network";
+        "Two BMCs report the machine's UUID, or the one that did has another address now: orders could reach hardware that somebody else controls. No orders are sent to any of them.",
+        "Find out which BMC is in the machine, then confirm it: `metalmesh machine confirm-bmc MACHINE ADDRESS`; remove the other from the BMCs' network";
     NoEventContainer "no-event-container" Major "the machine has no events",
-        "Its record is incomplete: nothing can be told of its life.",
-        "Boot it from the network: metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle";
+        "Its record is incomplete: its history is not known.",
+        "Boot it from the network: `metalmesh machine power MACHINE pxe && metalmesh machine power MACHINE cycle`";
     CableDisputed "cable-disputed" Critical "a machine and a switch, or two machines, disagree on a cable",
-        "A cable is what both of its ends say. Here they say different things, or two machines say the same and the switch's agent cannot tell whom it hears: one of them is wrong, or lies to get somebody else's port. No port of a tenant is moved for it; a machine whose claim does not stand, or is contested, is not on offer.",
-        "Look where the cable is. Lock the machine that is not there, so that its word counts no more: metalmesh machine set-state MACHINE locked --reason WHY; or, once it is silent for five minutes, forget it: metalmesh machine free MACHINE -A. One that was moved registers again after: metalmesh machine power MACHINE cycle";
+        "A cable is confirmed if both ends report it. Here the ends report different cables, or two machines claim the same port and the switch's agent cannot tell which of them it hears: one of them is wrong, or makes a false claim to get another machine's port. No port of a tenant is moved for it; a machine whose claim is refused or contested is not on offer.",
+        "Check where the cable is. Lock the machine that is not there, so that its claims no longer count: `metalmesh machine set-state MACHINE locked --reason REASON`; or, once it has been silent for five minutes, delete it: `metalmesh machine free MACHINE -A`. A machine that was moved registers again after a power cycle: `metalmesh machine power MACHINE cycle`";
     CableMissing "cable-missing" Major "the machine has fewer confirmed cables than it should have",
-        "It is not on offer: a port that is not known to be its own would stay where machines boot while a tenant has it. It should have as many cables as its partition demands, or as many as its cards hear a leaf or are heard by one.",
-        "Look at the cable, and whether the leaf's agent is there: metalmesh doctor --only agents; then have it register again: metalmesh machine power MACHINE cycle; to demand another number: metalmesh partition update PARTITION --uplinks N";
+        "It is not on offer: a port that is not confirmed as its own would stay in the network where machines boot while a tenant has the machine. It should have as many cables as its partition requires, or else as many as its NICs hear a leaf or are heard by one.",
+        "Check the cable and the leaf's agent: `metalmesh doctor --only agents`; then let the machine register again: `metalmesh machine power MACHINE cycle`; to require another number of cables: `metalmesh partition update PARTITION --uplinks NUMBER`";
 }
 
-/// Where the catalogue can be read.
+/// URL of the published catalogue.
 const PAGE: &str = "https://github.com/metalmesh/metalmesh/blob/main/docs/reference/issues.md";
 
 impl IssueCode {
-    /// The entry of that name.
+    /// The entry of this name. `None` means that there is none.
     pub fn of(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|issue| issue.as_str() == name)
     }
 
-    /// Where it is explained.
+    /// URL of its explanation.
     pub fn url(self) -> String {
         format!("{PAGE}#{self}")
     }
@@ -142,12 +142,13 @@ mod tests {
 
     use super::*;
 
-    const INTRODUCTION: &str = "# What can be wrong with a machine
+    const INTRODUCTION: &str = "# Issues of machines
 
-`metalmesh machine issues` shows what is wrong now, `metalmesh machine issues MACHINE` why and what to do; `--only`, `--omit` and `--severity` choose.
-The severity says how far it reaches: minor is worth knowing, major keeps the machine from being used or looked after, critical endangers others too.
+`metalmesh machine issues` lists the current issues; `metalmesh machine issues MACHINE` adds the reason and the remedy. `--only`, `--omit` and `--severity` filter.
+The severity says whom the issue affects: minor needs no action now, major keeps the machine from being used or controlled, critical endangers other machines too.
+Words in capitals in a command stand for values.
 
-This page is made from the catalogue in `proto/errors`: `ISSUES_WRITE=1 cargo test -p proto-errors`.
+This page is generated from the catalogue in `proto/errors`: `ISSUES_WRITE=1 cargo test -p proto-errors`.
 ";
 
     fn page() -> String {

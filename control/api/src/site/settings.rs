@@ -2,12 +2,12 @@
 
 use control_convert::{required, time};
 use control_gate::Caller;
-use control_gate::refusal::of_state;
+use control_gate::refusal::{invalid, of_state};
 use control_state::{self as state, SetSettings, query};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::settings_service_server::SettingsService;
 use proto_types::Timestamp;
-use tonic::Request;
+use tonic::{Request, Status};
 
 use crate::services::{ApiResult, Services, ok};
 
@@ -37,7 +37,10 @@ impl SettingsService for Services {
             .read(&caller, |tables| Ok(query::settings(tables)))
             .await?;
         let op = SetSettings {
-            audit: wanted.audit.map(|audit| retention(before.audit, &audit)),
+            audit: wanted
+                .audit
+                .map(|audit| retention(before.audit, &audit))
+                .transpose()?,
             budgets: wanted
                 .budgets
                 .map(|wanted| budgets(before.budgets, &wanted)),
@@ -53,16 +56,31 @@ impl SettingsService for Services {
 fn retention(
     before: state::AuditRetention,
     wanted: &mesh::AuditRetention,
-) -> state::AuditRetention {
-    let age_max_ms = wanted.age_max.as_ref().map_or(before.age_max_ms, |age| {
-        let seconds = u64::try_from(age.seconds).unwrap_or(0);
-        (seconds > 0).then(|| seconds.saturating_mul(1_000))
-    });
-    state::AuditRetention {
+) -> Result<state::AuditRetention, Status> {
+    Ok(state::AuditRetention {
         records_max: wanted.records_max.unwrap_or(before.records_max),
         unread_max: wanted.unread_max.unwrap_or(before.unread_max),
-        age_max_ms,
-    }
+        age_max_ms: match &wanted.age_max {
+            Some(age) => age_limit(age)?,
+            None => before.age_max_ms,
+        },
+    })
+}
+
+/// The maximum age of audit records, milliseconds. `None` means no limit, which the contract writes
+/// as zero.
+///
+/// # Errors
+/// `invalid_argument` for a negative duration.
+fn age_limit(age: &prost_types::Duration) -> Result<Option<u64>, Status> {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(age.seconds), u64::try_from(age.nanos)) else {
+        let rule = "must not be negative; 0s means no limit";
+        return Err(invalid("audit.age_max", rule));
+    };
+    // Rounded up: a part of a millisecond must not become "no limit".
+    let parts_ms = nanos.div_ceil(1_000_000);
+    let age_ms = seconds.saturating_mul(1_000).saturating_add(parts_ms);
+    Ok((age_ms > 0).then_some(age_ms))
 }
 
 fn budgets(before: state::Budgets, wanted: &mesh::Budgets) -> state::Budgets {
@@ -104,5 +122,23 @@ fn shown(settings: &state::Settings) -> mesh::Settings {
             Timestamp::ZERO => None,
             at => time(at),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_limit_is_never_negative_and_only_zero_is_no_limit() {
+        let limit = |seconds, nanos| age_limit(&prost_types::Duration { seconds, nanos });
+        for (seconds, nanos) in [(-1, 0), (0, -1), (i64::MIN, 0)] {
+            let refused = limit(seconds, nanos).unwrap_err();
+            assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+            assert!(refused.message().contains("audit.age_max"), "{refused}");
+        }
+        assert_eq!(limit(0, 0).unwrap(), None);
+        assert_eq!(limit(0, 1).unwrap(), Some(1));
+        assert_eq!(limit(3600, 0).unwrap(), Some(3_600_000));
     }
 }

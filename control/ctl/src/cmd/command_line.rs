@@ -125,3 +125,7 @@ pub(crate) enum CliCommand {
     /// Print a completion script for a shell.
     Completion(misc::CompletionArgs),
 }
+
+#[cfg(test)]
+#[path = "command_line_tests.rs"]
+mod tests;

@@ -65,7 +65,7 @@ pub(crate) struct ComponentCreateArgs {
     #[arg(long)]
     project: String,
     /// Kind of the component, which decides the methods that it may call.
-    #[arg(long)]
+    #[arg(long, ignore_case = true)]
     kind: ComponentKindArg,
     /// Validity of the credential, in days.
     #[arg(long, default_value_t = 90)]

@@ -49,7 +49,7 @@ pub(crate) struct IdentityLsArgs {
     #[arg(long)]
     project: Option<String>,
     /// Only identities of this kind.
-    #[arg(long)]
+    #[arg(long, ignore_case = true)]
     kind: Option<IdentityKindArg>,
     /// Include identities whose certificate has expired, but that may resume.
     #[arg(long)]

@@ -32,6 +32,7 @@ pub(crate) enum JoinCommand {
 #[derive(Debug, Args)]
 pub(crate) struct JoinCreateArgs {
     /// Kind of the agent.
+    #[arg(ignore_case = true)]
     kind: AgentKindArg,
     /// Partition of the agent.
     #[arg(long)]

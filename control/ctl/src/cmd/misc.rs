@@ -20,6 +20,7 @@ use crate::text::{enum_text, or_dash};
 #[derive(Debug, Args)]
 pub(crate) struct CompletionArgs {
     /// Shell of the script.
+    #[arg(ignore_case = true)]
     shell: Shell,
 }
 

@@ -63,6 +63,7 @@ pub(crate) enum SwitchCommand {
         /// Name of the port.
         port: String,
         /// Wanted state of the port.
+        #[arg(ignore_case = true)]
         state: PortState,
     },
 }

@@ -4,6 +4,7 @@
 //! leader does not make an extra one. A backup gets its name only when it is complete, and older ones
 //! are removed only after that.
 
+mod error;
 mod place;
 mod s3;
 mod settings;
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
-use control_backup::{BackupPieces, BackupPlace, Backups};
+use base_runtime::Chain;
+use control_backup::{BackupPieces, BackupPlace, Backups, MakeError};
 use control_store::Store;
 use object_store::WriteMultipart;
 use parking_lot::Mutex;
@@ -27,6 +28,7 @@ pub use s3::S3;
 pub use settings::{BackupLocation, BackupSection, Schedule};
 
 use crate::SettingError;
+use error::ScheduledBackupError;
 use place::{BackupTarget, StoredBackup};
 
 /// Pause after a failure, and interval at which a follower checks whether it leads.
@@ -125,18 +127,21 @@ impl Keeper {
             Err(_) if stop.is_cancelled() => RETRY,
             Err(error) => {
                 let place = &self.place.name;
-                tracing::error!(place = %place, error = %format_args!("{error:#}"), "no backup was made");
-                self.kept
-                    .change(self, |place| place.error = format!("{error:#}"));
+                let error = Chain(&error).to_string();
+                tracing::error!(place = %place, error = %error, "no backup was made");
+                self.kept.change(self, |place| place.error = error);
                 RETRY
             }
         }
     }
 
-    async fn make_if_due(&self, stop: &CancellationToken) -> Result<Duration> {
+    async fn make_if_due(
+        &self,
+        stop: &CancellationToken,
+    ) -> Result<Duration, ScheduledBackupError> {
         let now_ms = self.store.now().ms();
-        let there = unless(stop, self.place.list()).await;
-        let there = there.context("cannot list backups")?;
+        let there = unless(stop, self.place.list()).await?;
+        let there = there.map_err(ScheduledBackupError::at("cannot list backups"))?;
         let every_ms = u64::try_from(self.schedule.every.as_millis()).unwrap_or(u64::MAX);
         let made: Vec<u64> = there.iter().map(|backup| backup.made_ms).collect();
         let newest = made.iter().max().copied();
@@ -149,7 +154,7 @@ impl Keeper {
             return Ok(Duration::from_millis(left_ms).min(RETRY));
         }
         if made.iter().any(|made_ms| *made_ms > now_ms) {
-            tracing::warn!(place = %self.place.name, "there is a backup from the future: look at \
+            tracing::warn!(place = %self.place.name, "there is a backup from the future: check \
                 the clocks of this node and of the place");
         }
         let name = self.make(now_ms, stop).await?;
@@ -171,56 +176,68 @@ impl Keeper {
                 Ok(()) => removed += 1,
                 Err(error) => {
                     let (place, old) = (&self.place.name, &one.path);
-                    tracing::warn!(place = %place, backup = %old, error = %format_args!("{error:#}"),
+                    tracing::warn!(place = %place, backup = %old, error = %Chain(&error),
                         "an old backup cannot be removed");
                 }
             }
         }
         if let Err(error) = self.place.sweep().await {
-            tracing::warn!(place = %self.place.name, error = %format_args!("{error:#}"),
+            tracing::warn!(place = %self.place.name, error = %Chain(&error),
                 "unfinished backups cannot be removed");
         }
         removed
     }
 
     /// Makes a backup and returns its name.
-    async fn make(&self, now_ms: u64, stop: &CancellationToken) -> Result<String> {
+    async fn make(
+        &self,
+        now_ms: u64,
+        stop: &CancellationToken,
+    ) -> Result<String, ScheduledBackupError> {
         let recipients = self.schedule.recipients.iter().map(String::as_str);
-        let pieces = self.backups.begin(Recipients::parse(recipients)?).await?;
+        let recipients = Recipients::parse(recipients).map_err(MakeError::from)?;
+        let pieces = self.backups.begin(recipients).await?;
         let name = self.place.name_of(now_ms);
-        let upload = unless(stop, self.place.upload(&name)).await;
-        let upload = upload.context("cannot begin the upload")?;
+        let upload = unless(stop, self.place.upload(&name)).await?;
+        let upload = upload.map_err(ScheduledBackupError::at("cannot begin the upload"))?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        if let Err(error) = unless(stop, self.send(pieces, &mut upload)).await {
+        let sent = unless(stop, self.send(pieces, &mut upload)).await;
+        if let Err(error) = sent.and_then(|sent| sent) {
             // The parts sent so far are not a complete backup. Without the abort a bucket would keep
             // them, invisible and at a cost, until its own rules remove them.
             let left = match tokio::time::timeout(GIVE_UP, upload.abort()).await {
                 Ok(Ok(())) => return Err(error),
-                Ok(Err(left)) => self.place.explain(left),
-                Err(late) => late.into(),
+                Ok(Err(left)) => Chain(&self.place.explain(left)).to_string(),
+                Err(late) => late.to_string(),
             };
             let place = &self.place.name;
-            tracing::warn!(place = %place, error = %format_args!("{left:#}"), "parts are left");
+            tracing::warn!(place = %place, error = %left,
+                "the upload was not aborted; its parts stay in the target");
             return Err(error);
         }
         let finished = upload.finish().await;
         finished
             .map_err(|error| self.place.explain(error))
-            .context("cannot finish the backup")?;
+            .map_err(ScheduledBackupError::at("cannot finish the backup"))?;
         Ok(name)
     }
 
     /// Sends all parts of a backup. The caller completes the upload.
-    async fn send(&self, mut pieces: BackupPieces, upload: &mut WriteMultipart) -> Result<()> {
+    async fn send(
+        &self,
+        mut pieces: BackupPieces,
+        upload: &mut WriteMultipart,
+    ) -> Result<(), ScheduledBackupError> {
         while let Some(piece) = pieces.bytes.recv().await {
             let sent = upload.wait_for_capacity(PARTS_MAX).await;
             sent.map_err(|error| self.place.explain(error))
-                .context("cannot send a part of the backup")?;
+                .map_err(ScheduledBackupError::at("cannot send a part of the backup"))?;
             upload.put(piece);
         }
         // The pieces end in the same way after a failure. Only the outcome tells that they are a
         // complete backup.
-        pieces.outcome.await??;
+        let outcome = pieces.outcome.await;
+        outcome.map_err(|_| MakeError::Interrupted)??;
         Ok(())
     }
 }
@@ -234,12 +251,18 @@ fn left_ms(made: &[u64], every_ms: u64, now_ms: u64) -> u64 {
     due.saturating_sub(now_ms)
 }
 
-/// Runs the work until the node stops, which is an error.
-async fn unless<T>(stop: &CancellationToken, work: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs the work to its end.
+///
+/// # Errors
+/// [`ScheduledBackupError::Stopped`] if the node stops before.
+async fn unless<T>(
+    stop: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> Result<T, ScheduledBackupError> {
     tokio::select! {
         biased;
-        () = stop.cancelled() => bail!("the node stops"),
-        done = work => done,
+        () = stop.cancelled() => Err(ScheduledBackupError::Stopped),
+        done = work => Ok(done),
     }
 }
 

@@ -1,12 +1,12 @@
 //! A backup target: a directory or a bucket.
 
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -17,6 +17,7 @@ use object_store::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use super::error::BackupTargetError;
 use super::s3::S3;
 use super::settings::BackupLocation;
 use super::{secret, trouble};
@@ -99,12 +100,12 @@ impl BackupTarget {
     }
 
     /// Explains an error of this target.
-    pub(super) fn explain(&self, error: object_store::Error) -> anyhow::Error {
+    pub(super) fn explain(&self, error: object_store::Error) -> BackupTargetError {
         trouble::explain(self.bucket.as_ref(), error)
     }
 
     /// This cluster's backups, the oldest first.
-    pub(super) async fn list(&self) -> Result<Vec<StoredBackup>> {
+    pub(super) async fn list(&self) -> Result<Vec<StoredBackup>, BackupTargetError> {
         let all = self.store.list(Some(&self.folder));
         let mut ours: Vec<StoredBackup> = all
             .map_ok(|object| StoredBackup {
@@ -147,7 +148,10 @@ impl BackupTarget {
     }
 
     /// Begins an upload. The object gets its name when the upload is completed.
-    pub(super) async fn upload(&self, name: &str) -> Result<Box<dyn MultipartUpload>> {
+    pub(super) async fn upload(
+        &self,
+        name: &str,
+    ) -> Result<Box<dyn MultipartUpload>, BackupTargetError> {
         let path = self.folder.clone().join(name);
         let upload = self.store.put_multipart(&path).await;
         upload.map_err(|error| self.explain(error))
@@ -155,12 +159,12 @@ impl BackupTarget {
 
     /// Removes unfinished files that killed nodes left in a directory, once they are older than
     /// `UNFINISHED_LIFE`. Buckets have life-cycle rules for this.
-    pub(super) async fn sweep(&self) -> Result<()> {
+    pub(super) async fn sweep(&self) -> Result<(), BackupTargetError> {
         let Some(dir) = self.directory.clone() else {
             return Ok(());
         };
         let ours = self.ours.clone();
-        let sweep = move || {
+        let sweep = move || -> io::Result<()> {
             for entry in std::fs::read_dir(&dir)? {
                 let entry = entry?;
                 let name = entry.file_name();
@@ -173,11 +177,12 @@ impl BackupTarget {
             }
             Ok(())
         };
-        tokio::task::spawn_blocking(sweep).await?
+        let swept = tokio::task::spawn_blocking(sweep).await;
+        Ok(swept.map_err(io::Error::other)??)
     }
 
     /// Removes a backup.
-    pub(super) async fn remove(&self, there: &StoredBackup) -> Result<()> {
+    pub(super) async fn remove(&self, there: &StoredBackup) -> Result<(), BackupTargetError> {
         let removed = self.store.delete(&there.path).await;
         removed.map_err(|error| self.explain(error))
     }

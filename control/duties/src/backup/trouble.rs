@@ -4,10 +4,10 @@
 use std::error::Error as StdError;
 use std::io;
 
-use anyhow::{Error, anyhow};
 use object_store::Error as StoreError;
 use rustls::CertificateError;
 
+use super::error::BackupTargetError;
 use super::s3::S3;
 
 /// Maximum length of an S3 error code that is repeated, characters. A longer one is left out.
@@ -18,9 +18,12 @@ const STATUS: &str = "status code: ";
 const ITS_WORDS: [&str; 2] = [STATUS, "error response: "];
 
 /// Explains an error of a bucket. An error of a directory is returned unchanged.
-pub(super) fn explain(bucket: Option<&S3>, error: StoreError) -> Error {
+pub(super) fn explain(bucket: Option<&S3>, error: StoreError) -> BackupTargetError {
     match bucket {
-        Some(s3) => anyhow!("{}: {}", s3.endpoint, at_bucket(s3, &error)),
+        Some(s3) => BackupTargetError::Bucket {
+            endpoint: s3.endpoint.clone(),
+            problem: at_bucket(s3, &error),
+        },
         None => error.into(),
     }
 }

@@ -5,6 +5,7 @@
 //! restart or a change of leaders: each record arrives at least once and in order, and duplicates have
 //! the same sequence number.
 
+mod error;
 mod otlp;
 mod record;
 mod settings;
@@ -16,8 +17,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use base_runtime::Backoff;
+use base_runtime::{Backoff, Chain};
 use control_authz::{Permit, SystemActor};
 use control_state::{AuditAnchor, AuditEntry, AuditExport, Command, MarkAuditExport, Tables};
 use control_store::Store;
@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::SettingError;
-use otlp::OtlpError;
+use error::{ExportError, OtlpError};
 use sink::ExportSink;
 
 pub use settings::AuditSection;
@@ -53,13 +53,9 @@ pub fn spawn(
     stop: &CancellationToken,
 ) -> Result<(), SettingError> {
     for place in places {
-        let sink = ExportSink::open(place, store.cluster()).map_err(|error| {
-            let field = format!("audit.export {:?}", place.name);
-            SettingError::new(field, format!("{error:#}"))
-        })?;
         let exporter = Exporter {
             name: place.name.clone(),
-            sink,
+            sink: ExportSink::open(place, store.cluster())?,
             store: store.clone(),
             position: None,
             failures: 0,
@@ -114,7 +110,8 @@ impl Exporter {
         // Recording the position now avoids duplicates at the next leader. The store may be closed
         // already, so a failure is not an error.
         if let Err(error) = self.note(true).await {
-            tracing::debug!(place = %self.name, error = %format_args!("{error:#}"), "no last note");
+            tracing::debug!(place = %self.name, error = %Chain(&error),
+                "the last position of the target is not recorded");
         }
     }
 
@@ -136,7 +133,7 @@ impl Exporter {
                 if is_more { Duration::ZERO } else { LOOK }
             }
             Err(error) => {
-                tracing::error!(place = %self.name, error = %format_args!("{error:#}"),
+                tracing::error!(place = %self.name, error = %Chain(&error),
                     "the audit trail cannot be sent; it is kept and tried again");
                 let pause = RETRY.pause(self.failures);
                 self.failures = self.failures.saturating_add(1);
@@ -146,7 +143,7 @@ impl Exporter {
     }
 
     /// Sends up to one batch. Returns `true` if there may be more records.
-    async fn supply(&mut self) -> Result<bool> {
+    async fn supply(&mut self) -> Result<bool, ExportError> {
         let known = self.position.as_ref().map(|position| position.sent);
         let found = self.store.read_local(|tables| {
             let export = tables.get::<AuditExport>(&self.name);
@@ -176,9 +173,9 @@ impl Exporter {
         Ok(batch.entries.len() == BATCH_MAX)
     }
 
-    async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<()> {
+    async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<(), ExportError> {
         let otlp = match &mut self.sink {
-            ExportSink::Syslog(syslog) => return syslog.send(entries).await,
+            ExportSink::Syslog(syslog) => return Ok(syslog.send(entries).await?),
             ExportSink::Otlp(otlp) => otlp,
         };
         match otlp.send(entries).await {
@@ -202,7 +199,7 @@ impl Exporter {
     }
 
     /// Records the target's position in the state, if it changed and the last record is old enough.
-    async fn note(&mut self, is_last: bool) -> Result<()> {
+    async fn note(&mut self, is_last: bool) -> Result<(), ExportError> {
         let Some(position) = &mut self.position else {
             return Ok(());
         };
@@ -217,8 +214,7 @@ impl Exporter {
         };
         let command = Command::new(self.store.now(), "metalmeshd", op);
         let permit = Permit::system(SystemActor::Audit);
-        let noted = self.store.propose(&permit, &command).await;
-        noted.context("how far it was sent cannot be noted")?;
+        self.store.propose(&permit, &command).await?;
         position.noted = position.sent;
         position.noted_at = Some(Instant::now());
         Ok(())

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use control_state::AuditEntry;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::{Value, json};
 
+use super::error::OtlpError;
 use super::record::{self, Severity};
 
 /// Time limit of one batch.
@@ -24,36 +24,23 @@ pub(super) struct Otlp {
     cluster: String,
 }
 
-/// The reason why the collector did not accept a batch.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OtlpError {
-    /// The collector refuses the records. Sending them again would fail in the same way.
-    #[error("it refuses the records: {0}")]
-    Refused(String),
-    /// The collector may accept the batch later.
-    #[error("{0:#}")]
-    Later(anyhow::Error),
-}
-
 impl Otlp {
+    /// A collector at `url` for the records of `cluster`.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up.
     pub(super) fn new(
         url: Url,
-        authorization: Option<&str>,
+        authorization: Option<HeaderValue>,
         tls: Option<rustls::ClientConfig>,
         cluster: &str,
-    ) -> Result<Self> {
+    ) -> Result<Self, reqwest::Error> {
         let mut builder = Client::builder().timeout(TIMEOUT);
         if let Some(tls) = tls {
             builder = builder.tls_backend_preconfigured(tls);
         }
-        let authorization = authorization.map(HeaderValue::from_str).transpose();
-        let mut authorization =
-            authorization.context("authorization_file: not a value of a header")?;
-        if let Some(value) = &mut authorization {
-            value.set_sensitive(true);
-        }
         Ok(Self {
-            client: builder.build().context("no HTTP client")?,
+            client: builder.build()?,
             url,
             authorization,
             cluster: cluster.to_owned(),
@@ -70,7 +57,7 @@ impl Otlp {
         }
         let answer = call.send().await.map_err(|error| {
             // The caller logs the target's name, so the URL is left out of the error.
-            OtlpError::Later(anyhow::Error::new(error.without_url()))
+            OtlpError::Unreachable(error.without_url())
         })?;
         let status = answer.status();
         if status.is_success() {
@@ -85,7 +72,7 @@ impl Otlp {
         if never.contains(&status) {
             return Err(OtlpError::Refused(reason));
         }
-        Err(OtlpError::Later(anyhow::Error::msg(reason)))
+        Err(OtlpError::NotNow(reason))
     }
 }
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
 use control_state::AuditEntry;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -13,6 +12,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use super::error::SyslogError;
 use super::record;
 
 /// Time limit of connecting, with name resolution and TLS.
@@ -66,7 +66,7 @@ impl Syslog {
 
     /// Writes the records to the socket, in order. The protocol has no acknowledgement: records that
     /// a disappearing server did not read are lost, unless the socket reports it before the next write.
-    pub(super) async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<()> {
+    pub(super) async fn send(&mut self, entries: &[Arc<AuditEntry>]) -> Result<(), SyslogError> {
         // The connection is taken out and put back only after a success: after an error or a timeout
         // a message may be half written, and the next one would be read as a part of it.
         let mut channel = match self.channel.take() {
@@ -78,7 +78,7 @@ impl Syslog {
             .iter()
             .map(|entry| record::syslog(entry, &self.sender, process));
         let sent = timeout(SEND, channel.write(messages)).await;
-        sent.context("it takes nothing more")??;
+        sent.map_err(|_| SyslogError::NotRead(SEND))??;
         self.channel = Some(channel);
         Ok(())
     }
@@ -88,18 +88,16 @@ impl Syslog {
         self.channel = None;
     }
 
-    async fn connect(&self) -> Result<SyslogChannel> {
-        match timeout(CONNECT, self.dial()).await {
-            Ok(channel) => channel,
-            Err(_) => bail!("no answer within {} s", CONNECT.as_secs()),
-        }
+    async fn connect(&self) -> Result<SyslogChannel, SyslogError> {
+        let dialled = timeout(CONNECT, self.dial()).await;
+        dialled.unwrap_or(Err(SyslogError::NoAnswer(CONNECT)))
     }
 
-    async fn dial(&self) -> Result<SyslogChannel> {
+    async fn dial(&self) -> Result<SyslogChannel, SyslogError> {
         let at = (self.host.as_str(), self.port);
         if self.is_udp {
             let found = tokio::net::lookup_host(at).await?.next();
-            let to = found.context("the name has no address")?;
+            let to = found.ok_or_else(|| SyslogError::NoAddress(self.host.clone()))?;
             let any: SocketAddr = if to.is_ipv4() {
                 (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
             } else {
@@ -113,7 +111,11 @@ impl Syslog {
         let Some(tls) = &self.tls else {
             return Ok(SyslogChannel::Stream(Box::new(stream)));
         };
-        let name = ServerName::try_from(self.host.clone()).context("not a name for TLS")?;
+        let name = ServerName::try_from(self.host.clone());
+        let name = name.map_err(|source| SyslogError::NotTlsName {
+            name: self.host.clone(),
+            source,
+        })?;
         let tls = TlsConnector::from(Arc::clone(tls));
         Ok(SyslogChannel::Stream(Box::new(
             tls.connect(name, stream).await?,
@@ -122,7 +124,7 @@ impl Syslog {
 }
 
 impl SyslogChannel {
-    async fn write(&mut self, messages: impl Iterator<Item = String>) -> Result<()> {
+    async fn write(&mut self, messages: impl Iterator<Item = String>) -> io::Result<()> {
         match self {
             Self::Datagrams(socket) => {
                 for message in messages {

@@ -4,12 +4,12 @@ use prost::Message;
 
 use super::Items;
 
-/// Items that were encoded when the state was read, because their conversion looks at many rows.
-/// They take what they take on the wire, a fraction of what they take as objects.
+/// Items that were encoded while the state was read, because their conversion reads many rows. The
+/// encoded form takes a fraction of the memory of the objects.
 #[derive(Debug, Default)]
 pub struct EncodedItems {
     bytes: Vec<u8>,
-    /// Where each item ends.
+    /// The end of each item in the bytes.
     ends: Vec<usize>,
 }
 

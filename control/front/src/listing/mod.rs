@@ -4,8 +4,8 @@
 //! [`Listing`] in the extensions of its response. The front writes the items: small lists whole,
 //! large ones a chunk at a time ([`crate`]).
 //!
-//! Invariant: an item has the same encoded length however often it is made. A row is therefore all
-//! that its conversion reads: no clock, no state of the node.
+//! Invariant: an item has the same encoded length each time that it is converted. So a conversion
+//! reads its row only, and neither the clock nor other state.
 
 mod encoded_items;
 
@@ -21,15 +21,15 @@ pub use encoded_items::EncodedItems;
 
 /// The items of a list.
 pub trait Items: Send + Sync {
-    /// How many there are.
+    /// Number of items.
     fn count(&self) -> usize;
     /// Bytes that [`Items::encode`] appends for this index.
     fn encoded_len(&self, index: usize) -> usize;
-    /// Appends an item, encoded; nothing for an index that is too large.
+    /// Appends an encoded item. Appends nothing if the index is out of range.
     fn encode(&self, index: usize, out: &mut Vec<u8>);
 }
 
-/// The list of an answer whose message says everything else. Cheap to clone.
+/// The list of an answer; the answer's message has the other fields. Cheap to clone (`Arc`).
 #[derive(Clone)]
 pub struct Listing {
     /// Number of the answer's repeated field.
@@ -75,8 +75,8 @@ where
     }
 }
 
-/// Answers with a list of these rows, or of what they point to; `convert` makes the item of one,
-/// each time it is needed.
+/// Answers with a list of these rows. `convert` makes the item of a row, each time that the item is
+/// encoded.
 pub fn listing<A, R, T>(
     rows: Vec<R>,
     convert: impl Fn(&T) -> A::Item + Send + Sync + 'static,
@@ -88,7 +88,7 @@ where
     listing_in(A::default(), rows, convert)
 }
 
-/// The same in an answer that says more; its list must be empty.
+/// As [`listing`], in an answer with other fields. The list of `answer` must be empty.
 pub fn listing_in<A, R, T>(
     answer: A,
     rows: Vec<R>,
@@ -102,7 +102,7 @@ where
     Ok(with_items(answer, ConvertedRows { rows, convert }))
 }
 
-/// Answers with a list of items that are encoded already.
+/// Answers with a list of encoded items.
 pub fn listing_encoded<A: ListAnswer>(items: EncodedItems) -> Result<Response<A>, Status> {
     Ok(with_items(A::default(), items))
 }

@@ -1,5 +1,9 @@
 //! Connections that make room for others, and those that stay.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::*;
 
 const LIMITS: ConnectionLimits = ConnectionLimits {

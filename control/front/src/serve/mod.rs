@@ -1,8 +1,11 @@
 //! The listener: HTTP/1.1 and HTTP/2 with prior knowledge on one TCP port, with TLS or without.
 //!
-//! Connections have places ([`connections`]), in all and for each caller; calls have rooms, which
-//! are the front's.
+//! Connections are bounded in total and per caller ([`connections`]); calls are bounded by the front
+//! itself.
 
+mod connection;
+mod connection_limits;
+mod connection_table;
 mod connections;
 
 use std::io;
@@ -29,9 +32,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Abandoned, Front, Gate, InnerService, ReplyBody};
 
-pub(crate) use connections::Connection;
-pub use connections::ConnectionLimits;
-use connections::{Connections, OpenConnection, RunningCall};
+pub(crate) use connection::Connection;
+use connection::RunningCall;
+pub use connection_limits::ConnectionLimits;
+use connections::{Connections, OpenConnection};
 
 /// Time limit for the headers of a request, from the previous answer on. Clients keep idle
 /// connections for 90 s and more, and lose a request if the connection is closed under it.
@@ -60,7 +64,7 @@ const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause after a failed accept, such as one without a free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until stopped, then lets running calls end.
+/// Serves until stopped, then waits for running calls, at most [`DRAIN_TIMEOUT`].
 pub async fn serve<S: InnerService, G: Gate>(
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -107,7 +111,7 @@ pub async fn serve_within<S: InnerService, G: Gate>(
     connections.shutdown().await;
 }
 
-/// The next connection; `None` once stopped.
+/// The next connection. `None` means that the listener was stopped.
 async fn accept(
     listener: &TcpListener,
     stop: &CancellationToken,
@@ -181,7 +185,7 @@ impl<S: InnerService, G: Gate> Server<S, G> {
         watcher: Watcher,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let limit = self.limits.first_byte;
-        // hyper would wait for the first byte of HTTP as long as it takes.
+        // hyper has no time limit for the first byte of HTTP.
         within(limit, "the first byte", stream.peek(&mut [0])).await?;
         match &self.tls {
             None => self.http(stream, peer, connection, watcher).await,
@@ -223,7 +227,7 @@ fn prepare(stream: &TcpStream) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = %error, "TCP_NODELAY cannot be set");
     }
-    // HTTP/1 has no ping: a machine that died while it waits is noticed by this.
+    // HTTP/1 has no ping: without the probes, a client whose host died would hold its place.
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_AFTER)
         .with_interval(KEEPALIVE_INTERVAL)
@@ -246,7 +250,7 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// An answer's body; its call runs until it was sent or given up.
+/// The body of an answer. Its call counts as running until the body was sent or dropped.
 struct SentBody {
     body: ReplyBody,
     _call: RunningCall,

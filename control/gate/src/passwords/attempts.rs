@@ -11,94 +11,17 @@ use std::sync::{Mutex, PoisonError};
 
 use proto_types::Timestamp;
 
-/// Window in which attempts are counted, milliseconds: five minutes.
-const WINDOW_MS: u64 = 5 * 60_000;
-/// Most attempts of one network on one login per window.
-pub(super) const PAIR_MAX: u32 = 10;
+use super::attempt_counts::{AttemptCounts, COUNTS_MAX, PAIR_MAX};
+
 /// Most attempts of all strangers on one login per window.
 const LOGIN_MAX: u32 = 100;
 /// Most attempts of one network per window, over all logins.
 const CALLER_MAX: u32 = 60;
-/// Most counters of one kind. When all are in use, the smallest are evicted.
-const COUNTS_MAX: usize = 10_000;
 /// Logins are compared up to this many characters; no user has a longer one. Bounds the memory of a
 /// counter.
 const LOGIN_CHARS_MAX: usize = 128;
 /// How long a network from which a user logged in counts as familiar, milliseconds: 30 days.
 const FAMILIAR_MS: u64 = 30 * 24 * 3_600_000;
-
-#[derive(Debug, Clone, Copy)]
-struct Count {
-    began: Timestamp,
-    attempts: u32,
-}
-
-/// Counters of one kind, each for one window.
-#[derive(Debug)]
-struct AttemptCounts<K> {
-    max: u32,
-    counts: BTreeMap<K, Count>,
-}
-
-impl<K: Ord + Clone> AttemptCounts<K> {
-    const fn new(max: u32) -> Self {
-        Self {
-            max,
-            counts: BTreeMap::new(),
-        }
-    }
-
-    /// Milliseconds until the next attempt is allowed; 0 means now.
-    fn wait_ms(&self, key: &K, now: Timestamp) -> u64 {
-        self.counts.get(key).map_or(0, |count| {
-            let age = now.since_ms(count.began);
-            match count.attempts >= self.max {
-                true => WINDOW_MS.saturating_sub(age),
-                false => 0,
-            }
-        })
-    }
-
-    fn add(&mut self, key: K, now: Timestamp) {
-        if self.counts.len() >= COUNTS_MAX && !self.counts.contains_key(&key) {
-            self.make_room(now);
-        }
-        let fresh = Count {
-            began: now,
-            attempts: 0,
-        };
-        let count = self.counts.entry(key).or_insert(fresh);
-        if now.since_ms(count.began) >= WINDOW_MS {
-            *count = fresh;
-        }
-        count.attempts = count.attempts.saturating_add(1);
-    }
-
-    /// Evicts expired counters or, if there are none, the tenth with the fewest attempts. A counter
-    /// near its limit stays: otherwise an attacker could reset it by filling the table.
-    fn make_room(&mut self, now: Timestamp) {
-        (self.counts).retain(|_, count| now.since_ms(count.began) < WINDOW_MS);
-        if self.counts.len() < COUNTS_MAX {
-            return;
-        }
-        let mut all: Vec<(u32, Timestamp, K)> = self
-            .counts
-            .iter()
-            .map(|(key, count)| (count.attempts, count.began, key.clone()))
-            .collect();
-        all.sort_unstable();
-        for (_, _, key) in all.iter().take(COUNTS_MAX / 10) {
-            self.counts.remove(key);
-        }
-    }
-
-    /// Takes back the count of a successful attempt.
-    fn forgive(&mut self, key: &K) {
-        if let Some(count) = self.counts.get_mut(key) {
-            count.attempts = count.attempts.saturating_sub(1);
-        }
-    }
-}
 
 /// A login as tried from one network.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +30,7 @@ struct LoginAttempt {
     login: String,
 }
 
+/// The counters of a node, and the networks from which users logged in.
 #[derive(Debug)]
 struct Tables {
     pairs: AttemptCounts<LoginAttempt>,
@@ -224,35 +148,9 @@ fn network_of(caller: IpAddr) -> IpAddr {
     }
 }
 
-/// Rate limit of logged-in users who enter a password again, per user.
-#[derive(Debug)]
-pub(super) struct Guesses(Mutex<AttemptCounts<String>>);
-
-impl Default for Guesses {
-    fn default() -> Self {
-        Self(Mutex::new(AttemptCounts::new(PAIR_MAX)))
-    }
-}
-
-impl Guesses {
-    /// Counts a guess.
-    ///
-    /// # Errors
-    /// Milliseconds until the next guess is allowed, if the limit is reached.
-    pub(super) fn take(&self, login: &str, now: Timestamp) -> Result<(), u64> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match counts.wait_ms(&login.to_owned(), now) {
-            0 => {
-                counts.add(login.to_owned(), now);
-                Ok(())
-            }
-            wait_ms => Err(wait_ms),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::attempt_counts::WINDOW_MS;
     use super::*;
 
     fn ip(last: u8) -> IpAddr {
@@ -342,14 +240,5 @@ mod tests {
         // The limit per network and login still holds there.
         let guesses = (0..2 * PAIR_MAX).filter(|_| attempts.take(ip(250), "ada", now).is_ok());
         assert_eq!(guesses.count(), PAIR_MAX as usize - 1);
-    }
-
-    #[test]
-    fn one_users_guesses_are_its_own() {
-        let (guesses, now) = (Guesses::default(), Timestamp::from_ms(1));
-        let ada = (0..100).filter(|_| guesses.take("ada", now).is_ok());
-        assert_eq!(ada.count(), PAIR_MAX as usize);
-        guesses.take("bob", now).unwrap();
-        guesses.take("ada", now.plus_ms(WINDOW_MS)).unwrap();
     }
 }

@@ -1,6 +1,8 @@
 //! Hashes passwords of built-in users with Argon2id, a bounded number at a time.
 
+mod attempt_counts;
 mod attempts;
+mod guesses;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use control_state::PasswordHash;
@@ -10,7 +12,7 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 
 use crate::refusal::invalid;
-use attempts::Guesses;
+use guesses::Guesses;
 
 pub use attempts::Attempts;
 

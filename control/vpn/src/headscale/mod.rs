@@ -174,8 +174,8 @@ impl Vpn for Headscale {
         Ok(VpnKey {
             id: made.id,
             key: made.key,
-            created_at: time("preAuthKey.createdAt", made.created_at)?.unwrap_or_default(),
-            expires_at: time("preAuthKey.expiration", made.expiration)?.unwrap_or_default(),
+            created_at: key_time("preAuthKey.createdAt", made.created_at)?,
+            expires_at: key_time("preAuthKey.expiration", made.expiration)?,
         })
     }
 
@@ -254,6 +254,16 @@ fn time(field: &str, text: Option<String>) -> Result<Option<Timestamp>, VpnError
     };
     let ms = seconds.saturating_mul(1000).saturating_add(ms);
     Ok(Some(Timestamp::from_ms(ms)))
+}
+
+/// Reads a time that every new key has.
+///
+/// # Errors
+/// The time is missing or cannot be read; the error names the field. A made-up time would be shown
+/// as a key that expired in 1970.
+fn key_time(field: &str, text: Option<String>) -> Result<Timestamp, VpnError> {
+    let is_missing = || VpnError::Refused(format!("without a time in {field}"));
+    time(field, text)?.ok_or_else(is_missing)
 }
 
 #[cfg(test)]

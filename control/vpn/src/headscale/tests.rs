@@ -191,18 +191,43 @@ async fn an_unreadable_answer_names_its_field() {
         let refused = vpn(&url, "the-key").nodes(None).await.unwrap_err();
         assert!(refused.to_string().contains(field), "{refused}");
     }
-    let key = json!({"preAuthKey": {"id": "1", "key": "secret", "expiration": "never"}});
-    let (url, _, _tasks) = headscale_that_answers(Some(("POST /api/v1/preauthkey", key))).await;
-    let wanted = WantedVpnKey {
-        user: PROJECT.into(),
-        ephemeral: true,
-        reusable: false,
-        life: Duration::from_secs(3600),
+}
+
+#[tokio::test]
+async fn a_key_without_a_readable_time_is_refused() {
+    const CREATED: &str = "2026-11-21T18:00:00Z";
+    let key = |times: serde_json::Value| {
+        let mut key = json!({"id": "1", "key": "secret"});
+        key.as_object_mut()
+            .unwrap()
+            .extend(times.as_object().unwrap().clone());
+        json!({ "preAuthKey": key })
     };
-    let refused = vpn(&url, "the-key").key(wanted).await.unwrap_err();
-    let text = refused.to_string();
-    assert!(text.contains("preAuthKey.expiration"), "{text}");
-    assert!(!text.contains("secret"), "{text}");
+    for (times, field) in [
+        (
+            json!({"createdAt": CREATED, "expiration": "never"}),
+            "preAuthKey.expiration",
+        ),
+        (json!({"createdAt": CREATED}), "preAuthKey.expiration"),
+        (
+            json!({"createdAt": CREATED, "expiration": "0001-01-01T00:00:00Z"}),
+            "preAuthKey.expiration",
+        ),
+        (json!({"expiration": CREATED}), "preAuthKey.createdAt"),
+    ] {
+        let answer = Some(("POST /api/v1/preauthkey", key(times)));
+        let (url, _, _tasks) = headscale_that_answers(answer).await;
+        let wanted = WantedVpnKey {
+            user: PROJECT.into(),
+            ephemeral: true,
+            reusable: false,
+            life: Duration::from_secs(3600),
+        };
+        let refused = vpn(&url, "the-key").key(wanted).await.unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains(field), "{text}");
+        assert!(!text.contains("secret"), "{text}");
+    }
 }
 
 #[tokio::test]

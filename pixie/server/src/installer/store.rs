@@ -39,7 +39,8 @@ impl PairStore {
             let path = entry?.path();
             match read_pair(&path) {
                 Some(pair) => pairs.push(pair),
-                // What a crash has left: no later step would find it, and it would fill the disk.
+                // An interrupted download leaves an incomplete pair. No later step would find it, so
+                // it would fill the disk.
                 None => remove(&path)?,
             }
         }

@@ -69,6 +69,7 @@ pub(crate) enum MachineCommand {
         /// Machine: its id, the name of its allocation, or the beginning of its id.
         machine: String,
         /// Command for the BMC.
+        #[arg(ignore_case = true)]
         command: PowerArg,
         /// Wait until the BMC carried out the order, as an administrator; an error gives the reason
         /// of a failure.

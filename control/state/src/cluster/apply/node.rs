@@ -51,7 +51,8 @@ pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
 pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     let refuse = |code: ErrorCode, what: &str| {
         let message = format!("the invitation of control node {} {what}", op.id);
-        Err(Error::new(code, message).hint("make a new one: metalmesh cluster join --key HEX"))
+        Err(Error::new(code, message)
+            .hint("create a new one: `metalmesh cluster join --key-sha256 HEX`"))
     };
     let known = tx
         .get::<ControlNode>(&op.id)
@@ -90,7 +91,8 @@ pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
     };
     if node.removed_at.is_some() {
         let what = format!("control node {} was removed from the cluster", op.id);
-        let hint = "join it again with an empty data directory: metalmesh cluster join";
+        let hint =
+            "join it again with an empty data directory: `metalmesh cluster join --key-sha256 HEX`";
         return Err(Error::new(ErrorCode::PermissionDenied, what).hint(hint));
     }
     check_level(tx, op.level)?;

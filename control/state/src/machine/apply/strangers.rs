@@ -38,7 +38,7 @@ pub(crate) fn check_room(
     {
         return refuse(
             format!("{MAC_MACHINES_MAX} machines became known by MAC address {mac} already"),
-            "delete those that are gone: metalmesh machine delete",
+            "delete those that are gone: `metalmesh machine free MACHINE -A`",
         );
     }
     let known = tx.tables().require::<Partition>(partition)?;

@@ -103,8 +103,9 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Check {
 /// The error for a VRF id that cannot change its owner, because a switch reports a port in its
 /// segment: the new owner's machines would share it with that port.
 fn still_observed(kind: &str, key: &str, port: &str) -> Error {
-    in_use(kind, key, "switch port", port)
-        .hint("wait until the switch reports that it moved the port: metalmesh switch show")
+    in_use(kind, key, "switch port", port).hint(
+        "wait until the switch reports that it moved the port: `metalmesh switch show SWITCH`",
+    )
 }
 
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {

@@ -6,20 +6,17 @@
 //! valid token, callers without one and pages for browsers have separate limits, each with a bound
 //! per caller.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+mod arriving;
+mod share_owner;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
-use proto_bounds::{Place, Places, network};
+use proto_bounds::{Place, Places};
 use tonic::Status;
-use tower::BoxError;
 
-use super::status::too_large;
+use arriving::Arriving;
+pub(super) use share_owner::ShareOwner;
 
-/// Time limit for the body of a request to arrive. After it the call fails.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most running calls with a token. Each holds its request in memory; further calls are refused.
 pub const CALLS_MAX: usize = 4096;
 /// Most running calls of one token.
@@ -49,23 +46,6 @@ const STREAMS_MAX: usize = 128;
 /// Most open request streams of one caller.
 const STREAMS_EACH_MAX: usize = 16;
 
-/// The caller in whose share a call is counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ShareOwner {
-    /// A valid token.
-    Token(Arc<str>),
-    /// All callers without a valid token in this client network.
-    Network(IpAddr),
-}
-
-impl ShareOwner {
-    /// The token, or else the network that the call comes from.
-    pub(super) fn of(token: Option<Arc<str>>, peer: Option<SocketAddr>) -> Self {
-        let address = peer.map_or_else(|| Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip());
-        token.map_or_else(|| Self::Network(network(address)), Self::Token)
-    }
-}
-
 /// The limits of one kind of callers.
 #[derive(Debug)]
 pub(super) struct Room {
@@ -81,22 +61,6 @@ pub(super) struct Rooms {
     anonymous: Room,
     pub(super) pages: Room,
     streams: Arc<Places<ShareOwner>>,
-}
-
-/// A request whose body is still arriving.
-#[derive(Debug)]
-pub(super) struct Arriving<'a> {
-    room: &'a Room,
-    caller: ShareOwner,
-    bytes: Place<ShareOwner>,
-    _place: Place<ShareOwner>,
-}
-
-/// A complete request, until its call has ended.
-#[derive(Debug)]
-pub(super) struct Running {
-    _bytes: Place<ShareOwner>,
-    _place: Place<ShareOwner>,
 }
 
 impl Rooms {
@@ -138,90 +102,14 @@ impl Room {
         }
     }
 
-    /// A place for a request whose head is there.
+    /// Takes a place for a request whose head has arrived.
     ///
     /// # Errors
-    /// `resource_exhausted`.
+    /// `resource_exhausted` if a bound is reached.
     pub(super) fn arrive(&self, caller: ShareOwner) -> Result<Arriving<'_>, Status> {
-        Ok(Arriving {
-            room: self,
-            bytes: self.bytes.none(caller.clone()),
-            _place: self.arriving.take(caller.clone()).ok_or_else(busy)?,
-            caller,
-        })
-    }
-}
-
-impl Arriving<'_> {
-    /// Reads the body within its size and time.
-    ///
-    /// # Errors
-    /// `resource_exhausted` for a body above `bytes_max` or for want of room,
-    /// `deadline_exceeded`, `cancelled` for a body that ends early.
-    pub(super) async fn read<B>(&mut self, body: B, bytes_max: usize) -> Result<Bytes, Status>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        let late = || Status::deadline_exceeded("the request's body took too long");
-        let read = tokio::time::timeout(BODY_TIMEOUT, self.collect(body, bytes_max));
-        read.await.unwrap_or_else(|_| Err(late()))
-    }
-
-    async fn collect<B>(&mut self, body: B, bytes_max: usize) -> Result<Bytes, Status>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        let mut body = std::pin::pin!(body);
-        let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| Status::cancelled("the request ended early"))?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            // Checked before the bytes are kept, so that a body never exceeds its limit in memory.
-            if first.len() + whole.len() + data.len() > bytes_max {
-                return Err(too_large(bytes_max));
-            }
-            self.hold(data.len())?;
-            // Most bodies come as one part, which is not copied.
-            if first.is_empty() && whole.is_empty() {
-                first = data;
-                continue;
-            }
-            if !first.is_empty() {
-                whole.extend_from_slice(&std::mem::take(&mut first));
-            }
-            whole.extend_from_slice(&data);
-        }
-        Ok(if whole.is_empty() {
-            first
-        } else {
-            whole.freeze()
-        })
-    }
-
-    /// Counts bytes that the request takes in memory until its call has ended.
-    ///
-    /// # Errors
-    /// `resource_exhausted`.
-    pub(super) fn hold(&mut self, bytes: usize) -> Result<(), Status> {
-        self.bytes.grow(bytes).then_some(()).ok_or_else(busy)
-    }
-
-    /// The request is there: it takes a place among the calls that run.
-    ///
-    /// # Errors
-    /// `resource_exhausted`.
-    pub(super) fn run(self) -> Result<Running, Status> {
-        // Consumes the request, which releases its arriving slot: kept, it would count the call
-        // twice.
-        let place = self.room.running.take(self.caller).ok_or_else(busy)?;
-        Ok(Running {
-            _bytes: self.bytes,
-            _place: place,
-        })
+        let place = self.arriving.take(caller.clone()).ok_or_else(busy)?;
+        let bytes = self.bytes.none(caller.clone());
+        Ok(Arriving::new(self, caller, bytes, place))
     }
 }
 
@@ -231,9 +119,11 @@ fn busy() -> Status {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use http_body_util::{Full, StreamBody};
     use hyper::body::Frame;
     use tonic::Code;
+    use tower::BoxError;
 
     use super::*;
 
