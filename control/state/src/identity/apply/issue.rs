@@ -7,12 +7,10 @@ use crate::identity::apply::identity::{gone, is_ticket_of};
 use crate::identity::command::{Cause, IssueCertificate};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, JoinedBy};
 use crate::references::check_allocation;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> Result {
+pub(crate) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> ApplyResult {
     let certificate = &op.certificate;
     if tx.get::<Certificate>(&certificate.serial).is_some() {
         return Err(Error::already_exists("certificate", &certificate.serial));
@@ -69,7 +67,7 @@ fn joined(
     key: &Digest,
     by: &JoinedBy,
     known: Option<&Identity>,
-) -> std::result::Result<Identity, Error> {
+) -> Result<Identity, Error> {
     let holds = match by {
         JoinedBy::JoinTicket(id) => tx.get::<JoinTicket>(id).is_some_and(|ticket| {
             let same = ticket.redeemed_key.as_ref().is_some_and(|k| k.same_as(key));
@@ -102,7 +100,7 @@ fn renewed(
     key: &Digest,
     shown: &Digest,
     known: Option<&Identity>,
-) -> std::result::Result<Identity, Error> {
+) -> Result<Identity, Error> {
     let id = &op.certificate.identity;
     let Some(known) = known else {
         // The state was restored from a backup that is older than the identity. Refused, all agents

@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, Timestamp};
 
-type Check = std::result::Result<(), Error>;
+use crate::reply::CheckResult;
 
 /// The refusal of a ticket.
 pub(crate) fn refuse(code: ErrorCode, kind: &str, id: impl std::fmt::Display, why: &str) -> Error {
@@ -19,7 +19,7 @@ pub(crate) fn check_ticket(
     redeemed_at: Option<Timestamp>,
     expires_at: Timestamp,
     now: Timestamp,
-) -> Check {
+) -> CheckResult {
     if !secret.0.same_as(secret.1) {
         return Err(unknown(kind, id));
     }

@@ -19,11 +19,11 @@ use crate::machine::apply::nonce;
 use crate::machine::command::{CreateMachineToken, IssueBootTicket, RedeemBootTicket};
 use crate::machine::entity::Machine;
 use crate::machine::read::{hammer_may_boot, is_left_alone};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Result<(), Error> {
+pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> CheckResult {
     if hammer_may_boot(tables, machine) {
         return Ok(());
     }
@@ -131,7 +131,7 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
 }
 
 /// A token for the hammer of the published stack: the machine's next boot.
-pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<Reply, Error> {
+pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> ApplyResult {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
     // Before the new token is made: the end takes every token of the machine.
@@ -144,7 +144,7 @@ pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<R
 const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
 
 /// Issues the ticket of the next boot, in place of older tickets.
-pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result<Reply, Error> {
+pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> ApplyResult {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     if machine.partition.as_ref() != Some(&op.partition) {
         return Err(Error::new(
@@ -191,7 +191,7 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
 }
 
 /// Redeems a ticket, which proves a new boot: credentials of the one before end.
-pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result<Reply, Error> {
+pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> ApplyResult {
     const KIND: &str = "boot-ticket";
     let ticket = tx
         .get::<BootTicket>(&op.id)

@@ -19,15 +19,13 @@ const COOLING_PREFIXES_MAX: u64 = 4;
 /// small networks it is below the bounds above.
 const COOLING_PART: u64 = 8;
 
-type Result<T> = std::result::Result<T, Error>;
-
 /// The next free address of a network for a project.
 pub(crate) fn next_ip(
     tx: &mut Tx<'_>,
     network: &Network,
     family: Family,
     project: ProjectId,
-) -> Result<std::net::IpAddr> {
+) -> Result<std::net::IpAddr, Error> {
     let (tables, now) = (tx.tables(), tx.now);
     let pool = format!("ip/{}/{}", network.id, name_of(family));
     let ranges = ipam::host_ranges(&network.prefixes, family);
@@ -104,7 +102,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// The next free prefix of a network for a child network of a project.
-pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet> {
+pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet, Error> {
     let Wanted { parent, family, .. } = *wanted;
     let (tables, now) = (tx.tables(), tx.now);
     let pool = prefix_pool(parent, wanted.namespace, family);

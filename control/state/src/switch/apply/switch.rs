@@ -10,7 +10,7 @@ use crate::fields::{check_description, in_use};
 use crate::machine::apply::{links, reclaim};
 use crate::machine::entity::Machine;
 use crate::meta::Meta;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::switch::apply::replace;
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
@@ -22,9 +22,7 @@ use crate::tables::Tx;
 /// How many ports a switch may have.
 const PORTS_MAX: usize = 512;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
     tx.tables().require::<Partition>(&op.partition)?;
     if op.ports.len() > PORTS_MAX {
         return Err(Error::invalid(
@@ -119,7 +117,7 @@ fn merge_ports(
         .collect()
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
     let mut switch = require(tx, &op.id)?;
     let newest = tx.tables().revision();
     if op.applied_generation > newest {
@@ -176,7 +174,7 @@ fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
         .collect()
 }
 
-fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
+fn require(tx: &Tx<'_>, id: &SwitchId) -> Result<Switch, Error> {
     tx.get::<Switch>(id)
         .map(|switch| Switch::clone(switch))
         .ok_or_else(|| {
@@ -188,7 +186,7 @@ fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
         })
 }
 
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
     op.lock.check("switch", op.id.as_str(), &switch.meta)?;
     if let Some(description) = &op.description {
@@ -205,7 +203,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
+pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
@@ -218,7 +216,7 @@ pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> ApplyResult {
     let switch = tx.tables().require::<Switch>(&op.id)?.clone();
     let cabled: BTreeSet<_> = switch
         .ports
