@@ -4,7 +4,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, PartitionId, SwitchId};
 
 use crate::catalog::entity::Partition;
-use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::apply::ticket::{TicketCheck, check_ticket, refuse, unknown};
 use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
 use crate::identity::entity::{AgentKind, JoinTicket};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -76,16 +76,16 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Appl
         .get::<JoinTicket>(&op.id)
         .ok_or_else(|| unknown(KIND, op.id))?;
     let mut ticket = JoinTicket::clone(ticket);
-    // The secret first: without it, a caller learns nothing about the ticket.
-    let secrets = (&ticket.secret, &op.secret);
-    check_ticket(
-        KIND,
-        op.id,
-        secrets,
-        ticket.redeemed_at,
-        ticket.expires_at,
-        tx.now,
-    )?;
+    // The secret is checked before all else: without it, a caller learns nothing about the ticket.
+    let check = TicketCheck {
+        kind: KIND,
+        id: op.id,
+        secret: &ticket.secret,
+        shown: &op.secret,
+        redeemed_at: ticket.redeemed_at,
+        expires_at: ticket.expires_at,
+    };
+    check_ticket(&check, tx.now)?;
     if ticket.revoked_at.is_some() {
         return Err(refuse(ErrorCode::TicketRevoked, KIND, op.id, "was revoked"));
     }

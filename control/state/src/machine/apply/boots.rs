@@ -12,7 +12,7 @@ use proto_types::MachineId;
 
 use crate::cluster::read::{not_reconciled, restored};
 use crate::identity::apply::certificate::revoke;
-use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::apply::ticket::{TicketCheck, check_ticket, refuse, unknown};
 use crate::identity::apply::token;
 use crate::identity::entity::{BootTicket, Certificate, Identity, Token};
 use crate::machine::apply::nonce;
@@ -197,15 +197,15 @@ pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Appl
         .get::<BootTicket>(&op.id)
         .ok_or_else(|| unknown(KIND, op.id))?;
     let mut ticket = BootTicket::clone(ticket);
-    let secrets = (&ticket.secret, &op.secret);
-    check_ticket(
-        KIND,
-        op.id,
-        secrets,
-        ticket.redeemed_at,
-        ticket.expires_at,
-        tx.now,
-    )?;
+    let check = TicketCheck {
+        kind: KIND,
+        id: op.id,
+        secret: &ticket.secret,
+        shown: &op.secret,
+        redeemed_at: ticket.redeemed_at,
+        expires_at: ticket.expires_at,
+    };
+    check_ticket(&check, tx.now)?;
     if (ticket.machine, ticket.mac) != (op.machine, op.mac) {
         return Err(refuse(
             ErrorCode::TicketForeign,
