@@ -3,7 +3,6 @@
 use proto_types::TenantId;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::command::CreateToken;
 use crate::identity::entity::PasswordHash;
 
 /// See [`Op::CreateUser`](crate::Op::CreateUser).
@@ -33,19 +32,4 @@ pub struct SetPassword {
 pub struct DeleteUser {
     /// Login of the user.
     pub login: TenantId,
-}
-
-/// See [`Op::LogIn`](crate::Op::LogIn).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LogIn {
-    /// Login of the user.
-    pub login: TenantId,
-    /// Shown name of a new tenant.
-    pub name: String,
-    /// Mail address of a new tenant.
-    pub email: String,
-    /// Where a picture is; an empty one changes nothing.
-    pub avatar_url: String,
-    /// The token of the login.
-    pub token: CreateToken,
 }

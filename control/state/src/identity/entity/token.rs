@@ -5,27 +5,9 @@ use std::collections::BTreeMap;
 use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
+use crate::identity::entity::{EditorViewer, MethodPermission};
 use crate::meta::Meta;
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
-
-/// Most subjects of one token, in roles and permissions together; a token with more is refused. The
-/// contract allows 500 in permissions. Each call reads all of them, so that more would slow calls.
-pub const TOKEN_SUBJECTS_MAX: usize = 500;
-/// Most methods of one token over all its subjects; a token with more is refused. Each call reads
-/// all of them.
-pub const TOKEN_METHODS_MAX: usize = 2000;
-/// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
-pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
-
-/// Roles over everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EditorViewer {
-    /// Changes.
-    Editor,
-    /// Reads.
-    Viewer,
-}
 
 /// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,15 +17,6 @@ pub enum TokenType {
     Api,
     /// Made by a login; roles are those of the user at each request.
     User,
-}
-
-/// Methods that a token may call on a subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MethodPermission {
-    /// Project, tenant or machine, or `*`.
-    pub subject: String,
-    /// Full method names.
-    pub methods: Vec<String>,
 }
 
 /// The component of a project that a token was made for.

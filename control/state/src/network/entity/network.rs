@@ -7,6 +7,7 @@ use proto_types::{NetworkId, PartitionId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
+use crate::network::entity::{ChildLength, Family};
 
 /// The type of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,62 +58,6 @@ pub enum NatType {
     None,
     /// IPv4 is masqueraded.
     Ipv4Masquerade,
-}
-
-/// One or both versions of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NetworkFamily {
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-    /// Both.
-    Dual,
-}
-
-/// A version of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
-impl Family {
-    /// Of an address.
-    pub const fn of(ip: IpAddr) -> Self {
-        if ip.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-    /// Of a prefix.
-    pub const fn of_net(net: &IpNet) -> Self {
-        match net {
-            IpNet::V4(_) => Self::V4,
-            IpNet::V6(_) => Self::V6,
-        }
-    }
-}
-
-/// A length for each version of IP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ChildLength {
-    /// 1 to 32.
-    pub v4: Option<u8>,
-    /// 1 to 128.
-    pub v6: Option<u8>,
-}
-
-impl ChildLength {
-    /// Of this version.
-    pub const fn get(&self, family: Family) -> Option<u8> {
-        match family {
-            Family::V4 => self.v4,
-            Family::V6 => self.v6,
-        }
-    }
 }
 
 /// A network.

@@ -1,4 +1,4 @@
-//! Commands about switches.
+//! Commands of a switch's agent.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use proto_types::{MacAddr, PartitionId, SwitchId};
 use serde::{Deserialize, Serialize};
 
-use crate::meta::{LabelsUpdate, Lock};
-use crate::switch::entity::{PortObserved, ReplaceMode};
+use crate::switch::entity::PortObserved;
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,61 +67,4 @@ pub struct ReportSwitch {
     /// Observed state of the ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, PortObserved>,
-}
-
-/// See [`Op::UpdateSwitch`](crate::Op::UpdateSwitch). `None` keeps a field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UpdateSwitch {
-    /// Which.
-    pub id: SwitchId,
-    /// Guard.
-    pub lock: Lock,
-    /// Free text.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// See [`ReplaceMode`].
-    #[serde(default)]
-    pub replace_mode: Option<ReplaceMode>,
-    /// Address of the management interface.
-    #[serde(default)]
-    pub management_ip: Option<IpAddr>,
-    /// Login for people.
-    #[serde(default)]
-    pub management_user: Option<String>,
-    /// How people reach its console.
-    #[serde(default)]
-    pub console_command: Option<String>,
-    /// Labels.
-    #[serde(default)]
-    pub labels: Option<LabelsUpdate>,
-}
-
-/// See [`Op::SetSwitchPort`](crate::Op::SetSwitchPort).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SetSwitchPort {
-    /// Which.
-    pub id: SwitchId,
-    /// Port.
-    pub port: String,
-    /// Switched on.
-    pub admin_up: bool,
-}
-
-/// See [`Op::MigrateSwitch`](crate::Op::MigrateSwitch).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MigrateSwitch {
-    /// Where the cables are.
-    pub from: SwitchId,
-    /// Where they go, each to the port of the same name.
-    pub to: SwitchId,
-}
-
-/// See [`Op::DeleteSwitch`](crate::Op::DeleteSwitch).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeleteSwitch {
-    /// Which.
-    pub id: SwitchId,
-    /// Although machines are cabled to it.
-    #[serde(default)]
-    pub force: bool,
 }

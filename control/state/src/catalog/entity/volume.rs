@@ -1,0 +1,51 @@
+//! LVM volumes of a filesystem layout.
+
+use serde::{Deserialize, Serialize};
+
+/// How a logical volume lies on its volume group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LvmType {
+    /// One after the other.
+    Linear,
+    /// Striped over all devices.
+    Striped,
+    /// Mirrored.
+    Raid1,
+}
+
+impl LvmType {
+    /// The name that the wire uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Striped => "striped",
+            Self::Raid1 => "raid1",
+        }
+    }
+}
+
+/// An LVM volume group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeGroup {
+    /// Name.
+    pub name: String,
+    /// Devices that it is made of.
+    pub devices: Vec<String>,
+    /// LVM tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// An LVM logical volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogicalVolume {
+    /// Name.
+    pub name: String,
+    /// Volume group that it lies on.
+    pub volume_group: String,
+    /// MiB; 0 takes the rest and must be the last.
+    pub size_mib: u64,
+    /// How it lies there.
+    pub lvm_type: LvmType,
+}
