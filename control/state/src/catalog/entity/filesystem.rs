@@ -1,10 +1,14 @@
 //! Filesystems of a filesystem layout.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// How a filesystem is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Format {
     /// FAT, for the EFI system partition.
     Vfat,
@@ -22,15 +26,8 @@ pub enum Format {
 
 impl Format {
     /// The name that the wire and mkfs use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Vfat => "vfat",
-            Self::Ext3 => "ext3",
-            Self::Ext4 => "ext4",
-            Self::Swap => "swap",
-            Self::Tmpfs => "tmpfs",
-            Self::None => "none",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

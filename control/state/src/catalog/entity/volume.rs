@@ -1,10 +1,14 @@
 //! LVM volumes of a filesystem layout.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// How a logical volume lies on its volume group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum LvmType {
     /// One after the other.
     Linear,
@@ -16,12 +20,8 @@ pub enum LvmType {
 
 impl LvmType {
     /// The name that the wire uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Striped => "striped",
-            Self::Raid1 => "raid1",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -2,10 +2,14 @@
 
 use proto_types::{Digest, JoinTicketId, PartitionId, Timestamp};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// The kind of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum AgentKind {
     /// Of a switch.
     Core,
@@ -17,12 +21,8 @@ pub enum AgentKind {
 
 impl AgentKind {
     /// The name in certificate ids.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Bmc => "bmc",
-            Self::Pixie => "pixie",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

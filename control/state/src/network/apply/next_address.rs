@@ -27,7 +27,7 @@ pub(crate) fn next_ip(
     project: ProjectId,
 ) -> Result<std::net::IpAddr, Error> {
     let (tables, now) = (tx.tables(), tx.now);
-    let pool = format!("ip/{}/{}", network.id, name_of(family));
+    let pool = format!("ip/{}/{}", network.id, family.as_str());
     let ranges = ipam::host_ranges(&network.prefixes, family);
     let key_of = |at: u128| IpKey {
         namespace: network.namespace,
@@ -180,16 +180,9 @@ fn cooling_prefixes(
 }
 
 fn prefix_pool(parent: &Network, namespace: Option<ProjectId>, family: Family) -> String {
-    let family = name_of(family);
+    let family = family.as_str();
     match namespace {
         Some(namespace) => format!("prefix/{}/{family}/{namespace}", parent.id),
         None => format!("prefix/{}/{family}", parent.id),
-    }
-}
-
-const fn name_of(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "v4",
-        Family::V6 => "v6",
     }
 }

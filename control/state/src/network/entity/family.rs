@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// One or both versions of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +19,11 @@ pub enum NetworkFamily {
 }
 
 /// A version of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Family {
     /// IPv4.
     V4,
@@ -28,6 +32,10 @@ pub enum Family {
 }
 
 impl Family {
+    /// The name in the stored names of prefix pools, which never changes.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
     /// Of an address.
     pub const fn of(ip: IpAddr) -> Self {
         if ip.is_ipv4() { Self::V4 } else { Self::V6 }

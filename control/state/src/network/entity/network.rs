@@ -5,13 +5,17 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use proto_types::{NetworkId, PartitionId, ProjectId};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::meta::Meta;
 use crate::network::entity::{ChildLength, Family};
 
 /// The type of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum NetworkType {
     /// Reaches outside.
     External,
@@ -29,15 +33,8 @@ pub enum NetworkType {
 
 impl NetworkType {
     /// The name that the wire uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::External => "external",
-            Self::Underlay => "underlay",
-            Self::Super => "super",
-            Self::SuperNamespaced => "super-namespaced",
-            Self::Child => "child",
-            Self::ChildShared => "child-shared",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
     /// `true` if child networks get their prefixes from it.
     pub const fn is_super(self) -> bool {
