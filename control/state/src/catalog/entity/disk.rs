@@ -38,14 +38,14 @@ impl GptType {
 /// A partition of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskPartition {
-    /// From 1.
+    /// Number in the partition table, from 1.
     pub number: u32,
-    /// GPT label.
+    /// GPT label. `None` means none.
     #[serde(default)]
     pub label: Option<String>,
-    /// MiB; 0 takes the rest and must be the last.
+    /// Size, MiB. 0 takes the rest of the disk, in the last partition only.
     pub size_mib: u64,
-    /// GPT type.
+    /// GPT type. `None` means a Linux filesystem.
     #[serde(default)]
     pub gpt_type: Option<GptType>,
 }
@@ -55,7 +55,7 @@ pub struct DiskPartition {
 pub struct Disk {
     /// Device path, or a selector: `@first`, `@smallest`, `@serial=...`.
     pub device: String,
-    /// Its partitions in order.
+    /// Partitions in the order in which they lie on the disk.
     #[serde(default)]
     pub partitions: Vec<DiskPartition>,
 }

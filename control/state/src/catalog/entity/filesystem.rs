@@ -34,11 +34,11 @@ impl Format {
 /// A filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filesystem {
-    /// Where it lies: a partition's path, `<disk>:<number>`, an array or a logical volume.
+    /// The device: the path of a partition, `<disk>:<number>`, an array or a logical volume.
     pub device: String,
-    /// How it is made.
+    /// The kind of filesystem.
     pub format: Format,
-    /// Shown name.
+    /// Display name. `None` means none.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
@@ -47,13 +47,13 @@ pub struct Filesystem {
     /// Mount point. `None` means that it is not mounted.
     #[serde(default)]
     pub path: Option<String>,
-    /// Filesystem label.
+    /// Label of the filesystem. `None` means none.
     #[serde(default)]
     pub label: Option<String>,
-    /// For fstab.
+    /// Mount options, for fstab.
     #[serde(default)]
     pub mount_options: Vec<String>,
-    /// For mkfs.
+    /// Options for mkfs.
     #[serde(default)]
     pub create_options: Vec<String>,
 }

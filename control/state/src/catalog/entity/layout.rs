@@ -15,9 +15,9 @@ pub const LAYOUT_DEFAULT: &str = "default";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LayoutConstraints {
-    /// Sizes.
+    /// Sizes for which the layout is chosen.
     pub sizes: BTreeSet<SizeId>,
-    /// Version requirement by operating system.
+    /// Version requirement by operating system. Systems that are not listed do not match.
     pub images: BTreeMap<String, String>,
 }
 
@@ -26,9 +26,9 @@ pub struct LayoutConstraints {
 pub struct Layout {
     /// The key.
     pub id: LayoutId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
@@ -49,7 +49,8 @@ pub struct Layout {
     /// Logical volumes.
     #[serde(default)]
     pub logical_volumes: Vec<LogicalVolume>,
-    /// Where it is used by itself; without any, only when it is asked for.
+    /// Sizes and images for which the layout is chosen when a request names none. Empty means that
+    /// a request must name it.
     #[serde(default)]
     pub constraints: LayoutConstraints,
 }

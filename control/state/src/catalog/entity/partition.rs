@@ -27,11 +27,11 @@ pub const UNKNOWN_MACHINES_MAX: u32 = 100_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BootConfiguration {
-    /// Where hammer's initramfs is.
+    /// URL of hammer's initramfs.
     pub image_url: String,
-    /// Where hammer's kernel is.
+    /// URL of hammer's kernel.
     pub kernel_url: String,
-    /// Added to the kernel command line.
+    /// Arguments that are appended to the kernel command line. Empty means none.
     pub commandline: String,
 }
 
@@ -40,7 +40,7 @@ pub struct BootConfiguration {
 pub struct Partition {
     /// The key.
     pub id: PartitionId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Free text.
     #[serde(default)]

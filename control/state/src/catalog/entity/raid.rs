@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// A software RAID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raid {
-    /// `/dev/md1`.
+    /// Device path of the array, `/dev/md1`.
     pub array_name: String,
-    /// Devices that it is made of.
+    /// Device paths of the members, spares included.
     pub devices: Vec<String>,
-    /// 0 or 1.
+    /// RAID level, 0 or 1.
     pub level: u32,
-    /// Further options for mdadm.
+    /// Further options for `mdadm --create`.
     #[serde(default)]
     pub create_options: Vec<String>,
-    /// How many of the devices are spares.
+    /// Number of members that are spares. 0 for RAID 0.
     #[serde(default)]
     pub spares: u32,
 }

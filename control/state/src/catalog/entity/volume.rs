@@ -28,9 +28,9 @@ impl LvmType {
 /// An LVM volume group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeGroup {
-    /// Name.
+    /// Name of the group.
     pub name: String,
-    /// Devices that it is made of.
+    /// Device paths of the physical volumes; at least one.
     pub devices: Vec<String>,
     /// LVM tags.
     #[serde(default)]
@@ -40,12 +40,12 @@ pub struct VolumeGroup {
 /// An LVM logical volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogicalVolume {
-    /// Name.
+    /// Name of the volume.
     pub name: String,
-    /// Volume group that it lies on.
+    /// Name of the volume group that it is in.
     pub volume_group: String,
-    /// MiB; 0 takes the rest and must be the last.
+    /// Size, MiB. 0 takes the rest of the group, in its last volume only.
     pub size_mib: u64,
-    /// How it lies there.
+    /// Placement on the physical volumes of the group.
     pub lvm_type: LvmType,
 }

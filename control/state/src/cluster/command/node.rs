@@ -5,18 +5,19 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::AnnounceNode`](crate::Op::AnnounceNode).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnnounceNode {
-    /// Its number.
+    /// Id of the node in the cluster.
     pub id: u64,
-    /// Where its peers reach it; empty when it has none.
+    /// Address for other control nodes, `host:port`. Empty keeps the one on record.
     #[serde(default)]
     pub peer_address: String,
-    /// Where agents and machines reach it.
+    /// Addresses for agents and machines, `host:port`.
     #[serde(default)]
     pub mesh_addresses: Vec<String>,
-    /// The highest feature level that its program knows.
+    /// The highest feature level that its program knows. One below the level of the cluster is
+    /// refused.
     #[serde(default)]
     pub level: u32,
-    /// Its program's version.
+    /// Version of its program, for people.
     #[serde(default)]
     pub version: String,
 }
@@ -24,6 +25,6 @@ pub struct AnnounceNode {
 /// See [`Op::RemoveNode`](crate::Op::RemoveNode).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoveNode {
-    /// Which.
+    /// Id of the node to remove.
     pub id: u64,
 }

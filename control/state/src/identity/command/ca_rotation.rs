@@ -8,9 +8,9 @@ use crate::identity::entity::CaRecord;
 /// See [`Op::BeginCaRotation`](crate::Op::BeginCaRotation).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeginCaRotation {
-    /// The next generation: root and intermediates, their keys sealed.
+    /// The authorities of the next generation: root and intermediates, their private keys sealed.
     pub authorities: Vec<CaRecord>,
-    /// Until when the old generation is trusted at the longest.
+    /// Latest end of the trust in the old generation, a minute to ninety days away.
     pub until: Timestamp,
     /// `true` if all identities are asked to renew now.
     pub is_forced: bool,
@@ -19,6 +19,6 @@ pub struct BeginCaRotation {
 /// See [`Op::ForceCaRotation`](crate::Op::ForceCaRotation).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForceCaRotation {
-    /// Until when the old generation is trusted at the longest; never later than before.
+    /// Latest end of the trust in the old generation. Later than before has no effect.
     pub until: Timestamp,
 }

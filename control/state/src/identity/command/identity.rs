@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::RevokeIdentity`](crate::Op::RevokeIdentity).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeIdentity {
-    /// SPIFFE id.
+    /// SPIFFE id of the identity.
     pub identity: String,
-    /// Why.
+    /// Reason for people. Empty if none is given.
     #[serde(default)]
     pub reason: String,
 }
@@ -15,6 +15,6 @@ pub struct RevokeIdentity {
 /// See [`Op::RotateIdentity`](crate::Op::RotateIdentity).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RotateIdentity {
-    /// SPIFFE id.
+    /// SPIFFE id of the identity.
     pub identity: String,
 }

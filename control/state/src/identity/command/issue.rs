@@ -10,7 +10,7 @@ use crate::identity::entity::{Certificate, JoinedBy};
 pub struct IssueCertificate {
     /// The certificate to record, with the digest of its key.
     pub certificate: Certificate,
-    /// Why.
+    /// The reason for which the identity gets the certificate.
     pub cause: Cause,
 }
 
@@ -18,10 +18,11 @@ pub struct IssueCertificate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// It joins.
+    /// It joins, with this proof.
     Join(JoinedBy),
-    /// It has a session with one of this key (SHA-256).
+    /// It renews over a session. The digest is SHA-256 of the public key of that session.
     Renewal(Digest),
-    /// It showed one of this key that has ended.
+    /// It resumes with an expired certificate. The digest is SHA-256 of the public key of that
+    /// certificate.
     Resume(Digest),
 }

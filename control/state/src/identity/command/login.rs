@@ -10,12 +10,12 @@ use crate::identity::command::CreateToken;
 pub struct LogIn {
     /// Login of the user.
     pub login: TenantId,
-    /// Shown name of a new tenant.
+    /// Display name of the personal tenant, if the login creates it.
     pub name: String,
-    /// Mail address of a new tenant.
+    /// Mail address of the personal tenant, if the login creates it.
     pub email: String,
-    /// Where a picture is; an empty one changes nothing.
+    /// URL of the user's picture. Empty keeps the one on record.
     pub avatar_url: String,
-    /// The token of the login.
+    /// The token of the login: of the type `User`, and with its login.
     pub token: CreateToken,
 }

@@ -12,32 +12,32 @@ use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 /// See [`Op::UpdateToken`](crate::Op::UpdateToken). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateToken {
-    /// Which.
+    /// The token to change.
     pub id: TokenId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
-    /// Extra methods.
+    /// All methods that the token may call beside those of its roles.
     #[serde(default)]
     pub permissions: Option<Vec<MethodPermission>>,
-    /// Role by project id, or `*`.
+    /// All roles by project id. `*` stands for all projects of the user.
     #[serde(default)]
     pub project_roles: Option<BTreeMap<String, ProjectRole>>,
-    /// Role by tenant login, or `*`.
+    /// All roles by tenant login. `*` stands for all tenants of the user.
     #[serde(default)]
     pub tenant_roles: Option<BTreeMap<String, TenantRole>>,
-    /// Role over everything.
+    /// Role over everything. `None` keeps it; see `drop_admin_role`.
     #[serde(default)]
     pub admin_role: Option<EditorViewer>,
-    /// Role of infrastructure agents.
+    /// Role of infrastructure agents. `None` keeps it; see `drop_infra_role`.
     #[serde(default)]
     pub infra_role: Option<EditorViewer>,
-    /// Role by machine id.
+    /// All roles by machine id. `*` stands for all machines.
     #[serde(default)]
     pub machine_roles: Option<BTreeMap<String, EditorViewer>>,
     /// `true` takes the role over everything away.
@@ -54,13 +54,13 @@ pub struct UpdateToken {
 /// See [`Op::RevokeToken`](crate::Op::RevokeToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeToken {
-    /// Which.
+    /// The token to revoke.
     pub id: TokenId,
 }
 
 /// See [`Op::TouchToken`](crate::Op::TouchToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TouchToken {
-    /// Which.
+    /// The token that was used.
     pub id: TokenId,
 }

@@ -8,22 +8,22 @@ use crate::identity::entity::PasswordHash;
 /// See [`Op::CreateUser`](crate::Op::CreateUser).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateUser {
-    /// The login.
+    /// Login of the user, and of its personal tenant.
     pub login: TenantId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address; may be empty.
+    /// Mail address. Empty means unknown.
     pub email: String,
-    /// Of the password.
+    /// Hash of the password.
     pub password: PasswordHash,
 }
 
 /// See [`Op::SetPassword`](crate::Op::SetPassword).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetPassword {
-    /// Whose.
+    /// Login of the user.
     pub login: TenantId,
-    /// Of the new password.
+    /// Hash of the new password.
     pub password: PasswordHash,
 }
 

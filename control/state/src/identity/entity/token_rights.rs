@@ -17,17 +17,17 @@ pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditorViewer {
-    /// Changes.
+    /// Reads and changes.
     Editor,
-    /// Reads.
+    /// Reads only.
     Viewer,
 }
 
 /// Methods that a token may call on a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MethodPermission {
-    /// Project, tenant or machine, or `*`.
+    /// Project id, tenant login or machine id. `*` stands for all that the user is a member of.
     pub subject: String,
-    /// Full method names.
+    /// Full names of the methods that may be called on it.
     pub methods: Vec<String>,
 }

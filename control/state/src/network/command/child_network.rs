@@ -11,9 +11,9 @@ use crate::network::entity::{ChildLength, NetworkFamily};
 pub struct CreateChildNetwork {
     /// Id, a UUIDv7.
     pub id: NetworkId,
-    /// Whose it is.
+    /// The project that gets the network.
     pub project: ProjectId,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
@@ -22,16 +22,17 @@ pub struct CreateChildNetwork {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Take it from this partition's super network ...
+    /// The partition whose super network is the parent. Exactly one of `partition` and `parent`
+    /// must be given.
     #[serde(default)]
     pub partition: Option<PartitionId>,
-    /// ... or from this network; one of the two.
+    /// The parent.
     #[serde(default)]
     pub parent: Option<NetworkId>,
-    /// Length of the prefixes.
+    /// Prefix length. `None` means the parent's default.
     #[serde(default)]
     pub length: ChildLength,
-    /// Versions of IP; those of the parent without it.
+    /// IP versions. `None` means all versions of the parent.
     #[serde(default)]
     pub family: Option<NetworkFamily>,
 }

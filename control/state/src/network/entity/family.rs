@@ -53,9 +53,9 @@ impl Family {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChildLength {
-    /// 1 to 32.
+    /// IPv4 prefix length, 1 to 32. `None` means not given.
     pub v4: Option<u8>,
-    /// 1 to 128.
+    /// IPv6 prefix length, 1 to 128. `None` means not given.
     pub v6: Option<u8>,
 }
 

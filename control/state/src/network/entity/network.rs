@@ -17,17 +17,17 @@ use crate::network::entity::{ChildLength, Family};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NetworkType {
-    /// Reaches outside.
+    /// A network outside the data centre, such as the internet.
     External,
-    /// Carries the tunnels between switches and firewalls.
+    /// The network of the tunnels between switches and firewalls.
     Underlay,
-    /// Child networks of a partition come out of it.
+    /// A network that children of a partition get their prefixes from.
     Super,
-    /// Like `Super`, but each project has the whole of it for itself.
+    /// Like `Super`, with a namespace per project: each project can use the whole of it.
     SuperNamespaced,
-    /// A project's own.
+    /// A project's own network.
     Child,
-    /// A project's own that other projects may use.
+    /// A project's own network, in which other projects may have addresses.
     ChildShared,
 }
 
@@ -62,41 +62,41 @@ pub enum NatType {
 pub struct Network {
     /// The key.
     pub id: NetworkId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Type of the network.
     pub kind: NetworkType,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where it is; everywhere without one.
+    /// Partition of the network. `None` means all partitions.
     #[serde(default)]
     pub partition: Option<PartitionId>,
-    /// Whose it is; everyone's without one.
+    /// Project that owns the network. `None` means that all projects may use it.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// Space in which its prefixes are unique; the one of all without a namespace.
+    /// Project in whose namespace the prefixes are unique. `None` means the common namespace.
     #[serde(default)]
     pub namespace: Option<ProjectId>,
     /// Its prefixes, canonical.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// Prefixes that are reached through it.
+    /// Prefixes that are reached through the network.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
-    /// Length of child prefixes when none is asked for.
+    /// Of super networks: prefix length of a child that requests none.
     #[serde(default)]
     pub default_child_length: ChildLength,
-    /// Shortest prefix that a child may ask for.
+    /// Of super networks: shortest prefix that a child may request.
     #[serde(default)]
     pub min_child_length: ChildLength,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic.
     #[serde(default)]
     pub nat: NatType,
-    /// VRF id, and VNI of the tenant segment.
+    /// VRF id, and VNI of the segment. `None` means that the network has no VRF of its own.
     #[serde(default)]
     pub vrf: Option<u32>,
     /// The network that it got its prefixes from. `None` means that it is no child.

@@ -11,26 +11,26 @@ use crate::switch::entity::ReplaceMode;
 /// See [`Op::UpdateSwitch`](crate::Op::UpdateSwitch). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSwitch {
-    /// Which.
+    /// The switch to change.
     pub id: SwitchId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// See [`ReplaceMode`].
+    /// The effect of the next registration under this id.
     #[serde(default)]
     pub replace_mode: Option<ReplaceMode>,
     /// Address of the management interface.
     #[serde(default)]
     pub management_ip: Option<IpAddr>,
-    /// Login for people.
+    /// Login of operators on the management interface.
     #[serde(default)]
     pub management_user: Option<String>,
-    /// How people reach its console.
+    /// Command by which operators reach the console.
     #[serde(default)]
     pub console_command: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }
@@ -38,10 +38,10 @@ pub struct UpdateSwitch {
 /// See [`Op::SetSwitchPort`](crate::Op::SetSwitchPort).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetSwitchPort {
-    /// Which.
+    /// The switch.
     pub id: SwitchId,
-    /// Port.
+    /// Name of the port.
     pub port: String,
-    /// Switched on.
+    /// `true` if the port is administratively up.
     pub admin_up: bool,
 }

@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::MigrateSwitch`](crate::Op::MigrateSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MigrateSwitch {
-    /// Where the cables are.
+    /// The switch that the cables are on record at.
     pub from: SwitchId,
-    /// Where they go, each to the port of the same name.
+    /// The switch that gets the cables, each at the port of the same name.
     pub to: SwitchId,
 }
 
 /// See [`Op::DeleteSwitch`](crate::Op::DeleteSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteSwitch {
-    /// Which.
+    /// The switch to delete.
     pub id: SwitchId,
-    /// Although machines are cabled to it.
+    /// `true` deletes the switch although machines are cabled to it.
     #[serde(default)]
     pub force: bool,
 }

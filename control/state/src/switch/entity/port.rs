@@ -9,7 +9,7 @@ use crate::switch::entity::Neighbour;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BgpSession {
-    /// Name of the other end.
+    /// Name of the peer. `None` means unknown.
     pub neighbour: Option<String>,
     /// Peer group.
     pub peer_group: String,
@@ -17,11 +17,11 @@ pub struct BgpSession {
     pub vrf: String,
     /// State of the session, a number of the public contract.
     pub state: i32,
-    /// Since when it is established.
+    /// Time at which the session was established.
     pub established_at: Timestamp,
-    /// Prefixes that were sent; written down along with what else changes.
+    /// Number of prefixes that were sent. A change of it alone is not written.
     pub sent_prefixes: u64,
-    /// Prefixes that were accepted; written down along with what else changes.
+    /// Number of prefixes that were accepted. A change of it alone is not written.
     pub accepted_prefixes: u64,
 }
 
@@ -42,15 +42,15 @@ impl BgpSession {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortObserved {
-    /// Switched on.
+    /// `true` if the port is administratively up.
     pub admin_up: bool,
-    /// Has a carrier.
+    /// `true` if the port has a carrier.
     pub oper_up: bool,
-    /// Segment that it is in.
+    /// VNI of the segment that the port is in. [`Vni::NONE`] means none.
     pub vni: Vni,
-    /// Whom it hears by LLDP.
+    /// LLDP neighbours that the port hears.
     pub neighbours: Vec<Neighbour>,
-    /// Its BGP session, if its agent tells.
+    /// BGP session of the port. `None` means that the agent reports none.
     pub bgp: Option<BgpSession>,
 }
 
@@ -73,13 +73,13 @@ impl PortObserved {
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchPort {
-    /// Its address, when the switch tells it.
+    /// MAC address of the port. `None` means unknown.
     #[serde(default)]
     pub mac: Option<MacAddr>,
     /// Its LLDP port id. `None` means that it equals the name.
     #[serde(default)]
     pub identifier: Option<String>,
-    /// Intent: switched on.
+    /// Desired state: `true` if the port is to be administratively up.
     pub admin_up: bool,
     /// Observed state. `None` means that there was no report yet.
     #[serde(default)]

@@ -13,10 +13,10 @@ use crate::switch::entity::SwitchPort;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplaceMode {
-    /// It is the same switch.
+    /// The registration is of the same switch.
     #[default]
     Operational,
-    /// It takes the place of the old one.
+    /// The registration is of a new switch, which takes over the cables of the old one.
     Replace,
 }
 
@@ -24,15 +24,15 @@ pub enum ReplaceMode {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SwitchSync {
-    /// Raft term of the state that is applied.
+    /// Raft term of the state that the agent applied last.
     pub applied_term: u64,
-    /// Generation of the state that is applied.
+    /// Generation of the state that the agent applied last.
     pub applied_generation: u64,
-    /// Milliseconds that it took.
+    /// Duration of the last reconcile, milliseconds.
     pub duration_ms: u64,
-    /// When.
+    /// Time of the last report. Zero means never.
     pub at: Timestamp,
-    /// Why the last reconcile failed, and when.
+    /// Time and reason of the failure of the last reconcile. `None` means that it succeeded.
     pub error: Option<(Timestamp, String)>,
 }
 
@@ -41,38 +41,38 @@ pub struct SwitchSync {
 pub struct Switch {
     /// The key: its host name.
     pub id: SwitchId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Where it is.
+    /// Partition of the switch.
     pub partition: PartitionId,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Rack.
+    /// Rack. Empty means unknown.
     #[serde(default)]
     pub rack: String,
-    /// Room.
+    /// Room. Empty means unknown.
     #[serde(default)]
     pub room: String,
-    /// See [`ReplaceMode`].
+    /// The effect of the next registration under this id.
     #[serde(default)]
     pub replace_mode: ReplaceMode,
-    /// Address of the management interface.
+    /// Address of the management interface. `None` means unknown.
     #[serde(default)]
     pub management_ip: Option<IpAddr>,
-    /// Login for people.
+    /// Login of operators on the management interface. `None` means unknown.
     #[serde(default)]
     pub management_user: Option<String>,
-    /// How people reach its console.
+    /// Command by which operators reach the console. `None` means unknown.
     #[serde(default)]
     pub console_command: Option<String>,
-    /// Underlay address that tunnels end at.
+    /// Underlay address at which its tunnels end. `None` means that it has no tunnels.
     #[serde(default)]
     pub vtep_ip: Option<IpAddr>,
-    /// `linux`, `sonic`, ...
+    /// Vendor of the operating system: `linux`, `sonic`, ...
     #[serde(default)]
     pub os_vendor: String,
-    /// Version of that.
+    /// Version of the operating system.
     #[serde(default)]
     pub os_version: String,
     /// Version of the core agent.

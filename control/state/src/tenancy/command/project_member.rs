@@ -8,13 +8,14 @@ use crate::tenancy::entity::ProjectRole;
 /// See [`Op::SetProjectMember`](crate::Op::SetProjectMember).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetProjectMember {
-    /// Project.
+    /// The project.
     pub id: ProjectId,
-    /// Member.
+    /// Login of the member.
     pub member: TenantId,
-    /// Role.
+    /// The new role.
     pub role: ProjectRole,
-    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
+    /// `Some(true)` refuses a member that exists, `Some(false)` one that does not. `None` accepts
+    /// both.
     #[serde(default)]
     pub must_be_new: Option<bool>,
 }
@@ -22,8 +23,8 @@ pub struct SetProjectMember {
 /// See [`Op::RemoveProjectMember`](crate::Op::RemoveProjectMember).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoveProjectMember {
-    /// Project.
+    /// The project.
     pub id: ProjectId,
-    /// Member.
+    /// Login of the member.
     pub member: TenantId,
 }

@@ -8,23 +8,23 @@ use crate::meta::{Labels, LabelsUpdate, Lock};
 /// See [`Op::CreateTenant`](crate::Op::CreateTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateTenant {
-    /// Login.
+    /// Login: key of the new tenant.
     pub login: TenantId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address.
+    /// Mail address. Empty means unknown.
     #[serde(default)]
     pub email: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Where a picture is.
+    /// URL of a picture. Empty means none.
     #[serde(default)]
     pub avatar_url: String,
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Login of the first owner. `None` means that it has no member.
+    /// Login of the first owner. `None` means that the tenant has no member.
     #[serde(default)]
     pub owner: Option<TenantId>,
 }
@@ -32,23 +32,23 @@ pub struct CreateTenant {
 /// See [`Op::UpdateTenant`](crate::Op::UpdateTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateTenant {
-    /// Which.
+    /// The tenant to change.
     pub login: TenantId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Mail address.
+    /// Mail address. Empty removes it.
     #[serde(default)]
     pub email: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where a picture is.
+    /// URL of a picture. Empty removes it.
     #[serde(default)]
     pub avatar_url: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }
@@ -56,7 +56,7 @@ pub struct UpdateTenant {
 /// See [`Op::DeleteTenant`](crate::Op::DeleteTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteTenant {
-    /// Which.
+    /// The tenant to delete.
     pub login: TenantId,
     /// `true` if an administrator asks, who may delete a user's personal tenant too.
     #[serde(default)]

@@ -8,13 +8,14 @@ use crate::tenancy::entity::TenantRole;
 /// See [`Op::SetTenantMember`](crate::Op::SetTenantMember).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetTenantMember {
-    /// Tenant.
+    /// The tenant.
     pub login: TenantId,
-    /// Member.
+    /// Login of the member.
     pub member: TenantId,
-    /// Role.
+    /// The new role.
     pub role: TenantRole,
-    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
+    /// `Some(true)` refuses a member that exists, `Some(false)` one that does not. `None` accepts
+    /// both.
     #[serde(default)]
     pub must_be_new: Option<bool>,
 }
@@ -22,8 +23,8 @@ pub struct SetTenantMember {
 /// See [`Op::RemoveTenantMember`](crate::Op::RemoveTenantMember).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoveTenantMember {
-    /// Tenant.
+    /// The tenant.
     pub login: TenantId,
-    /// Member.
+    /// Login of the member.
     pub member: TenantId,
 }
