@@ -53,8 +53,8 @@ pub struct AuditEntry {
     /// contract's table decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How many calls it stands for: of refused calls of one caller in one minute, and of gaps.
-    /// `None` means one.
+    /// Number of calls that the record stands for: refused calls of one caller in one minute, or
+    /// the records of a gap. `None` means one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// Hash over the entry and all before it. `None` until `apply` appends the entry.
@@ -130,18 +130,19 @@ impl AuditEntry {
     }
 }
 
-/// Where the chain of the audit trail that is kept begins.
+/// The anchor of the hash chain of the audit trail: the hash before its first record that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditAnchor {
     /// The key: [`AuditAnchor::TRAIL`].
     pub name: String,
     /// The hash before the first entry: of the last one that was dropped, or of the beginning.
     pub hash: AuditHash,
-    /// Entries with a higher sequence belong to the chain.
+    /// Sequence number of the last record before the chain. Records with a higher one belong to the
+    /// chain.
     pub sequence: u64,
-    /// When the chain began.
+    /// Begin of the chain.
     pub began: Timestamp,
-    /// Entries of the chain that were dropped since.
+    /// Number of records of the chain that were dropped since.
     pub dropped: u64,
 }
 
@@ -150,7 +151,7 @@ impl AuditAnchor {
     pub const TRAIL: &'static str = "trail";
 }
 
-/// How far the audit trail was sent to a place outside.
+/// Progress of the export of the audit trail to a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditExport {
     /// The key: name of the destination in the configuration.

@@ -17,7 +17,7 @@ pub enum ImageFeature {
     Firewall,
 }
 
-/// How mature an image is.
+/// Maturity of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Classification {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// Which images a size allows of one operating system.
+/// Versions of one operating system that a size allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageConstraint {
     /// Operating system: the image id without its version.

@@ -1,4 +1,4 @@
-//! Filesystem layouts: how a disk is cut.
+//! Filesystem layouts: partitions, arrays, volumes and filesystems of a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::meta::Meta;
 /// Id of the layout that is built in and used when no other matches.
 pub const LAYOUT_DEFAULT: &str = "default";
 
-/// Where a layout is used by itself.
+/// Sizes and images for which a layout is chosen when a request names none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LayoutConstraints {
@@ -21,7 +21,7 @@ pub struct LayoutConstraints {
     pub images: BTreeMap<String, String>,
 }
 
-/// How the disks of a machine are cut.
+/// A filesystem layout: partitions, arrays, volumes and filesystems of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     /// The key.

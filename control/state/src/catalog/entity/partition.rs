@@ -76,12 +76,12 @@ impl Partition {
     pub fn uplinks(&self) -> Option<usize> {
         self.meta.labels.get(label::UPLINKS)?.parse().ok()
     }
-    /// How long a released number stays with its last owner, milliseconds.
+    /// Cooldown of a released number, in which only its last owner gets it, milliseconds.
     pub fn number_cooldown_ms(&self) -> u64 {
         let seconds = self.number(label::NUMBER_COOLDOWN, NUMBER_COOLDOWN_DEFAULT_S);
         u64::from(seconds.min(NUMBER_COOLDOWN_MAX_S)) * 1000
     }
-    /// How many unknown machines become known in a minute.
+    /// Rate limit of unknown machines that become known, per minute.
     pub fn unknown_machines_per_minute(&self) -> usize {
         let number = self.number(label::UNKNOWN_MACHINES, UNKNOWN_MACHINES_DEFAULT);
         usize::try_from(number).unwrap_or(usize::MAX)

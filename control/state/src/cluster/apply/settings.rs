@@ -1,4 +1,4 @@
-//! Settings of the cluster: how long the audit trail is kept, and how much one user may have.
+//! Settings of the cluster: retention of the audit trail, and budgets.
 
 use proto_errors::Error;
 

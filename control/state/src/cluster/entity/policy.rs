@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How many policies there may be.
+/// Most policies of a cluster; a further one is refused.
 pub const POLICIES_MAX: usize = 16;
 
 /// A policy, as it was read and compiled before it came here; to the state its source is text.

@@ -1,9 +1,9 @@
-//! Settings of the whole cluster: how long the audit trail is kept, and how much one user may have.
+//! Settings of the whole cluster: retention of the audit trail, and budgets.
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How long records of the audit trail are kept.
+/// Retention of the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditRetention {
@@ -27,7 +27,7 @@ impl Default for AuditRetention {
     }
 }
 
-/// How much one user, tenant or project may have.
+/// Upper limits of the objects of one user, tenant or project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budgets {

@@ -3,7 +3,7 @@
 use proto_types::{AllocationId, MachineId};
 use serde::{Deserialize, Serialize};
 
-/// Which certificates.
+/// The certificates to revoke.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateChoice {
@@ -18,7 +18,7 @@ pub enum CertificateChoice {
 /// See [`Op::RevokeCertificates`](crate::Op::RevokeCertificates).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeCertificates {
-    /// The certificates to revoke.
+    /// The choice of the certificates.
     pub choice: CertificateChoice,
     /// Reason for people. Empty if none is given.
     #[serde(default)]

@@ -14,7 +14,7 @@ pub struct IssueCertificate {
     pub cause: Cause,
 }
 
-/// Why somebody gets a certificate.
+/// The reason for which an identity gets a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {

@@ -1,4 +1,4 @@
-//! The certificate authority: its keys, and how one generation follows another.
+//! The certificate authority: its keys, and the rotation from one generation to the next.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ const fn is_first_generation(generation: &u32) -> bool {
     *generation == 1
 }
 
-/// How far the replacement of the authority is.
+/// Progress of a rotation of the authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaPhase {
@@ -57,7 +57,7 @@ pub enum CaPhase {
     Done,
 }
 
-/// The replacement of the certificate authority, the last one or the one under way.
+/// A rotation of the certificate authority: the one in progress, or the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaRotation {
     /// The key: [`CaRotation::ONE`].
@@ -90,7 +90,7 @@ impl CaRotation {
     /// Longest overlap, milliseconds: ninety days.
     pub const OVERLAP_MAX_MS: u64 = 90 * 24 * 3_600_000;
 
-    /// When the new generation is to sign for peers.
+    /// Time from which the new generation signs for peers.
     pub fn switch_at(&self) -> Timestamp {
         let whole = self.until.since_ms(self.began_at);
         let before = PEERS_MS.min(whole / 2);

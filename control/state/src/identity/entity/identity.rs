@@ -10,7 +10,7 @@ pub const RESUME_MAX_MS: u64 = 30 * 24 * 3_600_000;
 /// It never resumes, it joins with the ticket of its next boot.
 const KEEP_BOOTED_MS: u64 = 10 * 60_000;
 
-/// How an identity came to be.
+/// The proof by which an identity joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JoinedBy {

@@ -29,7 +29,7 @@ pub struct CreateChildNetwork {
     /// The parent.
     #[serde(default)]
     pub parent: Option<NetworkId>,
-    /// Prefix length. `None` means the parent's default.
+    /// Prefix length. A version without one gets the parent's default.
     #[serde(default)]
     pub length: ChildLength,
     /// IP versions. `None` means all versions of the parent.

@@ -36,7 +36,7 @@ pub struct CreateIp {
     /// network has it.
     #[serde(default)]
     pub family: Option<Family>,
-    /// Machine of the project that gets a label on the address. `None` means none.
+    /// The machine of the project that uses the address. `None` means none.
     #[serde(default)]
     pub machine: Option<MachineId>,
     /// `true` if an administrator asks, who may take addresses of an underlay too.

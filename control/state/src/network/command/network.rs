@@ -40,7 +40,8 @@ pub struct CreateNetwork {
     /// Of super networks: prefix length of a child that requests none.
     #[serde(default)]
     pub default_child_length: ChildLength,
-    /// Of super networks: shortest prefix that a child may request. `None` means no limit.
+    /// Of super networks: shortest prefix that a child may request. A version without one has no
+    /// limit.
     #[serde(default)]
     pub min_child_length: ChildLength,
     /// Address translation of outgoing traffic. `None` means no translation.
@@ -55,7 +56,7 @@ pub struct CreateNetwork {
     /// Of super networks: prefixes that machines may announce beside their own.
     #[serde(default)]
     pub additional_announcable_cidrs: Vec<IpNet>,
-    /// Of children: prefix length. `None` means the parent's default.
+    /// Of children: prefix length. A version without one gets the parent's default.
     #[serde(default)]
     pub length: ChildLength,
     /// Of children: IP versions. `None` means all versions of the parent.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// How long an address stays with its project.
+/// Life of an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IpType {

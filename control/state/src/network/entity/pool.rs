@@ -56,7 +56,7 @@ pub struct CoolingNumber {
     pub until: Timestamp,
 }
 
-/// Where the next search in a pool begins: behind the number that was given out last.
+/// Position in a pool: the next search begins behind the number that was given out last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolCursor {
     /// The key: `vrf`, `asn`, `ip/<network>/v4`, `prefix/<network>/v6`, ...

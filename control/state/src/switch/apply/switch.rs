@@ -19,7 +19,7 @@ use crate::switch::entity::{ReplaceMode, Switch, SwitchPort, SwitchSync};
 use crate::switch::read::is_stale;
 use crate::tables::Tx;
 
-/// How many ports a switch may have.
+/// Most ports of a switch; a registration with more is refused.
 const PORTS_MAX: usize = 512;
 
 pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {

@@ -1,9 +1,9 @@
-//! Neighbours by LLDP: what a switch port or a card of a machine hears.
+//! LLDP neighbours of switch ports and of NICs of machines.
 
 use proto_types::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// Whom a NIC hears by LLDP.
+/// An LLDP neighbour of a port or NIC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Neighbour {

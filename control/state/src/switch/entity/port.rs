@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::switch::entity::Neighbour;
 
-/// How a port's BGP session goes, as agents of the published stack report it.
+/// State of a port's BGP session, as agents of the published stack report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BgpSession {

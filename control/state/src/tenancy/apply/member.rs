@@ -12,7 +12,7 @@ use crate::tenancy::command::{
 };
 use crate::tenancy::entity::{Member, Project, ProjectRole, Tenant, TenantRole};
 
-/// How many members a tenant or project may have.
+/// Most members of a tenant or project; a further one is refused.
 const MEMBERS_MAX: usize = 1000;
 
 pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> ApplyResult {

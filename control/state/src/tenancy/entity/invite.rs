@@ -34,14 +34,14 @@ pub enum InvitePlace {
 pub enum InviteTo {
     /// A member of a tenant.
     Tenant {
-        /// Which.
+        /// Login of the tenant.
         login: TenantId,
         /// Role of the new member.
         role: TenantRole,
     },
     /// A member of a project.
     Project {
-        /// Which.
+        /// Id of the project.
         id: ProjectId,
         /// Role of the new member.
         role: ProjectRole,

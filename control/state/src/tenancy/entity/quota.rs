@@ -1,4 +1,4 @@
-//! Quotas: how much a tenant or project may have.
+//! Quotas: limits of the holdings of tenants and projects.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use proto_types::{ProjectId, SizeId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Whom a quota is for.
+/// The tenant or project that a quota bounds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaSubject {
@@ -39,7 +39,7 @@ pub struct Limits {
     pub ips: Option<u32>,
 }
 
-/// How much a tenant or project may have.
+/// Limits of the holdings of a tenant or project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// The key: the tenant or project that the quota bounds.
