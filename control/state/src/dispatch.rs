@@ -14,7 +14,7 @@ use crate::machine::apply::{
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
-use crate::reply::Reply;
+use crate::reply::ApplyResult;
 use crate::switch::apply::{replace, switch};
 use crate::tables::{Change, Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
@@ -25,7 +25,7 @@ use crate::{bounds, tick};
 #[must_use]
 pub struct Outcome {
     /// The reply. An error left the tables unchanged.
-    pub result: Result<Reply, Error>,
+    pub result: ApplyResult,
     /// The changes, in the order of kind and key. Empty means that nothing changed.
     pub changes: Vec<Change>,
     /// Revision of the tables after the command.
@@ -54,14 +54,14 @@ pub fn apply(tables: &mut Tables, command: &Command) -> Outcome {
 ///
 /// # Errors
 /// Those of [`apply`].
-pub fn attempt(tables: &mut Tables, command: &Command) -> Result<Reply, Error> {
+pub fn attempt(tables: &mut Tables, command: &Command) -> ApplyResult {
     let mut tx = Tx::new(tables, command.now, &command.actor);
     let result = carry_out(&mut tx, command);
     tx.abort();
     result
 }
 
-fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> {
+fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> ApplyResult {
     let trace = command.trace.as_deref();
     // A malformed trace is ignored: it is no reason to refuse a change.
     tx.trace = trace.filter(|text| text.len() == TRACE_LEN && text.is_ascii());
@@ -89,7 +89,7 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> Result<Reply, Error> 
 
 macro_rules! routes {
     ($($name:ident $to:path;)*) => {
-        fn dispatch(tx: &mut Tx<'_>, op: &Op) -> Result<Reply, Error> {
+        fn dispatch(tx: &mut Tx<'_>, op: &Op) -> ApplyResult {
             match op { $(Op::$name(op) => $to(tx, op),)* }
         }
     };

@@ -3,8 +3,10 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{is_description, is_name};
 
+use crate::reply::CheckResult;
+
 /// Refuses a shown name outside of its bounds.
-pub(crate) fn check_name(name: &str) -> std::result::Result<(), Error> {
+pub(crate) fn check_name(name: &str) -> CheckResult {
     if is_name(name) {
         Ok(())
     } else {
@@ -13,7 +15,7 @@ pub(crate) fn check_name(name: &str) -> std::result::Result<(), Error> {
 }
 
 /// Refuses a description beyond its bound.
-pub(crate) fn check_description(text: &str) -> std::result::Result<(), Error> {
+pub(crate) fn check_description(text: &str) -> CheckResult {
     if is_description(text) {
         Ok(())
     } else {

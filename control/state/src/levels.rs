@@ -9,6 +9,7 @@ use proto_errors::{Error, ErrorCode};
 
 use crate::cluster::entity::ControlNode;
 use crate::command::Command;
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
 /// The feature level that every control node knows; 1 until the first node has announced its level.
@@ -28,7 +29,7 @@ pub(crate) fn lowest_level(tables: &Tables) -> Option<u32> {
 ///
 /// # Errors
 /// `NotEnabled` above the lowest level of all control nodes, and those of the command's bounds.
-pub fn check_enabled(tables: &Tables, command: &Command) -> std::result::Result<(), Error> {
+pub fn check_enabled(tables: &Tables, command: &Command) -> CheckResult {
     crate::bounds::check(&command.op)?;
     let known = feature_level(tables);
     if command.version <= known {

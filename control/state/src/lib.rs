@@ -81,7 +81,7 @@ pub use network::entity::*;
 pub use op::{FEATURE_LEVEL, Op};
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
-pub use reply::Reply;
+pub use reply::{ApplyResult, CheckResult, Reply};
 pub use switch::command::*;
 pub use switch::entity::*;
 pub use tables::{Change, CodecError, Entity, Kind, Record, Slot, Tables};

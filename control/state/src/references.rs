@@ -13,10 +13,9 @@ use crate::identity::entity::{Certificate, User};
 use crate::machine::entity::Machine;
 use crate::machine::read::hammer_may_run;
 use crate::network::entity::{Ip, IpKey, Network};
+use crate::reply::CheckResult;
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
-
-type Check = std::result::Result<(), Error>;
 
 /// The kind and the key of a row that refers to another one.
 pub(crate) type Holder = (&'static str, String);
@@ -110,13 +109,17 @@ pub(crate) fn is_user(tables: &Tables, login: &TenantId) -> bool {
 pub(crate) fn check_sizes<'a>(
     tables: &Tables,
     mut sizes: impl Iterator<Item = &'a SizeId>,
-) -> Check {
+) -> CheckResult {
     sizes.try_for_each(|size| tables.require::<Size>(size).map(drop))
 }
 
 /// Refuses a machine that is not allocated to the project. Another project's machine is reported
 /// as not found, so that callers cannot probe for machines of others.
-pub(crate) fn check_machine(tables: &Tables, machine: &MachineId, project: ProjectId) -> Check {
+pub(crate) fn check_machine(
+    tables: &Tables,
+    machine: &MachineId,
+    project: ProjectId,
+) -> CheckResult {
     let found = tables.get::<Machine>(machine);
     let allocation = found.and_then(|machine| machine.allocation.as_ref());
     if allocation.is_some_and(|allocation| allocation.project == project) {
@@ -127,7 +130,7 @@ pub(crate) fn check_machine(tables: &Tables, machine: &MachineId, project: Proje
 }
 
 /// Refuses a certificate whose allocation or boot has ended since it was requested.
-pub(crate) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check {
+pub(crate) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> CheckResult {
     if let (Some(id), None) = (&certificate.machine, certificate.allocation) {
         return check_hammer(tx, *id);
     }
@@ -147,7 +150,7 @@ pub(crate) fn check_allocation(tx: &Tx<'_>, certificate: &Certificate) -> Check 
 }
 
 /// Refuses a certificate for hammer in a phase in which it may not run.
-fn check_hammer(tx: &Tx<'_>, id: MachineId) -> Check {
+fn check_hammer(tx: &Tx<'_>, id: MachineId) -> CheckResult {
     let machine = tx.tables().require::<Machine>(&id)?;
     if hammer_may_run(machine) {
         return Ok(());

@@ -16,6 +16,13 @@ use crate::network::entity::{Ip, Network};
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
+/// The result of a command's apply function: its reply, or the refusal. A refusal leaves the tables
+/// as they were.
+pub type ApplyResult = Result<Reply, Error>;
+
+/// The result of a check: `Ok` if the command may go on, or its refusal.
+pub type CheckResult = Result<(), Error>;
+
 macro_rules! replies {
     ($($name:ident $into:ident;)*) => {
         /// The reply to a command. The doc of each [`Op`](crate::Op) names its variant.

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use proto_errors::Error;
 use proto_types::Timestamp;
 
 use crate::audit::apply::retention;
@@ -18,7 +17,7 @@ use crate::machine::apply::order_deadlines::{expire_orders, late};
 use crate::machine::apply::strangers::{forget_strangers, old_strangers};
 use crate::machine::entity::Idempotency;
 use crate::network::entity::CoolingNumber;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::{Entity, Record, Tables, Tx};
 use crate::tenancy::entity::Invite;
 
@@ -29,9 +28,7 @@ const KEEP_MS: u64 = 7 * 24 * 3_600_000;
 /// behind by less still finds the record of a certificate that it takes for valid.
 const KEEP_CERTIFICATES_MS: u64 = 10 * 60_000;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> Result {
+pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> ApplyResult {
     match clock::advance(tx, op) {
         // All steps below judge by the cluster's time, which never goes back. With the leader's own
         // clock, a change of leader to a slower clock would move every deadline.

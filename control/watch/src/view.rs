@@ -23,7 +23,7 @@ pub(super) struct WatchView {
 
 /// A change and its shared encoded messages.
 #[derive(Clone, Copy)]
-struct ChangeEvent<'a> {
+struct EncodedChange<'a> {
     change: &'a Change,
     made: &'a ChangeMessages,
 }
@@ -64,7 +64,7 @@ impl WatchView {
             .iter()
             .zip(places.iter())
             .filter_map(|(change, made)| {
-                self.change(tables, revision, ChangeEvent { change, made }, changes)
+                self.change(tables, revision, EncodedChange { change, made }, changes)
             })
             .collect();
         // Before the message goes out: the command may have taken the caller's rights away.
@@ -81,10 +81,10 @@ impl WatchView {
         &self,
         tables: &Tables,
         revision: Revision,
-        event: ChangeEvent<'_>,
+        event: EncodedChange<'_>,
         all: &[Change],
     ) -> Option<WatchChange> {
-        let ChangeEvent { change, made } = event;
+        let EncodedChange { change, made } = event;
         let kind = self.name(change.kind)?;
         if is_part(change.kind) {
             return self.part(tables, revision, event, all);
@@ -117,10 +117,10 @@ impl WatchView {
         &self,
         tables: &Tables,
         revision: Revision,
-        event: ChangeEvent<'_>,
+        event: EncodedChange<'_>,
         all: &[Change],
     ) -> Option<WatchChange> {
-        let ChangeEvent { change, made } = event;
+        let EncodedChange { change, made } = event;
         let machine = machine_of_part(tables, change)?;
         let id = machine.id.to_string();
         let is_told = |other: &Change| other.kind == Kind::Machine && other.key == id;

@@ -51,7 +51,7 @@ impl MachineCounts {
     }
 }
 
-const fn phase(phase: Phase) -> &'static str {
+fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Held(_) => "held",
         other => other.as_str(),

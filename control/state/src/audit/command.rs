@@ -14,17 +14,19 @@ pub struct AppendAudit {
 /// See [`Op::MarkAuditExport`](crate::Op::MarkAuditExport).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MarkAuditExport {
-    /// The place's name in the configuration.
+    /// Name of the export destination in the configuration.
     pub name: String,
-    /// The last record that was sent.
+    /// Sequence number of the last record that was sent. A mark that is not higher than the stored
+    /// one is ignored.
     pub sequence: u64,
-    /// Records up to here may be missing there: they were dropped before they could be sent.
+    /// Highest sequence number that the destination may lack, because the record was dropped before
+    /// it was sent. 0 means none.
     pub missed: u64,
 }
 
 /// See [`Op::ForgetAuditExport`](crate::Op::ForgetAuditExport).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForgetAuditExport {
-    /// The place's name in the configuration of before.
+    /// Name of an export destination that the configuration no longer has.
     pub name: String,
 }

@@ -16,44 +16,45 @@ pub const AUDIT_EXPORTS_MAX: usize = 16;
 /// An audit record: caller, method, time, source and result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// The key: counts up, given by `apply`.
+    /// The key: a number that increases from record to record. `apply` sets it.
     #[serde(default)]
     pub sequence: u64,
-    /// Id of the call; both phases have the same.
+    /// Id of the call. The records of its request and of its response have the same.
     pub id: String,
-    /// When.
+    /// Time of the recorded part; of a whole call its begin.
     pub time: Timestamp,
-    /// When the call ended; of entries of whole calls.
+    /// End of the call, in records of whole calls. `None` in other records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// Login of the caller, or SPIFFE id.
+    /// Login or SPIFFE id of the caller. Empty if there is none.
     #[serde(default)]
     pub user: String,
-    /// Tenant of the call.
+    /// Login of the tenant that the call names. Empty means none.
     #[serde(default)]
     pub tenant: String,
-    /// Project of the call.
+    /// Id of the project that the call names. `None` means none.
     #[serde(default)]
     pub project: Option<String>,
     /// Full method name.
     pub method: String,
-    /// The message as JSON, without secrets.
+    /// The request as JSON, without secrets. `None` means that it is not recorded.
     #[serde(default)]
     pub body: Option<String>,
-    /// Address of the caller.
+    /// IP address of the caller. Empty means unknown.
     #[serde(default)]
     pub source_ip: String,
-    /// Status code of gRPC; of responses and whole calls.
+    /// gRPC status code, in records of responses and of whole calls. `None` in other records.
     #[serde(default)]
     pub result_code: Option<i32>,
-    /// Which part of the call.
+    /// The part of the call that the record describes: request, response, the whole, or a gap of
+    /// dropped records.
     pub phase: AuditPhase,
     /// The rule of a site policy that decided the call, `policy/rule`. `None` means that the
     /// contract's table decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How many calls it stands for: of refused calls of one caller in one minute, and of gaps.
-    /// `None` means one.
+    /// Number of calls that the record stands for: refused calls of one caller in one minute, or
+    /// the records of a gap. `None` means one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// Hash over the entry and all before it. `None` until `apply` appends the entry.
@@ -129,18 +130,19 @@ impl AuditEntry {
     }
 }
 
-/// Where the chain of the audit trail that is kept begins.
+/// The anchor of the hash chain of the audit trail: the hash before its first record that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditAnchor {
     /// The key: [`AuditAnchor::TRAIL`].
     pub name: String,
     /// The hash before the first entry: of the last one that was dropped, or of the beginning.
     pub hash: AuditHash,
-    /// Entries with a higher sequence belong to the chain.
+    /// Sequence number of the last record before the chain. Records with a higher one belong to the
+    /// chain.
     pub sequence: u64,
-    /// When the chain began.
+    /// Begin of the chain.
     pub began: Timestamp,
-    /// Entries of the chain that were dropped since.
+    /// Number of records of the chain that were dropped since.
     pub dropped: u64,
 }
 
@@ -149,15 +151,16 @@ impl AuditAnchor {
     pub const TRAIL: &'static str = "trail";
 }
 
-/// How far the audit trail was sent to a place outside.
+/// Progress of the export of the audit trail to a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditExport {
-    /// The place's name in the configuration.
+    /// The key: name of the destination in the configuration.
     pub name: String,
-    /// The last record that was sent.
+    /// Sequence number of the last record that was sent.
     pub sequence: u64,
-    /// Records up to here may be missing there: they were dropped before they could be sent.
+    /// Highest sequence number that the destination may lack, because the record was dropped before
+    /// it was sent. 0 means none.
     pub missed: u64,
-    /// When that was noted.
+    /// Time of the last progress.
     pub at: Timestamp,
 }

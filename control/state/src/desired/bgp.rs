@@ -12,18 +12,19 @@ use crate::tables::Tables;
 /// The BGP filter of a machine's switch ports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BgpFilter {
-    /// Prefixes that pass.
+    /// Prefixes that pass, as announced: a machine's own networks, and /32 or /128 of addresses.
     pub cidrs: BTreeSet<IpNet>,
-    /// VNIs whose EVPN routes pass; only of firewalls.
+    /// VNIs whose EVPN routes pass. Empty for servers: only firewalls speak EVPN.
     pub vnis: BTreeSet<u32>,
 }
 
-/// The filter of a machine's ports. `None` means that no system of a tenant runs behind them, so
-/// that nothing may be announced.
+/// The filter of a machine's ports. `None` means that they are not in the tenant's segment, so that
+/// the machine may announce nothing.
 pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
     let allocation = machine.allocation.as_ref()?;
-    // An allocated machine is in the tenant's segment only from the end of its installation to its
-    // reclaim.
+    // The allocation alone does not say that the tenant's system runs. The ports enter the tenant's
+    // segment when hammer hands over to the installed system, and leave it when the reclaim has
+    // powered the machine off.
     if machine.segment != Segment::Tenant {
         return None;
     }
@@ -58,8 +59,9 @@ fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
         let mut prefixes = children().flat_map(|child| &child.prefixes);
         prefixes.any(|prefix| prefix.contains(ip))
     };
-    // Any machine of a project may announce any address of it: that is how addresses move between
-    // machines. An underlay address would attract the tunnels of a firewall.
+    // Any machine of a project may announce any address of the project: that is how an address
+    // moves between machines. Addresses of underlays do not pass: a machine that announced one
+    // would attract the tunnels of a firewall.
     let others = project_ips(tables, allocation.project)
         .filter(|ip| !is_inside(&ip.ip))
         .filter(|ip| {

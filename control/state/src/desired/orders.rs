@@ -35,7 +35,7 @@ pub enum MachineOrder {
 pub struct ImageOrder {
     /// Id.
     pub id: ImageId,
-    /// Where the compressed tar file is.
+    /// URL of the compressed tar file.
     pub url: String,
     /// Digest of that file; hammer refuses another one.
     pub digest: Digest,

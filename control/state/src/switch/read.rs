@@ -5,16 +5,19 @@ use crate::switch::command::ReportSwitch;
 use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
-/// `true` if a newer report of the switch has overtaken this one.
+/// `true` if the switch has reported a newer generation than this report's.
 pub(crate) fn is_stale(switch: &Switch, report: &ReportSwitch) -> bool {
-    // Generations are revisions of the replicated log, so that they alone give the order. The term
-    // is not compared: control cannot check what the agent claims.
+    // Generations are revisions of the state, which only grow, so that they alone give the order.
+    // The term is not compared: it is what the agent claims, and one with a high term would make
+    // every later report stale. `apply` refuses a generation above the state's revision.
     report.applied_generation < switch.sync.applied_generation
 }
 
-/// `true` if a report carries more than a sign of life.
+/// `true` if a report changes more than the time of the switch's last sign of life, so that it is
+/// worth a log entry.
 pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
     let Some(switch) = tables.get::<Switch>(&report.id) else {
+        // Proposed all the same: `apply` refuses it with the reason.
         return true;
     };
     if is_stale(switch, report) {
@@ -29,7 +32,7 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
             .is_none_or(|known| !known.is_like(seen))
     });
     // After a restore, the first report counts even if it repeats the state: reconciliation waits
-    // for one of each switch.
+    // for a report of each switch that hears neighbours.
     let is_unheard = restored(tables).is_some_and(|restored| switch.sync.at <= restored.made_at);
     ports_differ
         || is_unheard

@@ -1,6 +1,7 @@
 //! The tables: one ordered map per kind of object, and indexes derived from them.
 
 mod change;
+mod headed;
 mod index;
 mod tx;
 

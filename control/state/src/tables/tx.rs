@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::change::Change;
+use super::headed::Headed;
 use super::{Entity, Kind, Record, Tables};
-use crate::meta::Meta;
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
 
@@ -197,24 +197,4 @@ impl Drop for Tx<'_> {
             undo(self.tables);
         }
     }
-}
-
-/// An object with a head.
-pub(crate) trait Headed {
-    fn meta_mut(&mut self) -> &mut Meta;
-}
-
-macro_rules! headed {
-    ($($entity:ident)*) => {
-        $(impl Headed for crate::$entity {
-            fn meta_mut(&mut self) -> &mut Meta {
-                &mut self.meta
-            }
-        })*
-    };
-}
-
-headed! {
-    Tenant Project Token Partition Size SizeReservation SizeImageConstraint Image Layout Network
-    Ip Machine Switch
 }

@@ -22,6 +22,7 @@ mod cooldown;
 mod identity;
 mod installation;
 mod life;
+mod names;
 mod networks;
 mod nonce;
 mod placement;

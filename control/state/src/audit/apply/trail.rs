@@ -9,10 +9,10 @@ use proto_types::{AuditHash, AuditPhase, Timestamp};
 use crate::audit::apply::retention::retain;
 use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
 use crate::audit::entity::{AUDIT_EXPORTS_MAX, AuditAnchor, AuditEntry, AuditExport};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
-pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> {
+pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> ApplyResult {
     for entry in &op.entries {
         record(tx, entry.clone());
     }
@@ -22,7 +22,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, op: &AppendAudit) -> Result<Reply, Error> 
 
 /// Records how far the trail was exported; an older mark is ignored. Beyond [`AUDIT_EXPORTS_MAX`]
 /// a new destination replaces the one that has not advanced for longest.
-pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply, Error> {
+pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> ApplyResult {
     let before = tx
         .get::<AuditExport>(&op.name)
         .map(|export| AuditExport::clone(export));
@@ -51,7 +51,7 @@ pub(crate) fn mark_export(tx: &mut Tx<'_>, op: &MarkAuditExport) -> Result<Reply
 }
 
 /// Forgets a former export destination, so that retention does not wait for it.
-pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> Result<Reply, Error> {
+pub(crate) fn forget_export(tx: &mut Tx<'_>, op: &ForgetAuditExport) -> ApplyResult {
     let gone = tx.delete::<AuditExport>(&op.name);
     gone.ok_or_else(|| Error::not_found("audit-export", &op.name))?;
     retain(tx);

@@ -8,16 +8,13 @@ use crate::catalog::read::parse_image_id;
 use crate::fields::{check_description, check_name, in_use, set};
 use crate::meta::label;
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// An image is good for this long when nobody says otherwise, milliseconds: 90 days.
 const IMAGE_LIFE_MS: u64 = 90 * 24 * 3_600_000;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-fn check_image(image: &Image) -> Check {
+fn check_image(image: &Image) -> CheckResult {
     parse_image_id(image.id.as_str())?;
     if let Some(name) = &image.name {
         check_name(name)?;
@@ -41,7 +38,7 @@ fn check_image(image: &Image) -> Check {
     Ok(())
 }
 
-pub(crate) fn create_image(tx: &mut Tx<'_>, op: &CreateImage) -> Result {
+pub(crate) fn create_image(tx: &mut Tx<'_>, op: &CreateImage) -> ApplyResult {
     let mut image = op.0.clone();
     if image.expires_at == proto_types::Timestamp::ZERO {
         image.expires_at = tx.now.plus_ms(IMAGE_LIFE_MS);
@@ -50,7 +47,7 @@ pub(crate) fn create_image(tx: &mut Tx<'_>, op: &CreateImage) -> Result {
     tx.create(image).map(Reply::Image)
 }
 
-pub(crate) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
+pub(crate) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> ApplyResult {
     let mut image: Image = tx.require(&op.id)?;
     op.lock.check("image", op.id.as_str(), &image.meta)?;
     set(&mut image.url, op.url.as_ref());
@@ -66,7 +63,7 @@ pub(crate) fn update_image(tx: &mut Tx<'_>, op: &UpdateImage) -> Result {
     Ok(Reply::Image(tx.update(image)))
 }
 
-pub(crate) fn delete_image(tx: &mut Tx<'_>, op: &DeleteImage) -> Result {
+pub(crate) fn delete_image(tx: &mut Tx<'_>, op: &DeleteImage) -> ApplyResult {
     let image = tx.tables().require::<Image>(&op.0)?.clone();
     if let Some(machine) = references::machine_of_image(tx.tables(), &op.0) {
         return Err(in_use(

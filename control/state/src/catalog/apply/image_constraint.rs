@@ -9,24 +9,27 @@ use crate::catalog::command::{
 use crate::catalog::entity::{ImageConstraint, Size, SizeImageConstraint};
 use crate::catalog::read::Requirement;
 use crate::fields::set;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
-fn check_image_constraints(tx: &Tx<'_>, size: &SizeId, all: &[ImageConstraint]) -> Check {
+fn check_image_constraints(tx: &Tx<'_>, size: &SizeId, all: &[ImageConstraint]) -> CheckResult {
     tx.tables().require::<Size>(size)?;
     all.iter()
         .try_for_each(|constraint| Requirement::parse(&constraint.semver_match).map(drop))
 }
 
-pub(crate) fn create_image_constraint(tx: &mut Tx<'_>, op: &CreateSizeImageConstraint) -> Result {
+pub(crate) fn create_image_constraint(
+    tx: &mut Tx<'_>,
+    op: &CreateSizeImageConstraint,
+) -> ApplyResult {
     check_image_constraints(tx, &op.0.size, &op.0.image_constraints)?;
     tx.create(op.0.clone()).map(Reply::SizeImageConstraint)
 }
 
-pub(crate) fn update_image_constraint(tx: &mut Tx<'_>, op: &UpdateSizeImageConstraint) -> Result {
+pub(crate) fn update_image_constraint(
+    tx: &mut Tx<'_>,
+    op: &UpdateSizeImageConstraint,
+) -> ApplyResult {
     let mut constraint: SizeImageConstraint = tx.require(&op.size)?;
     op.lock
         .check("size-image-constraint", op.size.as_str(), &constraint.meta)?;
@@ -40,7 +43,10 @@ pub(crate) fn update_image_constraint(tx: &mut Tx<'_>, op: &UpdateSizeImageConst
     Ok(Reply::SizeImageConstraint(tx.update(constraint)))
 }
 
-pub(crate) fn delete_image_constraint(tx: &mut Tx<'_>, op: &DeleteSizeImageConstraint) -> Result {
+pub(crate) fn delete_image_constraint(
+    tx: &mut Tx<'_>,
+    op: &DeleteSizeImageConstraint,
+) -> ApplyResult {
     let old = tx.delete::<SizeImageConstraint>(&op.0);
     old.map(Reply::SizeImageConstraint)
         .ok_or_else(|| Error::not_found("size-image-constraint", &op.0))

@@ -9,13 +9,10 @@ use crate::catalog::entity::{LAYOUT_DEFAULT, Layout, Size};
 use crate::catalog::read::Requirement;
 use crate::fields::{check_description, check_name, in_use, set};
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
-fn check_layout(tx: &Tx<'_>, layout: &Layout) -> Check {
+fn check_layout(tx: &Tx<'_>, layout: &Layout) -> CheckResult {
     if layout.id.as_str() == LAYOUT_DEFAULT {
         return Err(Error::invalid(
             "id",
@@ -38,7 +35,7 @@ fn check_layout(tx: &Tx<'_>, layout: &Layout) -> Check {
     check_collision(tx, layout)
 }
 
-fn check_disks(layout: &Layout) -> Check {
+fn check_disks(layout: &Layout) -> CheckResult {
     let mut devices = BTreeSet::new();
     for disk in &layout.disks {
         if !devices.insert(&disk.device) {
@@ -62,7 +59,7 @@ fn check_disks(layout: &Layout) -> Check {
     Ok(())
 }
 
-fn check_volumes(layout: &Layout) -> Check {
+fn check_volumes(layout: &Layout) -> CheckResult {
     if layout
         .raids
         .iter()
@@ -96,7 +93,7 @@ fn check_volumes(layout: &Layout) -> Check {
     Ok(())
 }
 
-fn check_filesystems(layout: &Layout) -> Check {
+fn check_filesystems(layout: &Layout) -> CheckResult {
     let mut paths = BTreeSet::new();
     for filesystem in &layout.filesystems {
         let Some(path) = &filesystem.path else {
@@ -120,7 +117,7 @@ fn check_filesystems(layout: &Layout) -> Check {
 
 /// Refuses a layout with the same size, operating system and requirement as another: both would be
 /// the default of the same machines. Between overlapping requirements the order of ids decides.
-fn check_collision(tx: &Tx<'_>, layout: &Layout) -> Check {
+fn check_collision(tx: &Tx<'_>, layout: &Layout) -> CheckResult {
     let mine = &layout.constraints;
     let clash = tx.tables().all::<Layout>().find(|other| {
         let theirs = &other.constraints;
@@ -143,12 +140,12 @@ fn check_collision(tx: &Tx<'_>, layout: &Layout) -> Check {
     })
 }
 
-pub(crate) fn create_layout(tx: &mut Tx<'_>, op: &CreateLayout) -> Result {
+pub(crate) fn create_layout(tx: &mut Tx<'_>, op: &CreateLayout) -> ApplyResult {
     check_layout(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::Layout)
 }
 
-pub(crate) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
+pub(crate) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> ApplyResult {
     let mut layout: Layout = tx.require(&op.id)?;
     op.lock
         .check("filesystem-layout", op.id.as_str(), &layout.meta)?;
@@ -164,7 +161,7 @@ pub(crate) fn update_layout(tx: &mut Tx<'_>, op: &UpdateLayout) -> Result {
     Ok(Reply::Layout(tx.update(layout)))
 }
 
-pub(crate) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> Result {
+pub(crate) fn delete_layout(tx: &mut Tx<'_>, op: &DeleteLayout) -> ApplyResult {
     if let Some(machine) = references::machine_of_layout(tx.tables(), &op.0) {
         let (id, by) = (op.0.as_str(), machine.to_string());
         return Err(in_use("filesystem layout", id, "machine", &by));

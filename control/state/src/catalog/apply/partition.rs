@@ -11,7 +11,7 @@ use crate::meta::{Labels, label};
 use crate::network::apply::pool;
 use crate::network::entity::PoolNumber;
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Name servers of a partition.
@@ -21,10 +21,7 @@ const UPLINKS_MAX: usize = 64;
 /// Most time servers of a partition; more are refused.
 pub(crate) const NTP_MAX: usize = 10;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
+fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> CheckResult {
     check_description(&partition.description)?;
     if partition.dns_servers.len() > DNS_MAX {
         return Err(Error::invalid("dns_servers", "must be at most 3"));
@@ -59,9 +56,8 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     Ok(())
 }
 
-/// Checks a label that holds a number in a range.
 /// Refuses a reserved label without a meaning on partitions.
-fn check_reserved(labels: &Labels) -> Check {
+fn check_reserved(labels: &Labels) -> CheckResult {
     let is_unknown = |key: &&String| {
         key.starts_with(label::RESERVED_PREFIX) && !label::OF_A_PARTITION.contains(&key.as_str())
     };
@@ -73,7 +69,8 @@ fn check_reserved(labels: &Labels) -> Check {
     Err(Error::invalid("labels", rule))
 }
 
-fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Check {
+/// Checks a label that holds a number in a range.
+fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> CheckResult {
     let is_good = |text: &String| text.parse().is_ok_and(|number| range.contains(&number));
     if labels.get(label).is_none_or(is_good) {
         return Ok(());
@@ -85,7 +82,7 @@ fn check_number(labels: &Labels, label: &str, range: RangeInclusive<u32>) -> Che
 /// Takes the number of the provisioning segment. No network may have it, no port may be in its
 /// segment, and it must not cool down: machines of a tenant would share a segment with machines
 /// that boot.
-fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
+fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Result<(), Error> {
     let vni = partition.provisioning_vni().get();
     let refuse = |rule: String| Err(Error::invalid(label::PROVISIONING_VNI, rule));
     if tx.tables().index().vrf_networks.contains_key(&vni) {
@@ -103,7 +100,7 @@ fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Check {
     pool::take(tx, &PoolNumber::Vrf(vni), None)
 }
 
-fn check_nonce_label(labels: &Labels) -> Check {
+fn check_nonce_label(labels: &Labels) -> CheckResult {
     let text = labels.get(label::REQUIRE_BMC_NONCE).map(String::as_str);
     let is_good = matches!(text, None | Some("true" | "false"));
     if is_good {
@@ -113,12 +110,12 @@ fn check_nonce_label(labels: &Labels) -> Check {
     Err(Error::invalid(label::REQUIRE_BMC_NONCE, rule))
 }
 
-pub(crate) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> Result {
+pub(crate) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> ApplyResult {
     check_partition(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::Partition)
 }
 
-pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result {
+pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> ApplyResult {
     let mut partition: Partition = tx.require(&op.id)?;
     let before = partition.provisioning_vni().get();
     op.lock
@@ -142,7 +139,7 @@ pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> Result 
     Ok(Reply::Partition(partition))
 }
 
-pub(crate) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> Result {
+pub(crate) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> ApplyResult {
     let partition = tx.tables().require::<Partition>(&op.0)?.clone();
     if let Some((kind, by)) = references::holder_of_partition(tx.tables(), &op.0) {
         return Err(in_use("partition", op.0.as_str(), kind, &by));

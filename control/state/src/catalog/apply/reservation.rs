@@ -8,14 +8,11 @@ use crate::catalog::command::{
 };
 use crate::catalog::entity::{Partition, Size, SizeReservation};
 use crate::fields::{check_description, set};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::entity::Project;
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
-fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {
+fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> CheckResult {
     crate::fields::check_name(&reservation.name)?;
     check_description(&reservation.description)?;
     if reservation.amount == 0 {
@@ -30,12 +27,12 @@ fn check_reservation(tx: &Tx<'_>, reservation: &SizeReservation) -> Check {
     reservation.partitions.iter().try_for_each(known)
 }
 
-pub(crate) fn create_reservation(tx: &mut Tx<'_>, op: &CreateSizeReservation) -> Result {
+pub(crate) fn create_reservation(tx: &mut Tx<'_>, op: &CreateSizeReservation) -> ApplyResult {
     check_reservation(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::SizeReservation)
 }
 
-pub(crate) fn update_reservation(tx: &mut Tx<'_>, op: &UpdateSizeReservation) -> Result {
+pub(crate) fn update_reservation(tx: &mut Tx<'_>, op: &UpdateSizeReservation) -> ApplyResult {
     let mut reservation: SizeReservation = tx.require(&op.id)?;
     op.lock
         .check("size-reservation", &op.id.to_string(), &reservation.meta)?;
@@ -50,7 +47,7 @@ pub(crate) fn update_reservation(tx: &mut Tx<'_>, op: &UpdateSizeReservation) ->
     Ok(Reply::SizeReservation(tx.update(reservation)))
 }
 
-pub(crate) fn delete_reservation(tx: &mut Tx<'_>, op: &DeleteSizeReservation) -> Result {
+pub(crate) fn delete_reservation(tx: &mut Tx<'_>, op: &DeleteSizeReservation) -> ApplyResult {
     let old = tx.delete::<SizeReservation>(&op.0);
     old.map(Reply::SizeReservation)
         .ok_or_else(|| Error::not_found("size-reservation", op.0))

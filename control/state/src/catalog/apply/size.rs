@@ -10,13 +10,10 @@ use crate::catalog::entity::{
 use crate::catalog::read::overlap;
 use crate::fields::{check_description, in_use, set};
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
-type Check = std::result::Result<(), Error>;
-type Result = std::result::Result<Reply, Error>;
-
-fn check_size(tx: &Tx<'_>, size: &Size) -> Check {
+fn check_size(tx: &Tx<'_>, size: &Size) -> CheckResult {
     if let Some(name) = &size.name {
         crate::fields::check_name(name)?;
     }
@@ -38,7 +35,7 @@ fn check_size(tx: &Tx<'_>, size: &Size) -> Check {
     }
 }
 
-fn check_constraint(constraint: &SizeConstraint) -> Check {
+fn check_constraint(constraint: &SizeConstraint) -> CheckResult {
     if constraint.min > constraint.max {
         return Err(Error::invalid(
             "constraints.min",
@@ -58,12 +55,12 @@ fn check_constraint(constraint: &SizeConstraint) -> Check {
     Ok(())
 }
 
-pub(crate) fn create_size(tx: &mut Tx<'_>, op: &CreateSize) -> Result {
+pub(crate) fn create_size(tx: &mut Tx<'_>, op: &CreateSize) -> ApplyResult {
     check_size(tx, &op.0)?;
     tx.create(op.0.clone()).map(Reply::Size)
 }
 
-pub(crate) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
+pub(crate) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> ApplyResult {
     let mut size: Size = tx.require(&op.id)?;
     op.lock.check("size", op.id.as_str(), &size.meta)?;
     size.name = op.name.clone().or(size.name);
@@ -76,7 +73,7 @@ pub(crate) fn update_size(tx: &mut Tx<'_>, op: &UpdateSize) -> Result {
     Ok(Reply::Size(tx.update(size)))
 }
 
-pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
+pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> ApplyResult {
     let size = tx.tables().require::<Size>(&op.0)?.clone();
     let tables = tx.tables();
     if let Some(machine) = references::machine_of_size(tables, &op.0) {
@@ -105,7 +102,7 @@ pub(crate) fn delete_size(tx: &mut Tx<'_>, op: &DeleteSize) -> Result {
 
 /// Refuses to delete a size that a layout or a size-image constraint names: neither would be of
 /// any use, and a layout could not be changed any more.
-fn check_size_unnamed(tables: &Tables, id: &SizeId) -> Check {
+fn check_size_unnamed(tables: &Tables, id: &SizeId) -> CheckResult {
     let mut layouts = tables.all::<Layout>();
     if let Some(layout) = layouts.find(|layout| layout.constraints.sizes.contains(id)) {
         let by = layout.id.as_str();

@@ -19,29 +19,29 @@ pub struct DeleteImage(pub ImageId);
 /// See [`Op::UpdateImage`](crate::Op::UpdateImage). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateImage {
-    /// Which.
+    /// The image to change.
     pub id: ImageId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Where the compressed tar file is.
+    /// URL of the compressed tar file, http or https.
     #[serde(default)]
     pub url: Option<String>,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Uses of the image.
+    /// All uses of the image; at least one.
     #[serde(default)]
     pub features: Option<BTreeSet<ImageFeature>>,
-    /// How mature it is.
+    /// Maturity of the image.
     #[serde(default)]
     pub classification: Option<Classification>,
-    /// Not handed out any more after this.
+    /// Time from which no machine is allocated with the image.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }

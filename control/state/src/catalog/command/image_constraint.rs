@@ -17,17 +17,17 @@ pub struct DeleteSizeImageConstraint(pub SizeId);
 /// See [`Op::UpdateSizeImageConstraint`](crate::Op::UpdateSizeImageConstraint).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSizeImageConstraint {
-    /// Which.
+    /// The size whose constraint changes.
     pub size: SizeId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Allowed versions by operating system.
+    /// All allowed versions, by operating system. Others are allowed in every version.
     #[serde(default)]
     pub image_constraints: Option<Vec<ImageConstraint>>,
 }

@@ -19,32 +19,32 @@ pub struct DeleteLayout(pub LayoutId);
 /// See [`Op::UpdateLayout`](crate::Op::UpdateLayout). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateLayout {
-    /// Which.
+    /// The layout to change.
     pub id: LayoutId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Filesystems.
+    /// All filesystems.
     #[serde(default)]
     pub filesystems: Option<Vec<Filesystem>>,
-    /// Disks.
+    /// All disks, with their partitions.
     #[serde(default)]
     pub disks: Option<Vec<Disk>>,
-    /// Software RAIDs.
+    /// All software RAIDs.
     #[serde(default)]
     pub raids: Option<Vec<Raid>>,
-    /// Volume groups.
+    /// All LVM volume groups.
     #[serde(default)]
     pub volume_groups: Option<Vec<VolumeGroup>>,
-    /// Logical volumes.
+    /// All LVM logical volumes.
     #[serde(default)]
     pub logical_volumes: Option<Vec<LogicalVolume>>,
-    /// Where it is used by itself.
+    /// Sizes and images for which the layout is chosen when a request names none.
     #[serde(default)]
     pub constraints: Option<LayoutConstraints>,
 }

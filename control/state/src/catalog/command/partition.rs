@@ -19,9 +19,9 @@ pub struct DeletePartition(pub PartitionId);
 /// See [`Op::UpdatePartition`](crate::Op::UpdatePartition). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePartition {
-    /// Which.
+    /// The partition to change.
     pub id: PartitionId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
     /// Free text.
     #[serde(default)]
@@ -29,16 +29,16 @@ pub struct UpdatePartition {
     /// Kernel, initramfs and command line of hammer.
     #[serde(default)]
     pub boot: Option<BootConfiguration>,
-    /// Name servers.
+    /// All name servers of machines. `Some` of an empty list removes them.
     #[serde(default)]
     pub dns_servers: Option<Vec<IpAddr>>,
-    /// Time servers.
+    /// All time servers of machines. `Some` of an empty list removes them.
     #[serde(default)]
     pub ntp_servers: Option<Vec<String>>,
-    /// Management services.
+    /// All addresses of management services. `Some` of an empty list removes them.
     #[serde(default)]
     pub mgmt_service_addresses: Option<Vec<String>>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }

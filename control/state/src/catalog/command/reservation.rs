@@ -19,23 +19,23 @@ pub struct DeleteSizeReservation(pub ReservationId);
 /// See [`Op::UpdateSizeReservation`](crate::Op::UpdateSizeReservation). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSizeReservation {
-    /// Which.
+    /// The reservation to change.
     pub id: ReservationId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where.
+    /// All partitions in which machines are reserved; at least one.
     #[serde(default)]
     pub partitions: Option<BTreeSet<PartitionId>>,
-    /// How many in each partition.
+    /// Number of machines in each partition, from 1.
     #[serde(default)]
     pub amount: Option<u32>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }

@@ -17,20 +17,20 @@ pub struct DeleteSize(pub SizeId);
 /// See [`Op::UpdateSize`](crate::Op::UpdateSize). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateSize {
-    /// Which.
+    /// The size to change.
     pub id: SizeId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Constraints on the hardware.
+    /// All constraints on the hardware.
     #[serde(default)]
     pub constraints: Option<Vec<SizeConstraint>>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }

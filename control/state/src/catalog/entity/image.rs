@@ -17,39 +17,39 @@ pub enum ImageFeature {
     Firewall,
 }
 
-/// How mature an image is.
+/// Maturity of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Classification {
-    /// To try.
+    /// For trials.
     Preview,
-    /// To use.
+    /// For production. A request for the newest patch of a version gets one of these.
     Supported,
-    /// To leave.
+    /// Not for new machines. A request that names its exact id still gets it.
     Deprecated,
 }
 
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// The key, `os-version`.
+    /// The key: operating system and version, `os-version`.
     pub id: ImageId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Where the compressed tar file is.
+    /// URL of the compressed tar file, http or https.
     pub url: String,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Uses of the image.
+    /// Uses of the image; at least one.
     #[serde(default)]
     pub features: BTreeSet<ImageFeature>,
-    /// How mature it is.
+    /// Maturity of the image.
     pub classification: Classification,
-    /// Not handed out any more after this.
+    /// Time from which no machine is allocated with the image. Machines that have it keep it.
     pub expires_at: Timestamp,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// Which images a size allows of one operating system.
+/// Versions of one operating system that a size allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageConstraint {
     /// Operating system: the image id without its version.
@@ -17,11 +17,11 @@ pub struct ImageConstraint {
 /// Images that a size allows; a size without one allows all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeImageConstraint {
-    /// The key.
+    /// The key: the size that is constrained.
     pub size: SizeId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.

@@ -27,11 +27,11 @@ pub const UNKNOWN_MACHINES_MAX: u32 = 100_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BootConfiguration {
-    /// Where hammer's initramfs is.
+    /// URL of hammer's initramfs.
     pub image_url: String,
-    /// Where hammer's kernel is.
+    /// URL of hammer's kernel.
     pub kernel_url: String,
-    /// Added to the kernel command line.
+    /// Arguments that are appended to the kernel command line. Empty means none.
     pub commandline: String,
 }
 
@@ -40,7 +40,7 @@ pub struct BootConfiguration {
 pub struct Partition {
     /// The key.
     pub id: PartitionId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Free text.
     #[serde(default)]
@@ -76,12 +76,12 @@ impl Partition {
     pub fn uplinks(&self) -> Option<usize> {
         self.meta.labels.get(label::UPLINKS)?.parse().ok()
     }
-    /// How long a released number stays with its last owner, milliseconds.
+    /// Cooldown of a released number, in which only its last owner gets it, milliseconds.
     pub fn number_cooldown_ms(&self) -> u64 {
         let seconds = self.number(label::NUMBER_COOLDOWN, NUMBER_COOLDOWN_DEFAULT_S);
         u64::from(seconds.min(NUMBER_COOLDOWN_MAX_S)) * 1000
     }
-    /// How many unknown machines become known in a minute.
+    /// Rate limit of unknown machines that become known, per minute.
     pub fn unknown_machines_per_minute(&self) -> usize {
         let number = self.number(label::UNKNOWN_MACHINES, UNKNOWN_MACHINES_DEFAULT);
         usize::try_from(number).unwrap_or(usize::MAX)

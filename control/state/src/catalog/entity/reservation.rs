@@ -12,19 +12,19 @@ use crate::meta::Meta;
 pub struct SizeReservation {
     /// The key.
     pub id: ReservationId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name.
+    /// Display name.
     pub name: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// For whom.
+    /// The project that the machines are reserved for.
     pub project: ProjectId,
     /// Size of the reserved machines.
     pub size: SizeId,
-    /// Where; at least one.
+    /// Partitions in which machines are reserved; at least one.
     pub partitions: BTreeSet<PartitionId>,
-    /// How many in each partition.
+    /// Number of machines in each partition, from 1.
     pub amount: u32,
 }

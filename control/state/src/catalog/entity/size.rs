@@ -24,11 +24,11 @@ pub enum SizeConstraintType {
 pub struct SizeConstraint {
     /// The bounded resource.
     pub kind: SizeConstraintType,
-    /// At least.
+    /// Lower bound, in the unit of the resource.
     pub min: u64,
-    /// At most.
+    /// Upper bound, in the unit of the resource.
     pub max: u64,
-    /// Glob that chooses which CPUs, disks or GPUs count; all without one.
+    /// Glob that chooses the CPUs, disks or GPUs that count. `None` means that all count.
     #[serde(default)]
     pub identifier: Option<String>,
 }
@@ -38,9 +38,9 @@ pub struct SizeConstraint {
 pub struct Size {
     /// The key.
     pub id: SizeId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.

@@ -5,14 +5,11 @@ use proto_types::{ImageId, SizeId};
 
 use crate::catalog::entity::{Image, SizeImageConstraint};
 use crate::catalog::read::{Requirement, parse_image_id};
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
 /// Refuses an image that a size excludes; a size without a constraint allows every image.
-pub(crate) fn check_image_constraint(
-    tables: &Tables,
-    size: &SizeId,
-    image: &Image,
-) -> std::result::Result<(), Error> {
+pub(crate) fn check_image_constraint(tables: &Tables, size: &SizeId, image: &Image) -> CheckResult {
     let Some(constraint) = tables.get::<SizeImageConstraint>(size) else {
         return Ok(());
     };

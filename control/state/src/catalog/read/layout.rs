@@ -61,11 +61,7 @@ pub fn default_layout() -> Result<Layout, Error> {
 ///
 /// # Errors
 /// `InvalidField` if there is none: disks are not divided by a guess.
-pub(crate) fn layout_for(
-    tables: &Tables,
-    size: &SizeId,
-    image: &Image,
-) -> std::result::Result<LayoutId, Error> {
+pub(crate) fn layout_for(tables: &Tables, size: &SizeId, image: &Image) -> Result<LayoutId, Error> {
     let (os, version) = parse_image_id(image.id.as_str())?;
     let matching = tables.all::<Layout>().find(|layout| {
         let constraints = &layout.constraints;

@@ -12,6 +12,7 @@ use proto_errors::Error;
 use crate::catalog::entity::{
     Filesystem, Format, Layout, LogicalVolume, LvmType, Raid, VolumeGroup,
 };
+use crate::reply::CheckResult;
 
 /// Devices that an array, a striped volume and a mirrored volume need at least.
 const ACTIVE_MIN: usize = 2;
@@ -29,7 +30,7 @@ const LVM_RESERVED: [&str; 10] = [
 ///
 /// # Errors
 /// `InvalidField`, with the field and its rule.
-pub fn check_installable(layout: &Layout) -> Result<(), Error> {
+pub fn check_installable(layout: &Layout) -> CheckResult {
     layout.raids.iter().try_for_each(check_raid)?;
     unique(
         "raid.array_name",
@@ -62,7 +63,7 @@ fn unique<'a>(field: &str, names: impl Iterator<Item = &'a String>) -> Result<()
     Ok(())
 }
 
-fn check_raid(raid: &Raid) -> Result<(), Error> {
+fn check_raid(raid: &Raid) -> CheckResult {
     let name = &raid.array_name;
     if !is_array_name(name) {
         let rule = format!("\"{name}\" must be /dev/mdN up to 511, or /dev/md/NAME");
@@ -95,7 +96,7 @@ fn is_array_name(name: &str) -> bool {
     number.is_some_and(|n| n.to_string() == rest)
 }
 
-fn check_group(group: &VolumeGroup) -> Result<(), Error> {
+fn check_group(group: &VolumeGroup) -> CheckResult {
     check_lvm_name("volume_groups.name", &group.name)?;
     if group.devices.is_empty() {
         let rule = format!("of \"{}\" must be at least 1", group.name);
@@ -113,7 +114,7 @@ fn check_group(group: &VolumeGroup) -> Result<(), Error> {
     }
 }
 
-fn check_volume(layout: &Layout, volume: &LogicalVolume) -> Result<(), Error> {
+fn check_volume(layout: &Layout, volume: &LogicalVolume) -> CheckResult {
     let name = &volume.name;
     check_lvm_name("logical_volumes.name", name)?;
     let is_reserved = name.starts_with("snapshot")
@@ -138,7 +139,7 @@ fn check_volume(layout: &Layout, volume: &LogicalVolume) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_lvm_name(field: &str, name: &str) -> Result<(), Error> {
+fn check_lvm_name(field: &str, name: &str) -> CheckResult {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+_.-".contains(c);
     let is_good = !name.is_empty()
         && name.chars().all(plain)
@@ -151,7 +152,7 @@ fn check_lvm_name(field: &str, name: &str) -> Result<(), Error> {
     Err(Error::invalid(field, rule))
 }
 
-fn check_filesystem(filesystem: &Filesystem) -> Result<(), Error> {
+fn check_filesystem(filesystem: &Filesystem) -> CheckResult {
     if filesystem.format == Format::Tmpfs && filesystem.path.is_none() {
         return Err(Error::invalid(
             "filesystems.path",
@@ -170,7 +171,7 @@ fn check_filesystem(filesystem: &Filesystem) -> Result<(), Error> {
 }
 
 /// A path among the arguments of mkfs or mdadm would be one device more to write to.
-fn check_create_options(field: &str, options: &[String]) -> Result<(), Error> {
+fn check_create_options(field: &str, options: &[String]) -> CheckResult {
     let is_bad =
         |option: &&String| option.starts_with('/') || option.chars().any(|c| c.is_control());
     match options.iter().find(is_bad) {

@@ -5,7 +5,7 @@ use proto_types::Timestamp;
 
 use crate::cluster::command::{AcceptTime, Tick};
 use crate::cluster::entity::{ClusterClock, HeldJump};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Largest difference between the operator's clock and the node's at which the node's time is
@@ -77,7 +77,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>, op: &Tick) -> TickTime {
 }
 
 /// Sets the cluster's time to the proposer's, forward or back, when the operator's clock agrees.
-pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptTime) -> Result<Reply, Error> {
+pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptTime) -> ApplyResult {
     let (ahead_ms, behind_ms) = (tx.now.since_ms(op.time), op.time.since_ms(tx.now));
     if ahead_ms.max(behind_ms) > ACCEPT_WITHIN_MS {
         let (apart_ms, side) = match ahead_ms {

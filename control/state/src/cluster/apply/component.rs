@@ -5,15 +5,13 @@ use proto_errors::{Error, ErrorCode};
 use crate::cluster::command::{DeleteComponent, ReportComponent};
 use crate::cluster::entity::Component;
 use crate::fields::check_name;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Most components of a cluster; reports of further ones are refused.
 const COMPONENTS_MAX: usize = 100_000;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> ApplyResult {
     check_name(&op.identifier)?;
     let known = crate::cluster::read::component(tx.tables(), op.kind, &op.identifier).cloned();
     if known.is_none() && tx.tables().table::<Component>().len() >= COMPONENTS_MAX {
@@ -36,7 +34,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportComponent) -> Result {
     Ok(Reply::Component(tx.save(component)))
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteComponent) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteComponent) -> ApplyResult {
     let old = tx.delete::<Component>(&op.id);
     old.map(Reply::Component)
         .ok_or_else(|| Error::not_found("component", op.id))

@@ -6,7 +6,7 @@ use proto_types::Timestamp;
 use crate::cluster::command::{AnnounceNode, InviteNode, JoinNode, RemoveNode};
 use crate::cluster::entity::ControlNode;
 use crate::levels::lowest_level;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Longest life of an invitation, milliseconds: a day.
@@ -14,9 +14,7 @@ const INVITATION_LIFE_MAX_MS: u64 = 24 * 3_600_000;
 /// Most control nodes and open invitations together; another invitation is refused.
 const NODES_MAX: usize = 32;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
+pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> ApplyResult {
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > INVITATION_LIFE_MAX_MS {
         return Err(Error::invalid("minutes", "must be in 1..=1440"));
@@ -48,7 +46,7 @@ pub(crate) fn invite(tx: &mut Tx<'_>, op: &InviteNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
+pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> ApplyResult {
     let refuse = |code: ErrorCode, what: &str| {
         let message = format!("the invitation of control node {} {what}", op.id);
         Err(Error::new(code, message)
@@ -84,7 +82,7 @@ pub(crate) fn join(tx: &mut Tx<'_>, op: &JoinNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
+pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> ApplyResult {
     let mut node = match tx.get::<ControlNode>(&op.id) {
         Some(node) => ControlNode::clone(node),
         None => empty(op.id, tx.now),
@@ -106,7 +104,7 @@ pub(crate) fn announce(tx: &mut Tx<'_>, op: &AnnounceNode) -> Result {
     Ok(Reply::ControlNode(tx.save(node)))
 }
 
-pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> ApplyResult {
     let mut node: ControlNode = tx.require(&op.id)?;
     node.removed_at = node.removed_at.or(Some(tx.now));
     Ok(Reply::ControlNode(tx.save(node)))
@@ -114,7 +112,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveNode) -> Result {
 
 /// Refuses a node whose program is below the level of the cluster: it could not decode the log. The
 /// level of this program is not compared: programs of all levels must reach the same result.
-fn check_level(tx: &Tx<'_>, level: u32) -> std::result::Result<(), Error> {
+fn check_level(tx: &Tx<'_>, level: u32) -> CheckResult {
     let used = lowest_level(tx.tables()).unwrap_or(0);
     if level >= used {
         return Ok(());
@@ -148,7 +146,7 @@ mod tests {
     use crate::tables::Tables;
     use crate::{Op, apply};
 
-    fn announced(tables: &mut Tables, id: u64, level: u32) -> std::result::Result<Reply, Error> {
+    fn announced(tables: &mut Tables, id: u64, level: u32) -> ApplyResult {
         let announce = AnnounceNode {
             id,
             peer_address: String::new(),

@@ -5,15 +5,13 @@ use proto_errors::{Error, ErrorCode};
 use crate::bounds::POLICY_BYTES_MAX;
 use crate::cluster::command::{RemovePolicy, SetPolicy};
 use crate::cluster::entity::{POLICIES_MAX, Policy};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Longest name of a policy, characters; a longer one is refused.
 const NAME_LEN_MAX: usize = 63;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> ApplyResult {
     check_name(&op.name)?;
     if op.source.len() > POLICY_BYTES_MAX {
         let rule = format!("must have at most {POLICY_BYTES_MAX} bytes");
@@ -44,13 +42,13 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPolicy) -> Result {
     Ok(Reply::Policy(tx.save(policy)))
 }
 
-pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePolicy) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePolicy) -> ApplyResult {
     let old = tx.delete::<Policy>(&op.name);
     old.map(Reply::Policy)
         .ok_or_else(|| Error::not_found("policy", &op.name))
 }
 
-fn check_name(name: &str) -> std::result::Result<(), Error> {
+fn check_name(name: &str) -> CheckResult {
     let letters = name
         .bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');

@@ -1,11 +1,11 @@
-//! Settings of the cluster: how long the audit trail is kept, and how much one user may have.
+//! Settings of the cluster: retention of the audit trail, and budgets.
 
 use proto_errors::Error;
 
 use crate::cluster::command::SetSettings;
 use crate::cluster::entity::{AuditRetention, Budgets, Settings};
 use crate::cluster::read::settings;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Lowest value of `audit.records_max`, records; a lower one is refused.
@@ -18,10 +18,8 @@ const AGE_MIN_MS: u64 = 3_600_000;
 /// Highest value of a budget, objects; a higher one is refused.
 const BUDGET_MAX: u32 = 1_000_000;
 
-type Check = Result<(), Error>;
-
 /// Sets the given settings; the others stay.
-pub(crate) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> ApplyResult {
     let before = settings(tx.tables());
     let audit = op.audit.unwrap_or(before.audit);
     let budgets = op.budgets.unwrap_or(before.budgets);
@@ -36,7 +34,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetSettings) -> Result<Reply, Error> {
     Ok(Reply::Settings(tx.save(settings)))
 }
 
-fn check_retention(audit: &AuditRetention) -> Check {
+fn check_retention(audit: &AuditRetention) -> CheckResult {
     if !(RECORDS_MIN..=RECORDS_MAX).contains(&audit.records_max) {
         let rule = format!("must be in {RECORDS_MIN}..={RECORDS_MAX}");
         return Err(Error::invalid("audit.records_max", rule));
@@ -51,7 +49,7 @@ fn check_retention(audit: &AuditRetention) -> Check {
     Ok(())
 }
 
-fn check_budgets(budgets: &Budgets) -> Check {
+fn check_budgets(budgets: &Budgets) -> CheckResult {
     for (field, budget) in [
         ("budgets.tokens_per_user", budgets.tokens_per_user),
         ("budgets.tenants_per_user", budgets.tenants_per_user),

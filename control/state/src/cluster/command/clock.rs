@@ -16,12 +16,14 @@ pub struct AcceptTime {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tick {
-    /// Since when this leader listens: silence before it proves nothing.
+    /// Time at which the proposing leader began to receive reports. Silence before it proves
+    /// nothing.
     pub listening_since: Timestamp,
-    /// Partitions that are cut off: their machines are not judged.
+    /// Partitions that are cut off. Their machines are not judged by their silence.
     pub unobserved: BTreeSet<PartitionId>,
-    /// Heartbeats that the leader kept in memory, its own time.
+    /// Last heartbeat of each machine that the leader heard and did not write to the log, by its
+    /// clock.
     pub heard: BTreeMap<MachineId, Timestamp>,
-    /// The control node whose clock it goes by.
+    /// Id of the control node whose clock gives the time. 0 means unknown.
     pub node: u64,
 }

@@ -8,25 +8,25 @@ use crate::cluster::entity::{ComponentKind, ComponentVersion};
 /// See [`Op::ReportComponent`](crate::Op::ReportComponent).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportComponent {
-    /// The key that it gets when it is new.
+    /// Key of the record if the component is new; otherwise the record keeps its key.
     pub id: ComponentId,
     /// Kind of the component.
     pub kind: ComponentKind,
-    /// Which one.
+    /// Identifier of the component, unique in its kind: a host name, mostly.
     pub identifier: String,
-    /// When it was started.
+    /// Start of the component, as it states it.
     pub started_at: Timestamp,
-    /// How often it reports, milliseconds.
+    /// Time between two reports, milliseconds.
     pub interval_ms: u64,
-    /// Its version.
+    /// Version, as the component states it.
     pub version: ComponentVersion,
-    /// The token that it uses.
+    /// The API token of the report.
     pub token: TokenId,
 }
 
 /// See [`Op::DeleteComponent`](crate::Op::DeleteComponent).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteComponent {
-    /// Which.
+    /// The component to delete.
     pub id: ComponentId,
 }

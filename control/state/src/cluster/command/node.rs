@@ -1,50 +1,23 @@
 //! Changes of the control nodes themselves.
 
-use proto_types::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
-
-/// See [`Op::InviteNode`](crate::Op::InviteNode).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InviteNode {
-    /// SHA-256 of the secret.
-    pub secret: Digest,
-    /// SHA-256 of the only public key that it is good for.
-    pub key: Digest,
-    /// End of validity.
-    pub expires_at: Timestamp,
-}
-
-/// See [`Op::JoinNode`](crate::Op::JoinNode).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JoinNode {
-    /// The number in the invitation.
-    pub id: u64,
-    /// SHA-256 of the secret that was shown.
-    pub secret: Digest,
-    /// SHA-256 of the public key of the request.
-    pub key: Digest,
-    /// Where its peers reach it.
-    pub peer_address: String,
-    /// The highest feature level that its program knows.
-    #[serde(default)]
-    pub level: u32,
-}
 
 /// See [`Op::AnnounceNode`](crate::Op::AnnounceNode).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnnounceNode {
-    /// Its number.
+    /// Id of the node in the cluster.
     pub id: u64,
-    /// Where its peers reach it; empty when it has none.
+    /// Address for other control nodes, `host:port`. Empty keeps the one on record.
     #[serde(default)]
     pub peer_address: String,
-    /// Where agents and machines reach it.
+    /// Addresses for agents and machines, `host:port`.
     #[serde(default)]
     pub mesh_addresses: Vec<String>,
-    /// The highest feature level that its program knows.
+    /// The highest feature level that its program knows. One below the level of the cluster is
+    /// refused.
     #[serde(default)]
     pub level: u32,
-    /// Its program's version.
+    /// Version of its program, for people.
     #[serde(default)]
     pub version: String,
 }
@@ -52,6 +25,6 @@ pub struct AnnounceNode {
 /// See [`Op::RemoveNode`](crate::Op::RemoveNode).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoveNode {
-    /// Which.
+    /// Id of the node to remove.
     pub id: u64,
 }

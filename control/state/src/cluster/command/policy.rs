@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// See [`Op::SetPolicy`](crate::Op::SetPolicy).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetPolicy {
-    /// Which.
+    /// Name of the policy to create or replace: 1 to 63 of a-z, 0-9 and -.
     pub name: String,
-    /// In Rego.
+    /// Source in Rego.
     pub source: String,
-    /// Paths of the methods that it judges.
+    /// Paths of the methods that the policy judges; at least one.
     pub methods: BTreeSet<String>,
-    /// Refused when it is another one that is in force; 0 when none must be.
+    /// Generation that the policy must have; 0 means that it must not exist. `None` means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
 }
@@ -21,6 +21,6 @@ pub struct SetPolicy {
 /// See [`Op::RemovePolicy`](crate::Op::RemovePolicy).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovePolicy {
-    /// Which.
+    /// Name of the policy to remove.
     pub name: String,
 }

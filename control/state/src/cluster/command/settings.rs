@@ -8,8 +8,8 @@ use crate::cluster::entity::{AuditRetention, Budgets};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SetSettings {
-    /// How long the audit trail is kept.
+    /// Retention of the audit trail.
     pub audit: Option<AuditRetention>,
-    /// How much one user may have.
+    /// Budgets of users, tenants and projects.
     pub budgets: Option<Budgets>,
 }

@@ -9,16 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct ClusterClock {
     /// The key: [`ClusterClock::ONE`].
     pub name: String,
-    /// Time of the last tick that was believed.
+    /// Time of the last tick that was accepted.
     pub time: Timestamp,
-    /// A jump that waits for an operator's word. `None` when the leader's clock is believed.
+    /// A jump of the leader's clock that an operator must accept or correct. `None` means that
+    /// ticks are accepted.
     #[serde(default)]
     pub held: Option<HeldJump>,
-    /// The backup that this state is from. `None` when it was never restored, or an operator has
-    /// reconciled it since. Until then nothing is judged.
+    /// The backup that this state is from: machines are not judged. `None` if it was never
+    /// restored, or since an operator reconciled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
-    /// When an operator reconciled it last: silence counts from then on.
+    /// Time of the last reconciliation after a restore, from which silence counts. `None` means
+    /// never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconciled_at: Option<Timestamp>,
 }
@@ -26,18 +28,18 @@ pub struct ClusterClock {
 /// A backup that was restored. What happened after it is not in the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// When the backup was made.
+    /// Time at which the backup was made.
     pub made_at: Timestamp,
-    /// The revision of the cluster that it was made of.
+    /// Revision of the state in the backup.
     pub revision: u64,
 }
 
 /// A tick that was further ahead than a clock may be. Nothing is judged by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldJump {
-    /// The control node whose clock showed it; 0 when it did not say.
+    /// Id of the control node whose clock jumped. 0 means unknown.
     pub node: u64,
-    /// The time that its clock showed.
+    /// Time that its clock showed.
     pub claimed: Timestamp,
 }
 

@@ -29,34 +29,34 @@ pub enum ComponentKind {
 pub struct ComponentVersion {
     /// Version, for example `v0.4.1`.
     pub version: String,
-    /// Branch or tag.
+    /// Branch or tag of the source.
     pub revision: String,
-    /// Commit.
+    /// Commit of the source.
     pub git_sha1: String,
-    /// When it was built.
+    /// Time of the build, as text.
     pub build_date: String,
 }
 
 /// A component that reports itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
-    /// The key; kind and identifier together are unique as well.
+    /// The key. Kind and identifier together are unique as well.
     pub id: ComponentId,
     /// Kind of the component.
     pub kind: ComponentKind,
-    /// Which one: a host name, mostly.
+    /// Identifier of the component: a host name, mostly.
     pub identifier: String,
-    /// When it was first heard.
+    /// Time of its first report.
     pub created_at: Timestamp,
-    /// When it was started, as it says.
+    /// Start of the component, as it states it.
     pub started_at: Timestamp,
-    /// When it was last heard, within [`COMPONENT_TOUCH_MS`].
+    /// Time of its last report, to within [`COMPONENT_TOUCH_MS`].
     pub reported_at: Timestamp,
-    /// How often it reports, milliseconds.
+    /// Time between two reports, milliseconds.
     pub interval_ms: u64,
-    /// Its version.
+    /// Version, as the component states it.
     pub version: ComponentVersion,
-    /// The token that it last used.
+    /// The API token of its last report.
     pub token: TokenId,
 }
 

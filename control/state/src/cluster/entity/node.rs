@@ -7,38 +7,40 @@ use serde::{Deserialize, Serialize};
 /// lost its data comes back under another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlNode {
-    /// The key: its number in the cluster.
+    /// The key: id of the node in the cluster, from 1.
     pub id: u64,
     /// SHA-256 of the invitation's secret. `None` means that the node formed the cluster.
     #[serde(default)]
     pub secret: Option<Digest>,
-    /// SHA-256 of the only public key that may join by the invitation.
+    /// SHA-256 of the only public key that may join by the invitation. `None` means that the node
+    /// formed the cluster.
     #[serde(default)]
     pub key: Option<Digest>,
-    /// Login of the inviter.
+    /// Login of the inviter. Empty means that the node formed the cluster.
     #[serde(default)]
     pub invited_by: String,
-    /// When.
+    /// Time of the invitation, or of the first announcement of a node that formed the cluster.
     pub invited_at: Timestamp,
-    /// End of the invitation.
+    /// End of the invitation. `None` means that there was none.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-    /// When it joined.
+    /// Time of its join. `None` means that the invitation is not used yet.
     #[serde(default)]
     pub joined_at: Option<Timestamp>,
-    /// When it was removed; its certificate is refused from then on.
+    /// Time of its removal, from which its certificate is refused. `None` means that it is not
+    /// removed.
     #[serde(default)]
     pub removed_at: Option<Timestamp>,
-    /// Where its peers reach it, host:port.
+    /// Address for other control nodes, `host:port`. Empty means unknown.
     #[serde(default)]
     pub peer_address: String,
-    /// Where agents and machines reach it, host:port.
+    /// Addresses for agents and machines, `host:port`.
     #[serde(default)]
     pub mesh_addresses: Vec<String>,
     /// The highest feature level that its program knows.
     #[serde(default)]
     pub level: u32,
-    /// Its program's version, for people.
+    /// Version of its program, for people. Empty means unknown.
     #[serde(default)]
     pub version: String,
 }

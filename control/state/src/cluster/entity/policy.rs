@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How many policies there may be.
+/// Most policies of a cluster; a further one is refused.
 pub const POLICIES_MAX: usize = 16;
 
 /// A policy, as it was read and compiled before it came here; to the state its source is text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The key: up to 63 small letters, digits and dashes.
+    /// The key: 1 to 63 of a-z, 0-9 and -.
     pub name: String,
-    /// The whole of it, in Rego.
+    /// Source in Rego.
     pub source: String,
     /// Paths of the methods that it judges. They are kept beside the source so that a program
     /// that cannot compile it knows which calls it must not let through.
     pub methods: BTreeSet<String>,
-    /// Counts its changes, from 1.
+    /// Number of times that the policy was set, from 1.
     pub generation: u64,
-    /// Login of who set it.
+    /// Login of the last editor.
     pub updated_by: String,
-    /// When.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }

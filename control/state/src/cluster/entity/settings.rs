@@ -1,18 +1,19 @@
-//! Settings of the whole cluster: how long the audit trail is kept, and how much one user may have.
+//! Settings of the whole cluster: retention of the audit trail, and budgets.
 
 use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How long records of the audit trail are kept.
+/// Retention of the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditRetention {
-    /// Records that are kept. When there are more, the callers that have the most lose their
-    /// oldest ones first.
+    /// Most records that are kept. Beyond it, the callers with the most records lose their oldest
+    /// ones first.
     pub records_max: u32,
-    /// Records that a place outside has not read are kept beyond `records_max`, up to so many.
+    /// Most records that are kept while an export destination has not read them: these are kept
+    /// beyond `records_max`, up to this number.
     pub unread_max: u32,
-    /// Older records go, milliseconds; `None` means that age alone drops nothing.
+    /// Age from which a record is dropped, milliseconds. `None` means that age alone drops nothing.
     pub age_max_ms: Option<u64>,
 }
 
@@ -26,21 +27,21 @@ impl Default for AuditRetention {
     }
 }
 
-/// How much one user, tenant or project may have.
+/// Upper limits of the objects of one user, tenant or project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budgets {
-    /// Tokens of a user; of a project's components together.
+    /// Most tokens of a user, and of all components of a project together.
     pub tokens_per_user: u32,
-    /// Tenants that a user made.
+    /// Most tenants that a user created.
     pub tenants_per_user: u32,
-    /// Projects of a tenant.
+    /// Most projects of a tenant.
     pub projects_per_tenant: u32,
-    /// Open invites of a user.
+    /// Most open invites of a user.
     pub invites_per_user: u32,
-    /// Addresses of a project that no quota bounds.
+    /// Most addresses of a project without a quota for addresses.
     pub ips_per_project: u32,
-    /// Networks of a project that no quota bounds.
+    /// Most networks of a project without a quota for networks.
     pub networks_per_project: u32,
 }
 
@@ -62,13 +63,13 @@ impl Default for Budgets {
 pub struct Settings {
     /// The key: [`Settings::CLUSTER`].
     pub name: String,
-    /// How long the audit trail is kept.
+    /// Retention of the audit trail.
     #[serde(default)]
     pub audit: AuditRetention,
-    /// How much one user may have.
+    /// Budgets of users, tenants and projects.
     #[serde(default)]
     pub budgets: Budgets,
-    /// When they were last changed; zero when nobody did.
+    /// Time of the last change. Zero means never.
     pub updated_at: Timestamp,
 }
 

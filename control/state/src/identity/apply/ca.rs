@@ -9,7 +9,7 @@ use proto_types::Timestamp;
 use crate::identity::apply::certificate::revoke;
 use crate::identity::command::{BeginCaRotation, ForceCaRotation, PutCa, PutSigningKey};
 use crate::identity::entity::{CaPhase, CaRecord, CaRotation, Certificate, Identity, SigningKey};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Number of authorities in a generation: root, agents, nodes, peers. A rotation with another number
@@ -18,9 +18,6 @@ const AUTHORITIES: usize = 4;
 /// Shortest time between the switch of the peers to the new generation and the end of the old one,
 /// milliseconds: peers need it to renew their certificates.
 const HURRY_MS: u64 = 20_000;
-
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
 
 fn known(tx: &Tx<'_>) -> Option<CaRotation> {
     let found = tx.get::<CaRotation>(&CaRotation::ONE.to_owned());
@@ -33,7 +30,7 @@ pub(crate) fn is_rotating(tables: &Tables) -> bool {
     found.is_some_and(|rotation| rotation.phase != CaPhase::Done)
 }
 
-fn check_until(until: Timestamp, now: Timestamp) -> Check {
+fn check_until(until: Timestamp, now: Timestamp) -> CheckResult {
     let overlap = until.since_ms(now);
     if (CaRotation::OVERLAP_MIN_MS..=CaRotation::OVERLAP_MAX_MS).contains(&overlap) {
         return Ok(());
@@ -44,7 +41,7 @@ fn check_until(until: Timestamp, now: Timestamp) -> Check {
     ))
 }
 
-pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
+pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> ApplyResult {
     check_until(op.until, tx.now)?;
     let from = match known(tx) {
         Some(rotation) if rotation.phase != CaPhase::Done => {
@@ -94,7 +91,7 @@ pub(crate) fn begin_rotation(tx: &mut Tx<'_>, op: &BeginCaRotation) -> Result {
     })))
 }
 
-pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
+pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> ApplyResult {
     check_until(op.until, tx.now)?;
     let open = known(tx).filter(|rotation| rotation.phase != CaPhase::Done);
     let mut rotation = open.ok_or_else(|| Error::not_found("ca-rotation", CaRotation::ONE))?;
@@ -104,7 +101,7 @@ pub(crate) fn force_rotation(tx: &mut Tx<'_>, op: &ForceCaRotation) -> Result {
 }
 
 /// Refuses a certificate of a generation that was replaced since it signed.
-pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> Check {
+pub(crate) fn check_in_force(tx: &Tx<'_>, certificate: &Certificate) -> CheckResult {
     let is_over = known(tx).is_some_and(|rotation| {
         rotation.phase == CaPhase::Done && certificate.authority < rotation.to
     });
@@ -190,12 +187,12 @@ fn drop_generations_before(tx: &mut Tx<'_>, generation: u32) {
     revoke(tx, serials, "its certificate authority was replaced");
 }
 
-pub(crate) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> Result {
+pub(crate) fn put_ca(tx: &mut Tx<'_>, op: &PutCa) -> ApplyResult {
     tx.save::<CaRecord>(op.0.clone());
     Ok(Reply::None)
 }
 
-pub(crate) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> Result {
+pub(crate) fn put_signing_key(tx: &mut Tx<'_>, op: &PutSigningKey) -> ApplyResult {
     tx.save::<SigningKey>(op.0.clone());
     Ok(Reply::None)
 }

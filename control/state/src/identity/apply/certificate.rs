@@ -2,17 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use proto_errors::Error;
 use proto_types::{AllocationId, MachineId};
 
 use crate::identity::command::{CertificateChoice, RevokeCertificates};
 use crate::identity::entity::{Certificate, Identity};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> Result {
+pub(crate) fn revoke_certificates(tx: &mut Tx<'_>, op: &RevokeCertificates) -> ApplyResult {
     let chosen: Vec<_> = match &op.choice {
         CertificateChoice::Serial(serial) => {
             tx.tables().require::<Certificate>(serial)?;

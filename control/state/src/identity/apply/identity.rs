@@ -8,7 +8,7 @@ use proto_types::Timestamp;
 use crate::identity::apply::certificate::revoke;
 use crate::identity::command::{RevokeIdentity, RotateIdentity};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Grace period of an identity's old key after the new one, milliseconds: calls in flight finish on
@@ -18,9 +18,6 @@ const OLD_KEY_MS: u64 = 60_000;
 /// Age of a new key up to which certificates of the old one are looked for, milliseconds: two
 /// hours, longer than the life of a certificate.
 const LOOK_BACK_MS: u64 = 2 * 3_600_000;
-
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
 
 /// The part of a SPIFFE id behind the trust domain.
 fn path(identity: &str) -> &str {
@@ -51,7 +48,7 @@ fn serials_of(tables: &Tables, identity: &str) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
+pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> ApplyResult {
     let mut identity: Identity = tx.require(&op.identity)?;
     // The tickets as well: with one of them the agent would join again.
     let tickets: Vec<JoinTicket> = tx
@@ -85,14 +82,14 @@ pub(crate) fn revoke_identity(tx: &mut Tx<'_>, op: &RevokeIdentity) -> Result {
     Ok(Reply::Identity(tx.save(identity)))
 }
 
-pub(crate) fn rotate_identity(tx: &mut Tx<'_>, op: &RotateIdentity) -> Result {
+pub(crate) fn rotate_identity(tx: &mut Tx<'_>, op: &RotateIdentity) -> ApplyResult {
     let mut identity: Identity = tx.require(&op.identity)?;
     check_live(&identity, tx.now)?;
     identity.rotate_since = identity.rotate_since.or(Some(tx.now));
     Ok(Reply::Identity(tx.save(identity)))
 }
 
-fn check_live(identity: &Identity, now: Timestamp) -> Check {
+fn check_live(identity: &Identity, now: Timestamp) -> CheckResult {
     if identity.revoked_at.is_some() {
         return Err(gone(&identity.id));
     }

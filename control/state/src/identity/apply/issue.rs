@@ -7,12 +7,10 @@ use crate::identity::apply::identity::{gone, is_ticket_of};
 use crate::identity::command::{Cause, IssueCertificate};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, JoinedBy};
 use crate::references::check_allocation;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> Result {
+pub(crate) fn issue_certificate(tx: &mut Tx<'_>, op: &IssueCertificate) -> ApplyResult {
     let certificate = &op.certificate;
     if tx.get::<Certificate>(&certificate.serial).is_some() {
         return Err(Error::already_exists("certificate", &certificate.serial));
@@ -61,15 +59,15 @@ fn fresh(now: Timestamp, op: &IssueCertificate, key: &Digest, by: JoinedBy) -> I
     }
 }
 
-/// The identity of an agent that joins. The ticket is checked again: it may have been revoked since
-/// its redemption.
+/// The identity of an agent or a machine that joins. Its ticket is checked again: it may have been
+/// revoked or deleted since its redemption.
 fn joined(
     tx: &Tx<'_>,
     op: &IssueCertificate,
     key: &Digest,
     by: &JoinedBy,
     known: Option<&Identity>,
-) -> std::result::Result<Identity, Error> {
+) -> Result<Identity, Error> {
     let holds = match by {
         JoinedBy::JoinTicket(id) => tx.get::<JoinTicket>(id).is_some_and(|ticket| {
             let same = ticket.redeemed_key.as_ref().is_some_and(|k| k.same_as(key));
@@ -92,6 +90,7 @@ fn joined(
             ),
         ));
     }
+    // A repeated join, whose first reply was lost, keeps the record.
     let again = known.filter(|identity| identity.joined_by == *by && identity.revoked_at.is_none());
     Ok(again.map_or_else(|| fresh(tx.now, op, key, by.clone()), Identity::clone))
 }
@@ -102,11 +101,12 @@ fn renewed(
     key: &Digest,
     shown: &Digest,
     known: Option<&Identity>,
-) -> std::result::Result<Identity, Error> {
+) -> Result<Identity, Error> {
     let id = &op.certificate.identity;
     let Some(known) = known else {
-        // The state was restored from a backup that is older than the identity. Refused, all agents
-        // that joined since would need new tickets. The redeemed ticket gives back what it can.
+        // The state was restored from a backup that is older than the identity. If it were refused,
+        // every agent that joined after the backup would need a new ticket. The redeemed ticket, if
+        // the backup has it, is recorded as the origin: its revocation ends the identity.
         let ticket = tx.tables().all::<JoinTicket>().find(|ticket| {
             let same = ticket
                 .redeemed_key
@@ -127,14 +127,15 @@ fn renewed(
     if known.revoked_at.is_some() || is_ticket_revoked {
         return Err(gone(id));
     }
-    // A replaced key gets no certificate, unless the request is for the new key: the reply to the
-    // first request of the rotation may have been lost.
+    // A caller that shows a replaced key gets no certificate, unless it requests one for the key
+    // that replaced it: the reply to the first request of the rotation may have been lost.
     if !known.key.same_as(shown) && !known.key.same_as(key) {
         let text = format!("identity \"{id}\" has another key by now");
         return Err(Error::new(ErrorCode::TicketForeign, text).object("identity", id));
     }
-    // Only renewals must bring the new key. An agent that resumes shows its old key, and is asked
-    // for the new one in its next session.
+    // Only a renewal must bring a new key. An agent that resumes may keep its key: it has no session
+    // in which control could ask for another one. `rotate_since` stays, so that its next renewal
+    // must bring one.
     let is_renewal = matches!(op.cause, Cause::Renewal(_));
     if is_renewal && known.rotate_since.is_some() && known.key.same_as(key) {
         let text = format!("identity \"{id}\" is to have a new key");
@@ -143,8 +144,8 @@ fn renewed(
     Ok(known.clone())
 }
 
-/// Binds the join ticket of an identity to its new key: by the ticket the agent comes back after a
-/// restore.
+/// Binds the join ticket of an identity to its new key. An agent resumes only if a ticket on record
+/// was redeemed with its key, also after a restore from a backup older than the identity.
 fn take_key(tx: &mut Tx<'_>, identity: &Identity, key: &Digest) {
     if let JoinedBy::JoinTicket(id) = &identity.joined_by
         && let Some(ticket) = tx.get::<JoinTicket>(id).cloned()

@@ -4,20 +4,17 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, PartitionId, SwitchId};
 
 use crate::catalog::entity::Partition;
-use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::apply::ticket::{TicketCheck, check_ticket, refuse, unknown};
 use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
 use crate::identity::entity::{AgentKind, JoinTicket};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 /// Longest life of a join ticket, milliseconds: a day.
 const JOIN_LIFE_MAX_MS: u64 = 24 * 3_600_000;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Result {
+pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> ApplyResult {
     tx.tables().require::<Partition>(&op.partition)?;
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > JOIN_LIFE_MAX_MS {
@@ -59,7 +56,7 @@ pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Resu
 
 /// Refuses a core agent with the name of a switch in another partition: names of switches are unique
 /// over partitions, so that it would act for that switch.
-fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &str) -> Check {
+fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &str) -> CheckResult {
     let id: Option<SwitchId> = agent.parse().ok().filter(|_| kind == AgentKind::Core);
     let known = id.and_then(|id| tx.get::<Switch>(&id));
     let Some(switch) = known.filter(|switch| switch.partition != *partition) else {
@@ -73,22 +70,22 @@ fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &s
     Err(error.hint("delete it there, or give this one another name"))
 }
 
-pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Result {
+pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> ApplyResult {
     const KIND: &str = "join-ticket";
     let ticket = tx
         .get::<JoinTicket>(&op.id)
         .ok_or_else(|| unknown(KIND, op.id))?;
     let mut ticket = JoinTicket::clone(ticket);
-    // The secret first: without it, a caller learns nothing about the ticket.
-    let secrets = (&ticket.secret, &op.secret);
-    check_ticket(
-        KIND,
-        op.id,
-        secrets,
-        ticket.redeemed_at,
-        ticket.expires_at,
-        tx.now,
-    )?;
+    // The secret is checked before all else: without it, a caller learns nothing about the ticket.
+    let check = TicketCheck {
+        kind: KIND,
+        id: op.id,
+        secret: &ticket.secret,
+        shown: &op.secret,
+        redeemed_at: ticket.redeemed_at,
+        expires_at: ticket.expires_at,
+    };
+    check_ticket(&check, tx.now)?;
     if ticket.revoked_at.is_some() {
         return Err(refuse(ErrorCode::TicketRevoked, KIND, op.id, "was revoked"));
     }
@@ -115,7 +112,7 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Resu
     Ok(Reply::JoinTicket(tx.save(ticket)))
 }
 
-pub(crate) fn revoke_join_ticket(tx: &mut Tx<'_>, op: &RevokeJoinTicket) -> Result {
+pub(crate) fn revoke_join_ticket(tx: &mut Tx<'_>, op: &RevokeJoinTicket) -> ApplyResult {
     let mut ticket: JoinTicket = tx.require(&op.id)?;
     ticket.revoked_at = ticket.revoked_at.or(Some(tx.now));
     Ok(Reply::JoinTicket(tx.save(ticket)))

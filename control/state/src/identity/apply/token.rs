@@ -13,7 +13,7 @@ use crate::identity::entity::{
     TokenType,
 };
 use crate::meta::Meta;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::apply::budget::{is_full, too_many};
 use crate::tenancy::entity::{Project, WARRANT_LOGINS_MAX, Warrant};
@@ -25,17 +25,14 @@ const LIFE_MAX_MS: u64 = 365 * 24 * 3_600_000;
 /// recorded.
 const TOUCH_MS: u64 = 5 * 60_000;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateToken) -> ApplyResult {
     let token = made(tx, op)?;
     make_room(tx, &token)?;
     tx.create(token).map(Reply::Token)
 }
 
 /// Creates the token of a component. It has no roles, only the methods that it lists.
-pub(crate) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> Result {
+pub(crate) fn create_of_component(tx: &mut Tx<'_>, op: &CreateComponentToken) -> ApplyResult {
     tx.tables().require::<Project>(&op.component.project)?;
     let TokenComponent { kind, name, .. } = &op.component;
     if !(proto_types::is_name(name) && proto_types::is_hostname(name)) {
@@ -61,7 +58,7 @@ pub fn user_of(kind: &str, name: &str) -> String {
     format!("component/{kind}/{name}")
 }
 
-fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
+fn made(tx: &Tx<'_>, op: &CreateToken) -> Result<Token, Error> {
     check_description(&op.description)?;
     let life = op.expires.since_ms(tx.now);
     if life == 0 || life > LIFE_MAX_MS {
@@ -94,7 +91,7 @@ fn made(tx: &Tx<'_>, op: &CreateToken) -> std::result::Result<Token, Error> {
 }
 
 /// Checks the bounds of a token's subjects and methods: every call with the token reads all of them.
-fn check_rights(token: &Token) -> std::result::Result<(), Error> {
+fn check_rights(token: &Token) -> CheckResult {
     let listed = token.permissions.iter().map(|entry| entry.subject.as_str());
     let roles = (token.project_roles.keys())
         .chain(token.tenant_roles.keys())
@@ -125,7 +122,7 @@ fn check_rights(token: &Token) -> std::result::Result<(), Error> {
     }
 }
 
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> ApplyResult {
     let mut token: Token = tx.require(&op.id)?;
     op.lock.check("token", &op.id.to_string(), &token.meta)?;
     if !token.is_valid(tx.now) {
@@ -159,7 +156,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateToken) -> Result {
     Ok(Reply::Token(tx.update(token)))
 }
 
-pub(crate) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> Result {
+pub(crate) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> ApplyResult {
     let mut token: Token = tx.require(&op.id)?;
     if token.revoked_at.is_some() {
         return Ok(Reply::Token(tx.save(token)));
@@ -168,7 +165,7 @@ pub(crate) fn revoke(tx: &mut Tx<'_>, op: &RevokeToken) -> Result {
     Ok(Reply::Token(tx.update(token)))
 }
 
-pub(crate) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
+pub(crate) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> ApplyResult {
     let mut token: Token = tx.require(&op.id)?;
     if token
         .last_used
@@ -185,7 +182,7 @@ pub(crate) fn touch(tx: &mut Tx<'_>, op: &TouchToken) -> Result {
 ///
 /// # Errors
 /// `TooMany` if no token can be deleted.
-pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Check {
+pub(crate) fn make_room(tx: &mut Tx<'_>, new: &Token) -> Result<(), Error> {
     let Some(holder) = new.holder() else {
         return Ok(());
     };

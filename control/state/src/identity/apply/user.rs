@@ -7,18 +7,16 @@ use crate::fields;
 use crate::identity::apply::token;
 use crate::identity::command::{CreateUser, DeleteUser, LogIn, SetPassword};
 use crate::identity::entity::{Token, TokenType, User};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::apply::tenant;
 use crate::tenancy::command::CreateTenant;
 use crate::tenancy::entity::Tenant;
 
-type Result = std::result::Result<Reply, Error>;
-
 /// Longest mail address, bytes; a longer one is refused.
 const EMAIL_LEN_MAX: usize = 254;
 
-pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> ApplyResult {
     fields::check_name(&op.name)?;
     if op.email.len() > EMAIL_LEN_MAX {
         return Err(Error::invalid("email", "must have at most 254 bytes"));
@@ -40,7 +38,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateUser) -> Result {
 
 /// Sets a password and revokes the tokens of earlier logins: they may be of somebody who knew the
 /// old password.
-pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
+pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> ApplyResult {
     let mut user: User = tx.require(&op.login)?;
     user.password = op.password.clone();
     user.password_set_at = tx.now;
@@ -49,7 +47,7 @@ pub(crate) fn set_password(tx: &mut Tx<'_>, op: &SetPassword) -> Result {
 }
 
 /// Deletes a user and revokes all of its tokens. Its tenant, projects and memberships stay.
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteUser) -> ApplyResult {
     let user = tx.delete::<User>(&op.login);
     let user = user.ok_or_else(|| Error::not_found("user", &op.login))?;
     revoke(tx, &op.login, |_| true);
@@ -70,7 +68,7 @@ fn revoke(tx: &mut Tx<'_>, login: &TenantId, which: impl Fn(&Token) -> bool) {
 
 /// Creates the token of a login, and the personal tenant if there is none. In one command: a token
 /// without its tenant could do nothing.
-pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> Result {
+pub(crate) fn log_in(tx: &mut Tx<'_>, op: &LogIn) -> ApplyResult {
     if op.token.user != op.login.as_str() || op.token.token_type != TokenType::User {
         let what = "the token of a login is its user's own";
         return Err(Error::new(ErrorCode::Internal, what));

@@ -1,27 +1,8 @@
 //! Commands about the certificate authority and the keys that sign tokens.
 
-use proto_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::entity::{CaRecord, SigningKey};
-
-/// See [`Op::BeginCaRotation`](crate::Op::BeginCaRotation).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BeginCaRotation {
-    /// The next generation: root and intermediates, their keys sealed.
-    pub authorities: Vec<CaRecord>,
-    /// Until when the old generation is trusted at the longest.
-    pub until: Timestamp,
-    /// `true` if all identities are asked to renew now.
-    pub is_forced: bool,
-}
-
-/// See [`Op::ForceCaRotation`](crate::Op::ForceCaRotation).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ForceCaRotation {
-    /// Until when the old generation is trusted at the longest; never later than before.
-    pub until: Timestamp,
-}
 
 /// See [`Op::PutCa`](crate::Op::PutCa).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

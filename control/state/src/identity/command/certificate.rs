@@ -3,24 +3,24 @@
 use proto_types::{AllocationId, MachineId};
 use serde::{Deserialize, Serialize};
 
-/// Which certificates.
+/// The certificates to revoke.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateChoice {
-    /// The one of this serial number.
+    /// The certificate of this serial number; refused if it is unknown.
     Serial(String),
-    /// All that carry this SPIFFE id.
+    /// All certificates of this SPIFFE id.
     Identity(String),
-    /// All of an allocation of a machine.
+    /// All certificates of an allocation of a machine. Their identities are revoked as well.
     Allocation(MachineId, AllocationId),
 }
 
 /// See [`Op::RevokeCertificates`](crate::Op::RevokeCertificates).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeCertificates {
-    /// Which.
+    /// The choice of the certificates.
     pub choice: CertificateChoice,
-    /// Why.
+    /// Reason for people. Empty if none is given.
     #[serde(default)]
     pub reason: String,
 }

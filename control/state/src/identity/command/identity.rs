@@ -1,37 +1,13 @@
 //! Commands about identities and their certificates.
 
-use proto_types::Digest;
 use serde::{Deserialize, Serialize};
-
-use crate::identity::entity::{Certificate, JoinedBy};
-
-/// See [`Op::IssueCertificate`](crate::Op::IssueCertificate).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IssueCertificate {
-    /// The certificate to record, with the digest of its key.
-    pub certificate: Certificate,
-    /// Why.
-    pub cause: Cause,
-}
-
-/// Why somebody gets a certificate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// It joins.
-    Join(JoinedBy),
-    /// It has a session with one of this key (SHA-256).
-    Renewal(Digest),
-    /// It showed one of this key that has ended.
-    Resume(Digest),
-}
 
 /// See [`Op::RevokeIdentity`](crate::Op::RevokeIdentity).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeIdentity {
-    /// SPIFFE id.
+    /// SPIFFE id of the identity.
     pub identity: String,
-    /// Why.
+    /// Reason for people. Empty if none is given.
     #[serde(default)]
     pub reason: String,
 }
@@ -39,6 +15,6 @@ pub struct RevokeIdentity {
 /// See [`Op::RotateIdentity`](crate::Op::RotateIdentity).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RotateIdentity {
-    /// SPIFFE id.
+    /// SPIFFE id of the identity.
     pub identity: String,
 }

@@ -8,36 +8,37 @@ use crate::identity::entity::AgentKind;
 /// See [`Op::CreateJoinTicket`](crate::Op::CreateJoinTicket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateJoinTicket {
-    /// Public name.
+    /// Public id of the ticket.
     pub id: JoinTicketId,
-    /// For what kind of agent.
+    /// The kind of agent that may join.
     pub kind: AgentKind,
-    /// Where.
+    /// The partition that the agent serves.
     pub partition: PartitionId,
-    /// The agent's name; of a core agent the switch's id.
+    /// Name of the agent. For a core agent it is the switch's id.
     pub agent: String,
-    /// SHA-256 of the secret.
+    /// SHA-256 of the ticket's secret.
     pub secret: Digest,
-    /// SHA-256 of the only public key that it is good for.
+    /// SHA-256 of the only public key that may join. `None` means any key.
     #[serde(default)]
     pub key: Option<Digest>,
-    /// SHA-256 of the endorsement key of the only TPM that it is good for.
+    /// SHA-256 of the endorsement key of the only TPM that may join. `None` means any host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpm: Option<Digest>,
-    /// End of validity.
+    /// End of validity, at most a day away.
     pub expires_at: Timestamp,
 }
 
 /// See [`Op::RedeemJoinTicket`](crate::Op::RedeemJoinTicket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RedeemJoinTicket {
-    /// Public name.
+    /// Public id of the ticket.
     pub id: JoinTicketId,
-    /// SHA-256 of the secret that was shown.
+    /// SHA-256 of the secret that the caller shows.
     pub secret: Digest,
-    /// SHA-256 of the public key of the request.
+    /// SHA-256 of the public key of the caller's certificate request.
     pub key: Digest,
-    /// SHA-256 of the endorsement key of the TPM that the caller proved to sit at.
+    /// SHA-256 of the endorsement key of the TPM that the caller proved to run on. `None` means
+    /// that it proved none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpm: Option<Digest>,
 }
@@ -45,6 +46,6 @@ pub struct RedeemJoinTicket {
 /// See [`Op::RevokeJoinTicket`](crate::Op::RevokeJoinTicket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevokeJoinTicket {
-    /// Public name.
+    /// Public id of the ticket.
     pub id: JoinTicketId,
 }

@@ -6,24 +6,24 @@ use proto_types::{Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
 use crate::identity::entity::{EditorViewer, MethodPermission, TokenComponent, TokenType};
-use crate::meta::{Labels, LabelsUpdate, Lock};
+use crate::meta::Labels;
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
 
 /// See [`Op::CreateComponentToken`](crate::Op::CreateComponentToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateComponentToken {
-    /// The token, without roles.
+    /// The token. It has no roles, only methods.
     pub token: CreateToken,
-    /// For which component.
+    /// The component that it is for.
     pub component: TokenComponent,
 }
 
 /// See [`Op::CreateToken`](crate::Op::CreateToken).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateToken {
-    /// Id: `jti` of the JWT, a UUIDv7.
+    /// Id of the token: `jti` of the JWT, a UUIDv7.
     pub id: TokenId,
-    /// Login that it acts as.
+    /// Login that the token acts as. Must not be empty.
     pub user: String,
     /// Free text.
     #[serde(default)]
@@ -31,85 +31,29 @@ pub struct CreateToken {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Extra methods.
+    /// Methods that the token may call beside those of its roles.
     #[serde(default)]
     pub permissions: Vec<MethodPermission>,
-    /// End of validity.
+    /// End of validity, at most 365 days away.
     pub expires: Timestamp,
     /// Purpose of the token.
     pub token_type: TokenType,
-    /// Role by project id, or `*`.
+    /// Role by project id. `*` stands for all projects of the user.
     #[serde(default)]
     pub project_roles: BTreeMap<String, ProjectRole>,
-    /// Role by tenant login, or `*`.
+    /// Role by tenant login. `*` stands for all tenants of the user.
     #[serde(default)]
     pub tenant_roles: BTreeMap<String, TenantRole>,
-    /// Role over everything.
+    /// Role over everything. `None` means none.
     #[serde(default)]
     pub admin_role: Option<EditorViewer>,
-    /// Role of infrastructure agents.
+    /// Role of infrastructure agents. `None` means none.
     #[serde(default)]
     pub infra_role: Option<EditorViewer>,
-    /// Role by machine id.
+    /// Role by machine id. `*` stands for all machines.
     #[serde(default)]
     pub machine_roles: BTreeMap<String, EditorViewer>,
     /// See [`Token::warrant`](crate::Token::warrant).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warrant: Option<Warrant>,
-}
-
-/// See [`Op::UpdateToken`](crate::Op::UpdateToken). `None` keeps a field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UpdateToken {
-    /// Which.
-    pub id: TokenId,
-    /// Guard.
-    pub lock: Lock,
-    /// Free text.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// Labels.
-    #[serde(default)]
-    pub labels: Option<LabelsUpdate>,
-    /// Extra methods.
-    #[serde(default)]
-    pub permissions: Option<Vec<MethodPermission>>,
-    /// Role by project id, or `*`.
-    #[serde(default)]
-    pub project_roles: Option<BTreeMap<String, ProjectRole>>,
-    /// Role by tenant login, or `*`.
-    #[serde(default)]
-    pub tenant_roles: Option<BTreeMap<String, TenantRole>>,
-    /// Role over everything.
-    #[serde(default)]
-    pub admin_role: Option<EditorViewer>,
-    /// Role of infrastructure agents.
-    #[serde(default)]
-    pub infra_role: Option<EditorViewer>,
-    /// Role by machine id.
-    #[serde(default)]
-    pub machine_roles: Option<BTreeMap<String, EditorViewer>>,
-    /// `true` takes the role over everything away.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub drop_admin_role: bool,
-    /// `true` takes the role of infrastructure agents away.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub drop_infra_role: bool,
-    /// See [`Token::warrant`](crate::Token::warrant).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warrant: Option<Warrant>,
-}
-
-/// See [`Op::RevokeToken`](crate::Op::RevokeToken).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RevokeToken {
-    /// Which.
-    pub id: TokenId,
-}
-
-/// See [`Op::TouchToken`](crate::Op::TouchToken).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TouchToken {
-    /// Which.
-    pub id: TokenId,
 }

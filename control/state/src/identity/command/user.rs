@@ -3,28 +3,27 @@
 use proto_types::TenantId;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::command::CreateToken;
 use crate::identity::entity::PasswordHash;
 
 /// See [`Op::CreateUser`](crate::Op::CreateUser).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateUser {
-    /// The login.
+    /// Login of the user, and of its personal tenant.
     pub login: TenantId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address; may be empty.
+    /// Mail address. Empty means unknown.
     pub email: String,
-    /// Of the password.
+    /// Hash of the password.
     pub password: PasswordHash,
 }
 
 /// See [`Op::SetPassword`](crate::Op::SetPassword).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetPassword {
-    /// Whose.
+    /// Login of the user.
     pub login: TenantId,
-    /// Of the new password.
+    /// Hash of the new password.
     pub password: PasswordHash,
 }
 
@@ -33,19 +32,4 @@ pub struct SetPassword {
 pub struct DeleteUser {
     /// Login of the user.
     pub login: TenantId,
-}
-
-/// See [`Op::LogIn`](crate::Op::LogIn).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LogIn {
-    /// Login of the user.
-    pub login: TenantId,
-    /// Shown name of a new tenant.
-    pub name: String,
-    /// Mail address of a new tenant.
-    pub email: String,
-    /// Where a picture is; an empty one changes nothing.
-    pub avatar_url: String,
-    /// The token of the login.
-    pub token: CreateToken,
 }

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 /// A one-time ticket of a booting machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootTicket {
-    /// The key: public name.
+    /// The key: public id of the ticket.
     pub id: BootTicketId,
-    /// For which machine.
+    /// The machine that may redeem it.
     pub machine: MachineId,
-    /// That booted from this address.
+    /// MAC address of the boot request, which the machine must name.
     pub mac: MacAddr,
-    /// SHA-256 of the secret; the secret itself is nowhere.
+    /// SHA-256 of the ticket's secret. The secret itself is not stored.
     pub secret: Digest,
     /// End of validity.
     pub expires_at: Timestamp,
-    /// When it was used.
+    /// Time of its use. `None` means that it is unused.
     #[serde(default)]
     pub redeemed_at: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! The certificate authority: its keys, and how one generation follows another.
+//! The certificate authority: its keys, and the rotation from one generation to the next.
 
 use std::fmt;
 
@@ -18,21 +18,21 @@ pub struct CaRecord {
     /// Sealed private key; opaque here.
     #[serde(with = "blob")]
     pub sealed_key: Vec<u8>,
-    /// When it came to exist.
+    /// Time of creation.
     pub created_at: Timestamp,
     /// End of validity.
     pub not_after: Timestamp,
-    /// Trusted still, but signs no more.
+    /// `true` if the authority is trusted and no longer signs.
     #[serde(default)]
     pub retired: bool,
-    /// Which generation it belongs to; the first is 1.
+    /// Generation of the authority, from 1.
     #[serde(
         default = "first_generation",
         skip_serializing_if = "is_first_generation"
     )]
     pub generation: u32,
-    /// The same certified by the root of the generation before, DER: so that whoever knows only
-    /// that one trusts it too. Empty where that is not needed.
+    /// The same authority, certified by the root of the generation before, DER: peers that know
+    /// only that root trust it through this certificate. Empty if it is not needed.
     #[serde(default, with = "blob", skip_serializing_if = "Vec::is_empty")]
     pub crossed: Vec<u8>,
 }
@@ -45,7 +45,7 @@ const fn is_first_generation(generation: &u32) -> bool {
     *generation == 1
 }
 
-/// How far the replacement of the authority is.
+/// Progress of a rotation of the authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaPhase {
@@ -53,31 +53,31 @@ pub enum CaPhase {
     Overlap,
     /// Both are trusted; the new one signs for all.
     Switched,
-    /// The old one is gone.
+    /// The old generation is deleted.
     Done,
 }
 
-/// The replacement of the certificate authority, the last one or the one under way.
+/// A rotation of the certificate authority: the one in progress, or the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaRotation {
     /// The key: [`CaRotation::ONE`].
     pub name: String,
-    /// The generation that goes.
+    /// The old generation.
     pub from: u32,
-    /// The generation that comes.
+    /// The new generation.
     pub to: u32,
-    /// When it began.
+    /// Begin of the overlap.
     pub began_at: Timestamp,
-    /// Until when the old generation is trusted at the longest.
+    /// Latest end of the trust in the old generation.
     pub until: Timestamp,
     /// `true` if all identities are asked to renew now. The old generation ends once they did.
     pub is_forced: bool,
-    /// How far it is.
+    /// Progress of the rotation.
     pub phase: CaPhase,
-    /// When the new generation began to sign for peers.
+    /// Time at which the new generation began to sign for peers. `None` means not yet.
     #[serde(default)]
     pub switched_at: Option<Timestamp>,
-    /// When the old generation went.
+    /// Time at which the old generation was deleted. `None` means not yet.
     #[serde(default)]
     pub done_at: Option<Timestamp>,
 }
@@ -90,7 +90,7 @@ impl CaRotation {
     /// Longest overlap, milliseconds: ninety days.
     pub const OVERLAP_MAX_MS: u64 = 90 * 24 * 3_600_000;
 
-    /// When the new generation is to sign for peers.
+    /// Time from which the new generation signs for peers.
     pub fn switch_at(&self) -> Timestamp {
         let whole = self.until.since_ms(self.began_at);
         let before = PEERS_MS.min(whole / 2);

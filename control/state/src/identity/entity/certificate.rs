@@ -16,22 +16,23 @@ pub struct Certificate {
     pub issued_at: Timestamp,
     /// End of validity.
     pub not_after: Timestamp,
-    /// The machine that it is for.
+    /// The machine that it is for. `None` for agents.
     #[serde(default)]
     pub machine: Option<MachineId>,
-    /// The allocation that it is for: gone with it.
+    /// The allocation that it is for. It is revoked when the allocation ends. `None` for agents and
+    /// for hammer.
     #[serde(default)]
     pub allocation: Option<AllocationId>,
     /// SHA-256 of its public key; `IssueCertificate` is refused without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
-    /// Which generation of the authority signed it.
+    /// Generation of the authority that signed it.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub authority: u32,
-    /// When it was revoked.
+    /// Time of its revocation. `None` means that it is not revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,
-    /// Why.
+    /// Reason of its revocation, for people. Empty if none was given.
     #[serde(default)]
     pub revoked_reason: String,
 }

@@ -10,19 +10,19 @@ pub const RESUME_MAX_MS: u64 = 30 * 24 * 3_600_000;
 /// It never resumes, it joins with the ticket of its next boot.
 const KEEP_BOOTED_MS: u64 = 10 * 60_000;
 
-/// How an identity came to be.
+/// The proof by which an identity joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JoinedBy {
-    /// Before that was recorded.
+    /// Unknown: a restored state has neither the identity nor its ticket.
     Unknown,
-    /// By a one-time ticket of an operator.
+    /// By a join ticket of an operator.
     JoinTicket(JoinTicketId),
-    /// By a ticket that a boot server got for a machine that it saw.
+    /// By a boot ticket, which a boot server got for a machine that it saw.
     BootTicket(BootTicketId),
-    /// By such a ticket, and with what the machine's BMC holds.
+    /// By a boot ticket, and the nonce that the machine's BMC holds.
     BmcNonce(BootTicketId),
-    /// As the installed system of a machine that a project has.
+    /// As the installed system of an allocated machine.
     Allocation(AllocationId),
 }
 
@@ -31,29 +31,29 @@ pub enum JoinedBy {
 pub struct Identity {
     /// The key: SPIFFE id.
     pub id: String,
-    /// How it came to be.
+    /// The proof by which it joined.
     pub joined_by: JoinedBy,
-    /// When.
+    /// Time of the join.
     pub joined_at: Timestamp,
     /// SHA-256 of the only public key that gets further certificates.
     pub key: Digest,
-    /// Since when it is that one.
+    /// Time at which `key` replaced the key before it, or of the join.
     pub key_since: Timestamp,
     /// Serial number of the newest certificate.
     pub serial: String,
-    /// When that one was issued.
+    /// Begin of validity of the newest certificate.
     pub issued_at: Timestamp,
-    /// When that one ends.
+    /// End of validity of the newest certificate.
     pub not_after: Timestamp,
-    /// Which generation of the authority issued that one.
+    /// Generation of the authority that signed the newest certificate.
     pub authority: u32,
-    /// Since when a new key is wanted of it.
+    /// Time at which an operator requested a new key. `None` means that none is requested.
     #[serde(default)]
     pub rotate_since: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time of its revocation. `None` means that it is not revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,
-    /// Why.
+    /// Reason of its revocation, for people. Empty if none was given.
     #[serde(default)]
     pub revoked_reason: String,
 }

@@ -7,6 +7,7 @@ mod identity;
 mod join_ticket;
 mod signing_key;
 mod token;
+mod token_rights;
 mod user;
 
 pub use boot_ticket::*;
@@ -16,4 +17,5 @@ pub use identity::*;
 pub use join_ticket::*;
 pub use signing_key::*;
 pub use token::*;
+pub use token_rights::*;
 pub use user::*;

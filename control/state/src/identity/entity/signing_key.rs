@@ -18,11 +18,11 @@ pub struct SigningKey {
     /// Public key, SubjectPublicKeyInfo DER.
     #[serde(with = "blob")]
     pub public_key: Vec<u8>,
-    /// When it came to exist.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// Tokens of it are refused after this.
+    /// Time from which tokens that it signed are refused.
     pub not_after: Timestamp,
-    /// Verifies still, but signs no more.
+    /// `true` if the key verifies tokens and no longer signs.
     #[serde(default)]
     pub retired: bool,
 }

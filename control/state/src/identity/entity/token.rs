@@ -5,55 +5,28 @@ use std::collections::BTreeMap;
 use proto_types::{ProjectId, Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
+use crate::identity::entity::{EditorViewer, MethodPermission};
 use crate::meta::Meta;
 use crate::tenancy::entity::{ProjectRole, TenantRole, Warrant};
-
-/// Most subjects of one token, in roles and permissions together; a token with more is refused. The
-/// contract allows 500 in permissions. Each call reads all of them, so that more would slow calls.
-pub const TOKEN_SUBJECTS_MAX: usize = 500;
-/// Most methods of one token over all its subjects; a token with more is refused. Each call reads
-/// all of them.
-pub const TOKEN_METHODS_MAX: usize = 2000;
-/// Longest subject in a token, bytes: `max_len` of the contract's `MethodPermission.subject`.
-pub const TOKEN_SUBJECT_BYTES_MAX: usize = 256;
-
-/// Roles over everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EditorViewer {
-    /// Changes.
-    Editor,
-    /// Reads.
-    Viewer,
-}
 
 /// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenType {
-    /// Made through the API, carries its own roles.
+    /// Made through the API. It carries its own roles.
     Api,
-    /// Made by a login; roles are those of the user at each request.
+    /// Made by a login. Its roles are those of the user at each request.
     User,
-}
-
-/// Methods that a token may call on a subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MethodPermission {
-    /// Project, tenant or machine, or `*`.
-    pub subject: String,
-    /// Full method names.
-    pub methods: Vec<String>,
 }
 
 /// The component of a project that a token was made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenComponent {
-    /// Whom it works for.
+    /// The project that the component works for.
     pub project: ProjectId,
-    /// Of what kind it is; a name that never changes.
+    /// Kind of the component. The name never changes.
     pub kind: String,
-    /// Which one.
+    /// Name of the component, a host name.
     pub name: String,
 }
 
@@ -62,14 +35,14 @@ pub struct TokenComponent {
 pub struct Token {
     /// The key: `jti` of the JWT.
     pub id: TokenId,
-    /// Login that it acts as.
+    /// Login that the token acts as, or the name of a component.
     pub user: String,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Extra methods.
+    /// Methods that the token may call beside those of its roles.
     #[serde(default)]
     pub permissions: Vec<MethodPermission>,
     /// End of validity.
@@ -78,32 +51,32 @@ pub struct Token {
     pub issued_at: Timestamp,
     /// Purpose of the token.
     pub token_type: TokenType,
-    /// Role by project id, or `*`.
+    /// Role by project id. `*` stands for all projects of the user.
     #[serde(default)]
     pub project_roles: BTreeMap<String, ProjectRole>,
-    /// Role by tenant login, or `*`.
+    /// Role by tenant login. `*` stands for all tenants of the user.
     #[serde(default)]
     pub tenant_roles: BTreeMap<String, TenantRole>,
-    /// Role over everything.
+    /// Role over everything. `None` means none.
     #[serde(default)]
     pub admin_role: Option<EditorViewer>,
-    /// Role of infrastructure agents.
+    /// Role of infrastructure agents. `None` means none.
     #[serde(default)]
     pub infra_role: Option<EditorViewer>,
-    /// Role by machine id.
+    /// Role by machine id. `*` stands for all machines.
     #[serde(default)]
     pub machine_roles: BTreeMap<String, EditorViewer>,
-    /// The component that it was made for.
+    /// The component that it was made for. `None` means a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<TokenComponent>,
     /// The standing on which its rights over the platform rest; `None` means the role of its own
     /// user in the provider's tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warrant: Option<Warrant>,
-    /// When it was revoked.
+    /// Time of its revocation. `None` means that it is not revoked.
     #[serde(default)]
     pub revoked_at: Option<Timestamp>,
-    /// When it was last used; coarse, see `Op::TouchToken`.
+    /// Time of the last use, to within a few minutes; see `Op::TouchToken`. `None` means never.
     #[serde(default)]
     pub last_used: Option<Timestamp>,
 }

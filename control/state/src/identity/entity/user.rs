@@ -10,15 +10,15 @@ use crate::blob;
 /// Argon2id (version 1.3, one lane) of a password.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasswordHash {
-    /// Random.
+    /// Random salt.
     #[serde(with = "blob")]
     pub salt: Vec<u8>,
     /// The hash.
     #[serde(with = "blob")]
     pub hash: Vec<u8>,
-    /// Memory that it takes, KiB.
+    /// Memory cost, KiB.
     pub memory_kib: u32,
-    /// Passes over the memory.
+    /// Number of passes over the memory.
     pub passes: u32,
 }
 
@@ -31,19 +31,19 @@ impl fmt::Debug for PasswordHash {
 /// A built-in user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The key: the login, and that of the personal tenant.
+    /// The key: login of the user, and of its personal tenant.
     pub login: TenantId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address; may be empty.
+    /// Mail address. Empty means unknown.
     pub email: String,
-    /// Of the password.
+    /// Hash of the password.
     pub password: PasswordHash,
-    /// When it came to exist.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When the password was last set.
+    /// Time at which the password was last set.
     pub password_set_at: Timestamp,
-    /// When somebody last logged in.
+    /// Time of the last login. `None` means never.
     #[serde(default)]
     pub logged_in_at: Option<Timestamp>,
 }

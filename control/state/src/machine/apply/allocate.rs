@@ -21,7 +21,7 @@ use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::check_layout_fits;
 use crate::meta::label;
 use crate::network::apply::pool;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
 use crate::tenancy::entity::Project;
@@ -34,7 +34,7 @@ const KEY_MAX: usize = 8192;
 const USERDATA_MAX: usize = 32_768;
 
 /// Refuses SSH keys that are too many, too long, or not one line each.
-pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
+pub(crate) fn check_keys(keys: &[String]) -> CheckResult {
     // Hammer writes each key as a line of authorized_keys: a newline would smuggle in another line.
     let is_key = |key: &String| {
         (1..=KEY_MAX).contains(&key.chars().count()) && key.trim() == key && !key.contains('\n')
@@ -55,7 +55,7 @@ pub(crate) fn check_keys(keys: &[String]) -> Result<(), Error> {
     }
 }
 
-fn check_request(op: &AllocateMachine) -> Result<(), Error> {
+fn check_request(op: &AllocateMachine) -> CheckResult {
     check_name(&op.name)?;
     check_description(&op.description)?;
     check_keys(&op.ssh_public_keys)?;
@@ -87,7 +87,7 @@ fn check_request(op: &AllocateMachine) -> Result<(), Error> {
 }
 
 /// Allocates without a look at the quota.
-pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
+pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     // The replay comes before every check: the image or size may be gone by the time a client
     // repeats a call whose answer it lost, and it must still get its machine.
     if let Some(machine) = replay(tx, op)? {
@@ -240,6 +240,6 @@ fn usable_layout(
 }
 
 /// Allocates within the project's quota.
-pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> Result<Reply, Error> {
+pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     within(tx, op.project, |tx| allocate(tx, op))
 }

@@ -11,6 +11,7 @@ use crate::machine::command::AllocateMachine;
 use crate::machine::entity::{AllocationNetwork, AllocationType};
 use crate::network::apply::ip;
 use crate::network::entity::{Family, Network, NetworkType};
+use crate::reply::CheckResult;
 use crate::tables::{Tables, Tx};
 
 /// Most networks per machine; a request with more is refused.
@@ -70,7 +71,7 @@ pub(crate) fn check_networks(
     Ok(networks)
 }
 
-fn check_partition(network: &Network, partition: &PartitionId) -> Result<(), Error> {
+fn check_partition(network: &Network, partition: &PartitionId) -> CheckResult {
     let elsewhere = network.partition.as_ref().filter(|its| *its != partition);
     elsewhere.map_or(Ok(()), |_| {
         let why = format!("is not in partition \"{partition}\"");
@@ -79,7 +80,7 @@ fn check_partition(network: &Network, partition: &PartitionId) -> Result<(), Err
 }
 
 /// Refuses sets of networks that cannot be routed.
-fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> Result<(), Error> {
+fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> CheckResult {
     let count = |kind: NetworkType| networks.iter().filter(|n| n.kind == kind).count();
     let shared = count(NetworkType::ChildShared);
     let children = count(NetworkType::Child) + shared;

@@ -10,7 +10,7 @@ use proto_types::Timestamp;
 use crate::machine::command::{BmcReading, ConfirmBmc};
 use crate::machine::entity::{Bmc, BmcClaim, Machine, bmc_host};
 use crate::machine::read::{is_claim, is_old_claim};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Most claims kept beside the believed BMC. Further ones are dropped: one claim holds the orders
@@ -63,7 +63,7 @@ pub(crate) fn contest(machine: &Machine) -> Option<String> {
 
 /// Takes an operator's decision which BMC is the machine's. The others are rejected until they fall
 /// silent.
-pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> Result<Reply, Error> {
+pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.machine)?;
     let is_wanted = |address: &str| bmc_host(address) == bmc_host(&op.address);
     let is_believed = machine

@@ -12,18 +12,18 @@ use proto_types::MachineId;
 
 use crate::cluster::read::{not_reconciled, restored};
 use crate::identity::apply::certificate::revoke;
-use crate::identity::apply::ticket::{check_ticket, refuse, unknown};
+use crate::identity::apply::ticket::{TicketCheck, check_ticket, refuse, unknown};
 use crate::identity::apply::token;
 use crate::identity::entity::{BootTicket, Certificate, Identity, Token};
 use crate::machine::apply::nonce;
 use crate::machine::command::{CreateMachineToken, IssueBootTicket, RedeemBootTicket};
 use crate::machine::entity::Machine;
 use crate::machine::read::{hammer_may_boot, is_left_alone};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Refuses tickets and tokens in phases in which pixie does not boot hammer.
-pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> Result<(), Error> {
+pub(crate) fn check_phase(tables: &Tables, machine: &Machine) -> CheckResult {
     if hammer_may_boot(tables, machine) {
         return Ok(());
     }
@@ -131,7 +131,7 @@ fn take_machine(tx: &mut Tx<'_>, mut token: Token, machine: MachineId) {
 }
 
 /// A token for the hammer of the published stack: the machine's next boot.
-pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<Reply, Error> {
+pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> ApplyResult {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
     // Before the new token is made: the end takes every token of the machine.
@@ -144,7 +144,7 @@ pub(crate) fn create_token(tx: &mut Tx<'_>, op: &CreateMachineToken) -> Result<R
 const BOOT_LIFE_MAX_MS: u64 = 15 * 60_000;
 
 /// Issues the ticket of the next boot, in place of older tickets.
-pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result<Reply, Error> {
+pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> ApplyResult {
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     if machine.partition.as_ref() != Some(&op.partition) {
         return Err(Error::new(
@@ -191,21 +191,21 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> Result
 }
 
 /// Redeems a ticket, which proves a new boot: credentials of the one before end.
-pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Result<Reply, Error> {
+pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> ApplyResult {
     const KIND: &str = "boot-ticket";
     let ticket = tx
         .get::<BootTicket>(&op.id)
         .ok_or_else(|| unknown(KIND, op.id))?;
     let mut ticket = BootTicket::clone(ticket);
-    let secrets = (&ticket.secret, &op.secret);
-    check_ticket(
-        KIND,
-        op.id,
-        secrets,
-        ticket.redeemed_at,
-        ticket.expires_at,
-        tx.now,
-    )?;
+    let check = TicketCheck {
+        kind: KIND,
+        id: op.id,
+        secret: &ticket.secret,
+        shown: &op.secret,
+        redeemed_at: ticket.redeemed_at,
+        expires_at: ticket.expires_at,
+    };
+    check_ticket(&check, tx.now)?;
     if (ticket.machine, ticket.mac) != (op.machine, op.mac) {
         return Err(refuse(
             ErrorCode::TicketForeign,

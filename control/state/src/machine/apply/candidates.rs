@@ -10,6 +10,7 @@ use crate::catalog::entity::{Partition, Size, SizeReservation};
 use crate::machine::command::AllocateMachine;
 use crate::machine::entity::Machine;
 use crate::machine::read::{candidates, obstacle};
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
 /// The refusal of a machine that cannot be allocated now.
@@ -128,7 +129,7 @@ fn check_reservations(
     project: ProjectId,
     partition: &PartitionId,
     size: &SizeId,
-) -> Result<(), Error> {
+) -> CheckResult {
     let mut reserved: BTreeMap<ProjectId, usize> = BTreeMap::new();
     for reservation in tables.all::<SizeReservation>() {
         if reservation.size == *size && reservation.partitions.contains(partition) {

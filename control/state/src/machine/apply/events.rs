@@ -14,7 +14,7 @@ use crate::machine::command::{MachineEvent, MachineSeen, PhoneHome};
 use crate::machine::entity::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
 use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::{BootTarget, boot_target};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Reason of the end of hammer's credentials when the installed system takes over.
@@ -102,7 +102,7 @@ fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> Result<(Machine, bool), Err
 }
 
 /// Takes a boot request that pixie answered.
-pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> Result<Reply, Error> {
+pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> ApplyResult {
     let (mut machine, is_new) = machine_of_boot(tx, op)?;
     let told = told_boot(op);
     let told: Option<Vec<&str>> = told
@@ -184,7 +184,7 @@ fn remember_mac(machine: &mut Machine, mac: MacAddr) {
 }
 
 /// Takes an event that hammer reports.
-pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> {
+pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     // A repeated event must not count twice: reported again, a `Preparing` would look like a crash
     // loop.
@@ -225,7 +225,7 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> Result<Reply, Error> 
 }
 
 /// Takes a call of the installed system.
-pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> Result<Reply, Error> {
+pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let allocation = machine
         .allocation

@@ -8,7 +8,7 @@ use crate::machine::apply::orders::order_life;
 use crate::machine::command::InstallDone;
 use crate::machine::entity::{BmcAction, Install, Machine, Phase};
 use crate::machine::phase::{PhaseEvent, enter};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Most attempts of an installation; after the last failure the machine is held.
@@ -18,7 +18,7 @@ pub const INSTALL_ATTEMPTS_MAX: u32 = 3;
 const LOG_TAIL_MAX: usize = 16 * 1024;
 
 /// Takes hammer's report on the end of an installation.
-pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> Result<Reply, Error> {
+pub(crate) fn install_done(tx: &mut Tx<'_>, op: &InstallDone) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     let phase = machine.phase;

@@ -11,11 +11,11 @@ use crate::machine::entity::{
     Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
 use crate::machine::phase::{PhaseEvent, enter};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Changes description, labels or keys of an allocation.
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> Result<Reply, Error> {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
     let allocation = machine
@@ -61,7 +61,7 @@ fn keys_are_written(id: MachineId) -> Error {
 }
 
 /// Sets the availability of a machine. Available ends a hold.
-pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result<Reply, Error> {
+pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> ApplyResult {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
     check_transition(&machine, op)?;
@@ -113,7 +113,7 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> Result<Reply, 
 
 /// Refuses to replace one reason for being out of the pool by another: the first would be lost. A
 /// tainted machine can be locked, because control itself taints a machine that it cannot wipe.
-fn check_transition(machine: &Machine, op: &SetMachineState) -> Result<(), Error> {
+fn check_transition(machine: &Machine, op: &SetMachineState) -> CheckResult {
     use Availability::{Available, Locked, Tainted};
     let old = &machine.condition;
     match (old.state, op.state) {
@@ -135,7 +135,7 @@ fn check_transition(machine: &Machine, op: &SetMachineState) -> Result<(), Error
 }
 
 /// Deletes a machine that is gone.
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result<Reply, Error> {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
     let machine = tx.tables().require::<Machine>(&op.id)?.clone();
     if machine.allocation.is_some() {
         return Err(Error::new(
@@ -165,7 +165,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> Result<Reply, Error
 }
 
 /// Refuses an administrator's action that needs a machine without signs of life.
-pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> Result<(), Error> {
+pub(crate) fn check_is_dead(tables: &Tables, machine: &Machine) -> CheckResult {
     let log = tables.get::<EventLog>(&machine.id);
     let is_silent = log.is_none_or(|log| log.liveliness != Liveliness::Alive);
     let id = machine.id;

@@ -18,14 +18,14 @@ use crate::machine::entity::{
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::machine::read::{bmc_of, has_bmc_room};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Error of a nonce order that ended without the nonce's digest: no machine could join with it.
 const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote";
 
 /// Creates an order on behalf of a caller of the API.
-pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> Result<Reply, Error> {
+pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.machine)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
@@ -198,7 +198,7 @@ fn end(
 }
 
 /// Takes an agent's report that an order ended.
-pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
+pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> ApplyResult {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     if order.state != OrderState::Open {
@@ -226,7 +226,7 @@ pub(crate) fn done(tx: &mut Tx<'_>, op: &BmcOrderDone) -> Result<Reply, Error> {
 }
 
 /// Assigns an open order to the stream that asks for it.
-pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> Result<Reply, Error> {
+pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> ApplyResult {
     let order = tx.tables().require::<BmcOrder>(&op.id)?.clone();
     check_partition(&order.partition, &op.partition, order.machine)?;
     let refuse = |why: &str| {
@@ -272,7 +272,7 @@ fn check_partition(
     of_order: &PartitionId,
     of_agent: &PartitionId,
     machine: MachineId,
-) -> Result<(), Error> {
+) -> CheckResult {
     if of_order == of_agent {
         return Ok(());
     }
@@ -284,7 +284,7 @@ fn check_partition(
 }
 
 /// Cancels an open order of a user, or deletes an ended order.
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result<Reply, Error> {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> ApplyResult {
     let Some(order) = tx.get::<BmcOrder>(&op.id).cloned() else {
         return Err(Error::not_found("task", op.id));
     };
@@ -312,7 +312,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> Result<Reply, Erro
 }
 
 /// Stores how agents of the published stack log in at the machine's BMC.
-pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result<Reply, Error> {
+pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.machine)?;
     machine.bmc_access = Some(op.access.clone());
     tx.save(machine);
@@ -320,7 +320,7 @@ pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> Result<Reply, 
 }
 
 /// Takes the readings of a BMC agent. Ids of machines that became known by them are the reply.
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> Result<Reply, Error> {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> ApplyResult {
     let mut created = Vec::new();
     for reading in &op.readings {
         let Some(id) = reading.machine else { continue };

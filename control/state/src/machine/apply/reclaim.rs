@@ -23,12 +23,12 @@ use crate::machine::read::port_vni;
 use crate::meta::label;
 use crate::network::apply::{ip, pool};
 use crate::network::entity::PoolNumber;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
 /// Ends the tenancy of a machine and begins its reclaim.
-pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> Result<Reply, Error> {
+pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {

@@ -1,6 +1,5 @@
 //! Registration of a machine by hammer.
 
-use proto_errors::Error;
 use proto_types::{MacAddr, Timestamp};
 
 use crate::machine::apply::install::next_attempt;
@@ -13,11 +12,11 @@ use crate::machine::entity::{Bmc, BmcAction, HoldCause, Machine, Phase, Segment}
 use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::match_size;
 use crate::meta::label;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Takes the inventory that hammer reports after its boot.
-pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> Result<Reply, Error> {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
     if let Some(partition) = &op.seen_in {
         let seen = MachineSeen {
             id: op.id,
@@ -75,7 +74,7 @@ fn register_without_inventory(
     tx: &mut Tx<'_>,
     mut machine: Machine,
     is_new_boot: bool,
-) -> Result<Reply, Error> {
+) -> ApplyResult {
     sign_of_life(tx, machine.id);
     let is_installed = matches!(
         machine.phase,

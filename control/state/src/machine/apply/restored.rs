@@ -11,13 +11,13 @@ use crate::machine::apply::links;
 use crate::machine::command::ReconcileRestore;
 use crate::machine::entity::{Availability, Condition, Machine};
 use crate::machine::read::{kept_ports, restored_machines, silent_switches};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::Tx;
 
 /// Ends the hold of a restored state. Machines not proven to be what the backup knows are locked,
 /// and their ports stay where they were seen, unless the operator has them judged like others.
-pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply, Error> {
+pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> ApplyResult {
     let Some(backup) = restored(tx.tables()).cloned() else {
         let what = "the state was not restored from a backup, or was reconciled already";
         return Err(Error::new(ErrorCode::NotRestored, what));
@@ -37,7 +37,7 @@ pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> Result<Reply,
 }
 
 /// Refuses while a switch has not reported: nobody knows which of its ports would move.
-fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
+fn check_all_switches_told(tx: &Tx<'_>, made_at: Timestamp) -> CheckResult {
     let silent: Vec<&SwitchId> = silent_switches(tx.tables(), made_at).collect();
     let Some(first) = silent.first() else {
         return Ok(());

@@ -1,30 +1,28 @@
 //! Changes of sizes, after which free machines are matched again.
 
-use proto_errors::Error;
-
 use crate::catalog::apply::size::{create_size, delete_size, update_size};
 use crate::catalog::command::{CreateSize, DeleteSize, UpdateSize};
 use crate::machine::entity::Machine;
 use crate::machine::read::match_size;
-use crate::reply::Reply;
+use crate::reply::ApplyResult;
 use crate::tables::Tx;
 
 /// Creates a size.
-pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> Result<Reply, Error> {
+pub(crate) fn size_created(tx: &mut Tx<'_>, op: &CreateSize) -> ApplyResult {
     let size = create_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
 /// Changes a size.
-pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> Result<Reply, Error> {
+pub(crate) fn size_updated(tx: &mut Tx<'_>, op: &UpdateSize) -> ApplyResult {
     let size = update_size(tx, op)?;
     match_again(tx);
     Ok(size)
 }
 
 /// Deletes a size.
-pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> Result<Reply, Error> {
+pub(crate) fn size_deleted(tx: &mut Tx<'_>, op: &DeleteSize) -> ApplyResult {
     let size = delete_size(tx, op)?;
     // A machine that two sizes matched had none: with one of them gone, it has the other.
     match_again(tx);

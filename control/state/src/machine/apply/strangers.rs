@@ -11,6 +11,7 @@ use crate::catalog::entity::{Partition, UNKNOWN_MACHINES_MAX};
 use crate::cluster::read::restored;
 use crate::machine::apply::machine;
 use crate::machine::read::{MAC_MACHINES_MAX, STRANGER_MINUTES};
+use crate::reply::CheckResult;
 use crate::tables::{Tables, Tx};
 
 /// Rate, machines per minute, at which a partition does not bound unknown machines.
@@ -26,7 +27,7 @@ pub(crate) fn check_room(
     tx: &Tx<'_>,
     partition: &PartitionId,
     mac: Option<MacAddr>,
-) -> Result<(), Error> {
+) -> CheckResult {
     let index = tx.tables().index();
     let refuse = |message: String, hint: &str| {
         let error = Error::new(ErrorCode::TooManyUnknown, message).object("partition", partition);

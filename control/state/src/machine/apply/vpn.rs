@@ -1,10 +1,8 @@
 //! Members of the VPN.
 
-use proto_errors::Error;
-
 use crate::machine::command::{AllocateMachine, ForgetVpn, ReportVpn};
 use crate::machine::entity::{AllocationType, Machine, VpnMember};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Stores the VPN access of a firewall that was just allocated, if it got one.
@@ -25,7 +23,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, op: &AllocateMachine, machine: &Machine) {
 }
 
 /// Takes what the VPN reports on a member's node.
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result<Reply, Error> {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> ApplyResult {
     let mut member: VpnMember = tx.require(&op.allocation)?;
     member.connected = op.connected;
     member.ips.clone_from(&op.ips);
@@ -38,7 +36,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportVpn) -> Result<Reply, Error> {
 }
 
 /// Deletes a member whose node and key are gone from the VPN.
-pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> Result<Reply, Error> {
+pub(crate) fn forget(tx: &mut Tx<'_>, op: &ForgetVpn) -> ApplyResult {
     // A missing member is a success: the caller may have lost the answer of its first call.
     let _was_there = tx.delete::<VpnMember>(&op.allocation);
     Ok(Reply::None)

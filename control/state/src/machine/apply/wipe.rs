@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use proto_errors::Error;
-
 use crate::machine::apply::lifecycle::{ISSUER, resting_reason, sign_of_life, wrong_phase};
 use crate::machine::command::WipeDone;
 use crate::machine::entity::{Availability, Condition, Machine, Phase, WIPES_MAX, WipeRecord};
 use crate::machine::phase::{PhaseEvent, enter};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
 /// Serial numbers that identify the machine's fixed disks across boots. A number that is blank, or
@@ -38,7 +36,7 @@ pub(crate) fn has_unknown_disk(machine: &Machine, is_new_boot: bool) -> bool {
 }
 
 /// Takes hammer's report of a wipe: on to the pool, or held.
-pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> Result<Reply, Error> {
+pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     sign_of_life(tx, op.id);
     // A repeated report after a lost answer: it must not add a second record.

@@ -41,7 +41,7 @@ pub struct AllocateMachine {
     /// the best one of `partition` and `size`.
     #[serde(default)]
     pub machine: Option<MachineId>,
-    /// Shown name.
+    /// Display name.
     pub name: String,
     /// Free text.
     #[serde(default)]

@@ -11,7 +11,7 @@ use crate::meta::{LabelsUpdate, Lock};
 pub struct UpdateMachine {
     /// The machine.
     pub id: MachineId,
-    /// Optimistic lock.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
     /// The project that must have it.
     pub project: ProjectId,

@@ -73,7 +73,7 @@ pub struct Allocation {
     pub created_by: String,
     /// The project that has the machine.
     pub project: ProjectId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
     /// Free text.
     #[serde(default)]

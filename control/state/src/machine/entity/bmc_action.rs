@@ -1,10 +1,14 @@
 //! Actions of BMCs.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// An action of a BMC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum BmcAction {
     /// Power on.
     PowerOn,
@@ -30,18 +34,7 @@ pub enum BmcAction {
 
 impl BmcAction {
     /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PowerOn => "power-on",
-            Self::PowerOff => "power-off",
-            Self::PowerReset => "power-reset",
-            Self::PowerCycle => "power-cycle",
-            Self::BootPxe => "boot-pxe",
-            Self::BootDisk => "boot-disk",
-            Self::BootBios => "boot-bios",
-            Self::LedOn => "led-on",
-            Self::LedOff => "led-off",
-            Self::SetNonce => "set-nonce",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }

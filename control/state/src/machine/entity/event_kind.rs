@@ -1,19 +1,38 @@
 //! Kinds of provisioning events.
 
 use std::fmt;
-use std::str::FromStr;
 
 use proto_errors::Error;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// Kind of a provisioning event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+    VariantArray,
+)]
+#[strum(
+    serialize_all = "title_case",
+    parse_err_ty = Error,
+    parse_err_fn = unknown_event
+)]
 pub enum EventKind {
     /// Hammer runs: a heartbeat.
     Alive,
     /// Hammer gave up.
     Crashed,
     /// The machine asked pixie for a boot.
+    #[strum(serialize = "PXE Booting")]
     PxeBooting,
     /// A reboot was ordered from the BMC.
     PlannedReboot,
@@ -35,35 +54,11 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
-        Self::Alive,
-        Self::Crashed,
-        Self::PxeBooting,
-        Self::PlannedReboot,
-        Self::Preparing,
-        Self::Registering,
-        Self::Waiting,
-        Self::Installing,
-        Self::BootingNewKernel,
-        Self::PhonedHome,
-        Self::MachineReclaim,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Alive => "Alive",
-            Self::Crashed => "Crashed",
-            Self::PxeBooting => "PXE Booting",
-            Self::PlannedReboot => "Planned Reboot",
-            Self::Preparing => "Preparing",
-            Self::Registering => "Registering",
-            Self::Waiting => "Waiting",
-            Self::Installing => "Installing",
-            Self::BootingNewKernel => "Booting New Kernel",
-            Self::PhonedHome => "Phoned Home",
-            Self::MachineReclaim => "Machine Reclaim",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -73,12 +68,6 @@ impl fmt::Display for EventKind {
     }
 }
 
-impl FromStr for EventKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Error::invalid("event", format!("\"{text}\" is not a known event")))
-    }
+fn unknown_event(text: &str) -> Error {
+    Error::invalid("event", format!("\"{text}\" is not a known event"))
 }

@@ -26,7 +26,7 @@ pub struct Led {
 pub struct Machine {
     /// SMBIOS UUID; the key.
     pub id: MachineId,
-    /// Metadata common to all records.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Partition; `None` means that no agent has reported the machine yet.
     #[serde(default)]

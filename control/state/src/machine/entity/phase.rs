@@ -3,11 +3,15 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// Phase of a machine's life. With `since` and `reason` it is all that an operator needs to see,
 /// and all that control needs to resume after a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Phase {
     /// Seen, never registered.
     New,
@@ -38,21 +42,8 @@ pub enum Phase {
 
 impl Phase {
     /// Short name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Wiping => "wiping",
-            Self::Waiting => "waiting",
-            Self::Installing => "installing",
-            Self::BootOrder => "boot-order",
-            Self::Rebooting => "rebooting",
-            Self::Running => "running",
-            Self::ReclaimPowerOff => "reclaim-power-off",
-            Self::ReclaimPorts => "reclaim-ports",
-            Self::ReclaimBoot => "reclaim-boot",
-            Self::ReclaimRegister => "reclaim-register",
-            Self::Held(_) => "held",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
     /// `true` if the machine is on its way back from a tenant.
     pub const fn is_reclaim(self) -> bool {
@@ -64,8 +55,11 @@ impl Phase {
 }
 
 /// Cause of a hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum HoldCause {
     /// The installation failed for good; the allocation is still there. Way out: free it.
     Install,
@@ -77,6 +71,13 @@ pub enum HoldCause {
     /// A switch did not report that it moved a port of a machine that was powered off. Way out:
     /// the report, or an admin sets it available; the reclaim starts over.
     Ports,
+}
+
+impl HoldCause {
+    /// Short name in the diagram.
+    pub(crate) fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl fmt::Display for Phase {

@@ -2,7 +2,7 @@
 
 use super::table::{PHASES, rows};
 use super::transition::{Deadline, DeadlineClock, Transition};
-use crate::machine::entity::{HoldCause, Phase};
+use crate::machine::entity::Phase;
 
 /// The phases of a machine as a Mermaid state diagram: each arrow names its event, its guard in
 /// parentheses, its deadline, and behind a slash its effect.
@@ -35,14 +35,11 @@ fn arrow(phase: Phase, row: &Transition) -> String {
 
 /// Mermaid's name of a phase: dashes are not allowed in it.
 fn id_of(phase: Phase) -> String {
-    let cause = match phase {
-        Phase::Held(HoldCause::Install) => "_install",
-        Phase::Held(HoldCause::Wipe) => "_wipe",
-        Phase::Held(HoldCause::Bmc) => "_bmc",
-        Phase::Held(HoldCause::Ports) => "_ports",
-        _ => "",
+    let name = match phase {
+        Phase::Held(cause) => format!("{phase}-{}", cause.as_str()),
+        _ => phase.to_string(),
     };
-    format!("{}{cause}", phase.as_str().replace('-', "_"))
+    name.replace('-', "_")
 }
 
 fn words_of(deadline: Deadline) -> String {

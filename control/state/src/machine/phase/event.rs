@@ -1,7 +1,9 @@
 //! Events that may change the phase of a machine.
 
-/// An event that may change a machine's phase.
+/// An event that may change a machine's phase, in the order of a machine's life; events of time
+/// come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 pub(crate) enum PhaseEvent {
     /// Hammer registered the machine, and a disk may hold data.
     RegisteredDirty,
@@ -52,34 +54,6 @@ pub(crate) enum PhaseEvent {
 }
 
 impl PhaseEvent {
-    /// Every event, in the order of a machine's life; those of time come last.
-    #[cfg(test)]
-    pub(super) const ALL: [Self; 23] = [
-        Self::RegisteredDirty,
-        Self::RegisteredClean,
-        Self::Wiped,
-        Self::WipeFailed,
-        Self::Allocated,
-        Self::Installed,
-        Self::InstallFailed,
-        Self::BootDiskEnded,
-        Self::HammerLeft,
-        Self::PhonedHome,
-        Self::Freed,
-        Self::PoweredOff,
-        Self::PortsMoved,
-        Self::PoweredOn,
-        Self::BmcGaveUp,
-        Self::MadeAvailable,
-        Self::BootOrderLate,
-        Self::HandoverLate,
-        Self::NotPhonedHome,
-        Self::PortsLate,
-        Self::PortsNeverMoved,
-        Self::Silent,
-        Self::SilentForGood,
-    ];
-
     /// Label in the diagram.
     pub(super) const fn as_str(self) -> &'static str {
         match self {

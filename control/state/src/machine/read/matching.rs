@@ -8,6 +8,7 @@ use proto_types::{MachineId, SizeId};
 use crate::catalog::entity::{Layout, Size, SizeConstraint, SizeConstraintType};
 use crate::catalog::read::glob;
 use crate::machine::entity::{Hardware, Machine};
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
 /// Bytes per MiB.
@@ -97,7 +98,7 @@ fn amount(constraint: &SizeConstraint, hardware: &Hardware) -> u64 {
 
 /// Refuses a layout whose named disks are missing or too small. Selectors (`@first`) take any
 /// fixed disk that is big enough.
-pub(crate) fn check_layout_fits(layout: &Layout, hardware: &Hardware) -> Result<(), Error> {
+pub(crate) fn check_layout_fits(layout: &Layout, hardware: &Hardware) -> CheckResult {
     let refuse = |why: String| {
         Err(Error::new(
             ErrorCode::LayoutDoesNotFit,
@@ -130,7 +131,7 @@ pub(crate) fn check_layout_fits(layout: &Layout, hardware: &Hardware) -> Result<
 ///
 /// # Errors
 /// `LayoutDoesNotFit`, or that the machine does not exist.
-pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> Result<(), Error> {
+pub fn check_layout(tables: &Tables, machine: MachineId, layout: &Layout) -> CheckResult {
     let machine = tables.require::<Machine>(&machine)?;
     check_layout_fits(layout, &machine.hardware)
 }

@@ -10,15 +10,12 @@ use crate::network::apply::next_address::{self, Wanted};
 use crate::network::apply::pool;
 use crate::network::command::{CreateChildNetwork, CreateNetwork};
 use crate::network::entity::{ChildLength, Family, Network, NetworkFamily, NetworkType};
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
 use crate::tenancy::entity::Project;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> ApplyResult {
     check_names(op.name.as_deref(), op.description.as_deref())?;
     tx.tables().require::<Project>(&op.project)?;
     create_child(tx, &Child::from_user(op))
@@ -39,7 +36,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn from_admin(op: &CreateNetwork) -> std::result::Result<Self, Error> {
+    pub(crate) fn from_admin(op: &CreateNetwork) -> Result<Self, Error> {
         let project = op.project.ok_or_else(|| {
             Error::new(
                 ErrorCode::NetworkFieldMissing,
@@ -76,7 +73,7 @@ impl Child {
     }
 }
 
-pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> Result {
+pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> ApplyResult {
     let parent = parent_of(tx.tables(), child)?.clone();
     if child.kind == NetworkType::ChildShared {
         check_only_shared(tx.tables(), child.project)?;
@@ -119,7 +116,7 @@ pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> Result {
     tx.create(network).map(Reply::Network)
 }
 
-fn parent_of<'a>(tables: &'a Tables, child: &Child) -> std::result::Result<&'a Network, Error> {
+fn parent_of<'a>(tables: &'a Tables, child: &Child) -> Result<&'a Network, Error> {
     match (&child.partition, &child.parent) {
         (Some(partition), None) => {
             tables.require::<Partition>(partition)?;
@@ -156,7 +153,7 @@ fn parent_of<'a>(tables: &'a Tables, child: &Child) -> std::result::Result<&'a N
     }
 }
 
-fn check_only_shared(tables: &Tables, project: ProjectId) -> Check {
+fn check_only_shared(tables: &Tables, project: ProjectId) -> CheckResult {
     let other = tables
         .all::<Network>()
         .find(|n| n.kind == NetworkType::ChildShared && n.project == Some(project));
@@ -169,7 +166,7 @@ fn check_only_shared(tables: &Tables, project: ProjectId) -> Check {
     })
 }
 
-fn families(parent: &Network, child: &Child) -> std::result::Result<Vec<Family>, Error> {
+fn families(parent: &Network, child: &Child) -> Result<Vec<Family>, Error> {
     let wanted = match child.family {
         None => parent.families().collect(),
         Some(NetworkFamily::V4) => vec![Family::V4],
@@ -186,7 +183,7 @@ fn families(parent: &Network, child: &Child) -> std::result::Result<Vec<Family>,
 }
 
 /// Prefix length of a child in one IP version: the requested one, or the parent's default.
-fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Result<u8, Error> {
+fn length_of(parent: &Network, child: &Child, family: Family) -> Result<u8, Error> {
     let length = child
         .length
         .get(family)
@@ -212,6 +209,6 @@ fn length_of(parent: &Network, child: &Child, family: Family) -> std::result::Re
     Ok(length)
 }
 
-pub(crate) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> Result {
+pub(crate) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> ApplyResult {
     within(tx, op.project, |tx| create_by_user(tx, op))
 }

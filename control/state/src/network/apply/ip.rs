@@ -13,14 +13,12 @@ use crate::network::command::{CreateIp, DeleteIp, UpdateIp};
 use crate::network::entity::{Family, Ip, IpKey, IpType, Network, NetworkType, PoolNumber};
 use crate::network::ipam;
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::quota::within;
 use crate::tenancy::entity::Project;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> ApplyResult {
     if !op.name.is_empty() {
         check_name(&op.name)?;
     }
@@ -63,10 +61,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
 }
 
 /// The network of a new address, if the project may have addresses of it.
-fn usable_network<'a>(
-    tables: &'a Tables,
-    op: &CreateIp,
-) -> std::result::Result<&'a Network, Error> {
+fn usable_network<'a>(tables: &'a Tables, op: &CreateIp) -> Result<&'a Network, Error> {
     let id = &op.network;
     let network = tables.require::<Network>(id)?;
     let theirs = network.project.is_none_or(|owner| owner == op.project);
@@ -92,7 +87,7 @@ fn usable_network<'a>(
 }
 
 /// The requested IP version, or the first one of the network.
-fn family_of(network: &Network, asked: Option<Family>) -> std::result::Result<Family, Error> {
+fn family_of(network: &Network, asked: Option<Family>) -> Result<Family, Error> {
     match asked {
         Some(family) if !network.has_family(family) => Err(Error::invalid(
             "address_family",
@@ -109,7 +104,7 @@ fn take_given(
     network: &Network,
     ip: IpAddr,
     project: ProjectId,
-) -> std::result::Result<IpAddr, Error> {
+) -> Result<IpAddr, Error> {
     let inside = network
         .prefix_of(ip)
         .is_some_and(|net| ipam::is_usable(net, ip));
@@ -142,7 +137,7 @@ pub(crate) fn create_for_machine(
     family: Family,
     project: ProjectId,
     machine: MachineId,
-) -> std::result::Result<IpAddr, Error> {
+) -> Result<IpAddr, Error> {
     let ip = next_address::next_ip(tx, network, family, project)?;
     let id = IpId::new(tx.derive_uuid());
     let mut meta = Meta::default();
@@ -170,7 +165,7 @@ pub(crate) fn bind(
     ip: IpAddr,
     project: ProjectId,
     machine: MachineId,
-) -> std::result::Result<(), Error> {
+) -> Result<(), Error> {
     let key = IpKey {
         namespace: network.namespace,
         ip,
@@ -205,7 +200,7 @@ fn is_in_underlay(tables: &Tables, ip: &Ip) -> bool {
 
 /// Refuses to change an address of an underlay for others than administrators: a static one would
 /// outlive its firewall, and few of them would exhaust the underlay.
-fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> std::result::Result<(), Error> {
+fn check_underlay(tables: &Tables, ip: &Ip, is_admin: bool) -> CheckResult {
     if is_admin || !is_in_underlay(tables, ip) {
         return Ok(());
     }
@@ -241,14 +236,14 @@ pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
     }
 }
 
-fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> std::result::Result<Ip, Error> {
+fn own(tx: &Tx<'_>, key: &IpKey, project: ProjectId) -> Result<Ip, Error> {
     tx.get::<Ip>(key)
         .filter(|ip| ip.project == project)
         .map(|ip| Ip::clone(ip))
         .ok_or_else(|| Error::not_found("ip", key.ip))
 }
 
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> ApplyResult {
     let before = own(tx, &op.key, op.project)?;
     let mut ip = before.clone();
     op.lock.check("ip", &op.key.to_string(), &ip.meta)?;
@@ -285,7 +280,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> Result {
     Ok(Reply::Ip(tx.update(ip)))
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> ApplyResult {
     let ip = own(tx, &op.key, op.project)?;
     check_underlay(tx.tables(), &ip, op.underlay)?;
     if let Some(machine) = ip.machine {
@@ -314,6 +309,6 @@ fn remove(tx: &mut Tx<'_>, ip: &Ip) -> Option<Arc<Ip>> {
     tx.delete::<Ip>(&key)
 }
 
-pub(crate) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> Result {
+pub(crate) fn create_ip(tx: &mut Tx<'_>, op: &CreateIp) -> ApplyResult {
     within(tx, op.project, |tx| create(tx, op))
 }

@@ -12,14 +12,11 @@ use crate::network::apply::pool;
 use crate::network::command::{CreateNetwork, DeleteNetwork, UpdateNetwork};
 use crate::network::entity::{Network, NetworkType, PoolNumber};
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::entity::Project;
 
-type Result = std::result::Result<Reply, Error>;
-type Check = std::result::Result<(), Error>;
-
-pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> ApplyResult {
     // Before all other checks: a caller that applies a list of networks skips existing ones by this
     // error, and would otherwise get the first rule that the repetition breaks.
     if tx.tables().get::<Network>(&op.id).is_some() {
@@ -64,12 +61,12 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateNetwork) -> Result {
     tx.create(network).map(Reply::Network)
 }
 
-pub(crate) fn check_names(name: Option<&str>, description: Option<&str>) -> Check {
+pub(crate) fn check_names(name: Option<&str>, description: Option<&str>) -> CheckResult {
     name.map_or(Ok(()), check_name)?;
     check_description(description.unwrap_or_default())
 }
 
-fn check_only_super(tables: &Tables, partition: Option<&PartitionId>) -> Check {
+fn check_only_super(tables: &Tables, partition: Option<&PartitionId>) -> CheckResult {
     match partition.and_then(|partition| super_of(tables, partition)) {
         None => Ok(()),
         Some(other) => Err(Error::invalid(
@@ -87,7 +84,7 @@ pub(crate) fn super_of<'a>(tables: &'a Tables, partition: &PartitionId) -> Optio
         .map(AsRef::as_ref)
 }
 
-fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Check {
+fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(), Error> {
     if !(1..=VNI_MAX).contains(&vrf) {
         return Err(Error::invalid("vrf", "must be in 1..=16777215"));
     }
@@ -108,7 +105,7 @@ fn still_observed(kind: &str, key: &str, port: &str) -> Error {
     )
 }
 
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> ApplyResult {
     let mut network: Network = tx.require(&op.id)?;
     check_owner(&network, op.project)?;
     op.lock.check("network", op.id.as_str(), &network.meta)?;
@@ -138,14 +135,14 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> Result {
 }
 
 /// Reports a network of another project as not found.
-fn check_owner(network: &Network, project: Option<ProjectId>) -> Check {
+fn check_owner(network: &Network, project: Option<ProjectId>) -> CheckResult {
     if project.is_some() && network.project != project {
         return Err(Error::not_found("network", &network.id));
     }
     Ok(())
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> ApplyResult {
     let network = tx.tables().require::<Network>(&op.id)?.clone();
     check_owner(&network, op.project)?;
     let tables = tx.tables();

@@ -7,11 +7,10 @@ use proto_types::NetworkId;
 use crate::network::command::CreateNetwork;
 use crate::network::entity::{ChildLength, Family, Network, NetworkType};
 use crate::network::ipam;
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
 use Rule::{May, Must, Never};
-
-type Check = Result<(), Error>;
 
 /// The rule of one field: it must, may or must not be given.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +90,7 @@ pub(crate) const fn fields(kind: NetworkType) -> Fields {
     }
 }
 
-pub(crate) fn check_fields(op: &CreateNetwork) -> Check {
+pub(crate) fn check_fields(op: &CreateNetwork) -> CheckResult {
     let rules = fields(op.kind);
     let length_given = |length: &ChildLength| length.v4.is_some() || length.v6.is_some();
     for (field, rule, given) in [
@@ -139,7 +138,7 @@ pub(crate) fn check_fields(op: &CreateNetwork) -> Check {
 }
 
 /// Checks the given values against each other.
-fn check_values(op: &CreateNetwork) -> Check {
+fn check_values(op: &CreateNetwork) -> CheckResult {
     if op.kind == NetworkType::Underlay
         && op
             .prefixes
@@ -172,7 +171,7 @@ fn check_values(op: &CreateNetwork) -> Check {
     )
 }
 
-pub(crate) fn check_field(kind: NetworkType, field: &str, rule: Rule, given: bool) -> Check {
+pub(crate) fn check_field(kind: NetworkType, field: &str, rule: Rule, given: bool) -> CheckResult {
     let kind = kind.as_str();
     match (rule, given) {
         (Must, false) => Err(Error::new(
@@ -189,7 +188,7 @@ pub(crate) fn check_field(kind: NetworkType, field: &str, rule: Rule, given: boo
 
 /// Refuses a destination of an IP version of which the network has no prefix: nothing could be
 /// routed to it.
-pub(crate) fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> Check {
+pub(crate) fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> CheckResult {
     let has = |family| prefixes.iter().any(|net| Family::of_net(net) == family);
     let stray = destinations.iter().find(|net| !has(Family::of_net(net)));
     stray.map_or(Ok(()), |net| {
@@ -201,7 +200,11 @@ pub(crate) fn check_destinations(destinations: &[IpNet], prefixes: &[IpNet]) -> 
 
 /// Checks the lengths of child prefixes: a super network has a default for each of its IP versions,
 /// and the prefix of a child is longer than each prefix of the parent.
-pub(crate) fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &ChildLength) -> Check {
+pub(crate) fn check_lengths(
+    prefixes: &[IpNet],
+    default: &ChildLength,
+    min: &ChildLength,
+) -> CheckResult {
     for net in prefixes {
         let family = Family::of_net(net);
         let length = default.get(family).ok_or_else(|| {
@@ -237,7 +240,7 @@ pub(crate) fn check_lengths(prefixes: &[IpNet], default: &ChildLength, min: &Chi
     Ok(())
 }
 
-pub(crate) fn check_canonical(field: &str, nets: &[IpNet]) -> Check {
+pub(crate) fn check_canonical(field: &str, nets: &[IpNet]) -> CheckResult {
     match nets.iter().find(|net| !ipam::is_canonical(net)) {
         None => Ok(()),
         Some(net) => {
@@ -254,7 +257,7 @@ pub(crate) fn check_new_prefixes(
     id: &NetworkId,
     kind: NetworkType,
     prefixes: &[IpNet],
-) -> Check {
+) -> CheckResult {
     check_canonical("prefixes", prefixes)?;
     for (at, net) in prefixes.iter().enumerate() {
         if let Some(other) = prefixes

@@ -19,17 +19,15 @@ const COOLING_PREFIXES_MAX: u64 = 4;
 /// small networks it is below the bounds above.
 const COOLING_PART: u64 = 8;
 
-type Result<T> = std::result::Result<T, Error>;
-
 /// The next free address of a network for a project.
 pub(crate) fn next_ip(
     tx: &mut Tx<'_>,
     network: &Network,
     family: Family,
     project: ProjectId,
-) -> Result<std::net::IpAddr> {
+) -> Result<std::net::IpAddr, Error> {
     let (tables, now) = (tx.tables(), tx.now);
-    let pool = format!("ip/{}/{}", network.id, name_of(family));
+    let pool = format!("ip/{}/{}", network.id, family.as_str());
     let ranges = ipam::host_ranges(&network.prefixes, family);
     let key_of = |at: u128| IpKey {
         namespace: network.namespace,
@@ -104,7 +102,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// The next free prefix of a network for a child network of a project.
-pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet> {
+pub(crate) fn next_prefix(tx: &mut Tx<'_>, wanted: &Wanted<'_>) -> Result<IpNet, Error> {
     let Wanted { parent, family, .. } = *wanted;
     let (tables, now) = (tx.tables(), tx.now);
     let pool = prefix_pool(parent, wanted.namespace, family);
@@ -182,16 +180,9 @@ fn cooling_prefixes(
 }
 
 fn prefix_pool(parent: &Network, namespace: Option<ProjectId>, family: Family) -> String {
-    let family = name_of(family);
+    let family = family.as_str();
     match namespace {
         Some(namespace) => format!("prefix/{}/{family}/{namespace}", parent.id),
         None => format!("prefix/{}/{family}", parent.id),
-    }
-}
-
-const fn name_of(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "v4",
-        Family::V6 => "v6",
     }
 }

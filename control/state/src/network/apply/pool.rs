@@ -20,8 +20,6 @@ const VRF_POOL_MAX: u32 = 131_072;
 /// are refused.
 const ASN_POOL_MAX: u32 = 131_072;
 
-type Result<T> = std::result::Result<T, Error>;
-
 /// Releases a number. Its cooldown is that of its partition; without a partition the longest of all
 /// partitions, because the number may have been in use in each of them.
 pub(crate) fn release(
@@ -67,7 +65,11 @@ pub(crate) fn cooling<'a>(
 ///
 /// # Errors
 /// `NumberCooling` while it cools down for another owner.
-pub(crate) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<ProjectId>) -> Result<()> {
+pub(crate) fn take(
+    tx: &mut Tx<'_>,
+    number: &PoolNumber,
+    project: Option<ProjectId>,
+) -> Result<(), Error> {
     // Switches and neighbours may still hold routes and entries of the last owner: a new owner
     // would get its traffic.
     let foreign = cooling(tx.tables(), number, tx.now).filter(|cooling| cooling.project != project);
@@ -83,7 +85,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, number: &PoolNumber, project: Option<Project
 }
 
 /// The next free VRF id for a child network of a project.
-pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
+pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32, Error> {
     let pool = Pool {
         name: "vrf",
         first: 1,
@@ -98,7 +100,7 @@ pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32> {
 }
 
 /// The next free AS number for a machine of a project.
-pub(crate) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn> {
+pub(crate) fn next_asn(tx: &mut Tx<'_>, project: ProjectId) -> Result<Asn, Error> {
     let pool = Pool {
         name: "asn",
         first: ASN_BASE + 1,
@@ -154,7 +156,7 @@ fn next_of(
     pool: &Pool,
     project: ProjectId,
     is_used: impl Fn(&Tables, u32) -> bool,
-) -> Result<Option<u32>> {
+) -> Result<Option<u32>, Error> {
     let (tables, now) = (tx.tables(), tx.now);
     let number_of = |at: u128| u32::try_from(at).unwrap_or(u32::MAX);
     let ranges = [(u128::from(pool.first), u128::from(pool.last))];

@@ -9,11 +9,10 @@ use crate::network::apply::network_rules::{
 };
 use crate::network::command::UpdateNetwork;
 use crate::network::entity::{Ip, Network};
+use crate::reply::CheckResult;
 use crate::tables::Tables;
 
-type Check = Result<(), Error>;
-
-pub(crate) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> Check {
+pub(crate) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwork) -> CheckResult {
     check_changed_fields(network, op)?;
     let prefixes = op.prefixes.as_ref().unwrap_or(&network.prefixes);
     if network.kind.is_super() {
@@ -36,7 +35,7 @@ pub(crate) fn check_update(tables: &Tables, network: &Network, op: &UpdateNetwor
 
 /// Checks lengths against prefixes if either changes. A network of an older program may break the
 /// rule; its other fields can still be changed.
-fn check_changed_lengths(network: &Network, op: &UpdateNetwork) -> Check {
+fn check_changed_lengths(network: &Network, op: &UpdateNetwork) -> CheckResult {
     let default = op.default_child_length.as_ref();
     let min = op.min_child_length.as_ref();
     let changes = changed(op.prefixes.as_ref(), &network.prefixes).is_some()
@@ -59,7 +58,7 @@ fn changed<'a, T: PartialEq>(given: Option<&'a T>, current: &T) -> Option<&'a T>
 
 /// Refuses to change a field that the network's type does not have. Its current value is accepted,
 /// so that a caller can write back what it read.
-fn check_changed_fields(network: &Network, op: &UpdateNetwork) -> Check {
+fn check_changed_fields(network: &Network, op: &UpdateNetwork) -> CheckResult {
     let rules = fields(network.kind);
     let lengths = (op.default_child_length, op.min_child_length);
     for (field, rule, is_changed) in [
@@ -109,7 +108,7 @@ fn check_changed_fields(network: &Network, op: &UpdateNetwork) -> Check {
     Ok(())
 }
 
-fn check_announcable(network: &Network, cidrs: &[IpNet], force: bool) -> Check {
+fn check_announcable(network: &Network, cidrs: &[IpNet], force: bool) -> CheckResult {
     check_canonical("additional_announcable_cidrs", cidrs)?;
     let mut before = network.additional_announcable_cidrs.iter();
     let removed = before.find(|cidr| !cidrs.contains(cidr));
@@ -122,7 +121,7 @@ fn check_announcable(network: &Network, cidrs: &[IpNet], force: bool) -> Check {
     }
 }
 
-fn check_prefix_change(tables: &Tables, network: &Network, prefixes: &[IpNet]) -> Check {
+fn check_prefix_change(tables: &Tables, network: &Network, prefixes: &[IpNet]) -> CheckResult {
     if prefixes.is_empty() {
         return Err(Error::invalid(
             "prefixes",

@@ -11,13 +11,13 @@ use crate::network::entity::{Family, IpKey, IpType};
 /// See [`Op::CreateIp`](crate::Op::CreateIp).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateIp {
-    /// Id.
+    /// Id of this use of the address.
     pub id: IpId,
-    /// Out of which network.
+    /// The network that the address is taken from.
     pub network: NetworkId,
-    /// For whom.
+    /// The project that gets the address.
     pub project: ProjectId,
-    /// Shown name.
+    /// Display name. Empty means none.
     #[serde(default)]
     pub name: String,
     /// Free text.
@@ -26,19 +26,20 @@ pub struct CreateIp {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// How long it stays.
+    /// Life of the address: ephemeral or static.
     #[serde(default)]
     pub kind: IpType,
-    /// Exactly this one ...
+    /// The address to take. `None` means the next free one.
     #[serde(default)]
     pub ip: Option<IpAddr>,
-    /// ... or the next of this version; IPv4 when the network has it. Not both.
+    /// IP version of the next free address; refused together with `ip`. `None` means IPv4, if the
+    /// network has it.
     #[serde(default)]
     pub family: Option<Family>,
-    /// Bound to this machine of the project.
+    /// The machine of the project that uses the address. `None` means none.
     #[serde(default)]
     pub machine: Option<MachineId>,
-    /// Out of an underlay too: an administrator asks.
+    /// `true` if an administrator asks, who may take addresses of an underlay too.
     #[serde(default)]
     pub underlay: bool,
 }
@@ -46,22 +47,22 @@ pub struct CreateIp {
 /// See [`Op::UpdateIp`](crate::Op::UpdateIp). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateIp {
-    /// Which.
+    /// The address to change.
     pub key: IpKey,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Whose it must be.
+    /// The project that must own the address; another one is reported as not found.
     pub project: ProjectId,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Ephemeral to static only.
+    /// New life of the address. A static one cannot become ephemeral.
     #[serde(default)]
     pub kind: Option<IpType>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
     /// `true` if an administrator asks, who may change addresses of an underlay too.
@@ -72,9 +73,9 @@ pub struct UpdateIp {
 /// See [`Op::DeleteIp`](crate::Op::DeleteIp).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteIp {
-    /// Which.
+    /// The address to delete.
     pub key: IpKey,
-    /// Whose it must be.
+    /// The project that must own the address; another one is reported as not found.
     pub project: ProjectId,
     /// `true` if an administrator asks, who may delete addresses of an underlay too.
     #[serde(default)]

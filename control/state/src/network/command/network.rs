@@ -10,83 +10,56 @@ use crate::network::entity::{ChildLength, NatType, NetworkFamily, NetworkType};
 /// See [`Op::CreateNetwork`](crate::Op::CreateNetwork).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateNetwork {
-    /// Id; the proposer makes a UUIDv7 when the admin gave none for a child.
+    /// Id of the network. For a child without an id from the administrator, the proposer makes a
+    /// UUIDv7.
     pub id: NetworkId,
     /// Type of the network.
     pub kind: NetworkType,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where it is.
+    /// Partition of the network. `None` means all partitions.
     #[serde(default)]
     pub partition: Option<PartitionId>,
-    /// Whose it is.
+    /// Project that owns the network. `None` means that all projects may use it. Required for
+    /// children.
     #[serde(default)]
     pub project: Option<ProjectId>,
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Its prefixes; children get theirs from the parent.
+    /// Prefixes of the network. Empty for children, which get theirs from the parent.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// Prefixes that are reached through it.
+    /// Prefixes that are reached through the network. Children take over those of the parent.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
-    /// Of super networks: length of child prefixes.
+    /// Of super networks: prefix length of a child that requests none.
     #[serde(default)]
     pub default_child_length: ChildLength,
-    /// Of super networks: shortest child prefix.
+    /// Of super networks: shortest prefix that a child may request. A version without one has no
+    /// limit.
     #[serde(default)]
     pub min_child_length: ChildLength,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic. `None` means no translation.
     #[serde(default)]
     pub nat: Option<NatType>,
-    /// VRF.
+    /// VRF id, 1 to 16777215, which is also the VNI of the segment. Required for external networks.
     #[serde(default)]
     pub vrf: Option<u32>,
-    /// Of children: what it comes out of.
+    /// Of children: the network that they get their prefixes from.
     #[serde(default)]
     pub parent: Option<NetworkId>,
-    /// Of super networks: further prefixes that machines may announce.
+    /// Of super networks: prefixes that machines may announce beside their own.
     #[serde(default)]
     pub additional_announcable_cidrs: Vec<IpNet>,
-    /// Of children: length of the prefixes.
+    /// Of children: prefix length. A version without one gets the parent's default.
     #[serde(default)]
     pub length: ChildLength,
-    /// Of children: versions of IP.
-    #[serde(default)]
-    pub family: Option<NetworkFamily>,
-}
-
-/// See [`Op::CreateChildNetwork`](crate::Op::CreateChildNetwork).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CreateChildNetwork {
-    /// Id, a UUIDv7.
-    pub id: NetworkId,
-    /// Whose it is.
-    pub project: ProjectId,
-    /// Shown name.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// Free text.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// Labels.
-    #[serde(default)]
-    pub labels: Labels,
-    /// Take it from this partition's super network ...
-    #[serde(default)]
-    pub partition: Option<PartitionId>,
-    /// ... or from this network; one of the two.
-    #[serde(default)]
-    pub parent: Option<NetworkId>,
-    /// Length of the prefixes.
-    #[serde(default)]
-    pub length: ChildLength,
-    /// Versions of IP; those of the parent without it.
+    /// Of children: IP versions. `None` means all versions of the parent.
     #[serde(default)]
     pub family: Option<NetworkFamily>,
 }
@@ -94,41 +67,43 @@ pub struct CreateChildNetwork {
 /// See [`Op::UpdateNetwork`](crate::Op::UpdateNetwork). `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateNetwork {
-    /// Which.
+    /// The network to change.
     pub id: NetworkId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Only when it is of this project: by a user.
+    /// The project that must own the network; another one is reported as not found. `None` means
+    /// any, for administrators.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
-    /// All prefixes; not of children.
+    /// All prefixes, at least one; refused for children. Every address and child must stay in one
+    /// of them.
     #[serde(default)]
     pub prefixes: Option<Vec<IpNet>>,
-    /// Prefixes that are reached through it.
+    /// All prefixes that are reached through the network.
     #[serde(default)]
     pub destination_prefixes: Option<Vec<IpNet>>,
-    /// Length of child prefixes.
+    /// Prefix length of a child that requests none.
     #[serde(default)]
     pub default_child_length: Option<ChildLength>,
-    /// Shortest child prefix.
+    /// Shortest prefix that a child may request.
     #[serde(default)]
     pub min_child_length: Option<ChildLength>,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic.
     #[serde(default)]
     pub nat: Option<NatType>,
-    /// Further prefixes that machines may announce.
+    /// All prefixes that machines may announce beside their own. A removal needs `force`.
     #[serde(default)]
     pub additional_announcable_cidrs: Option<Vec<IpNet>>,
-    /// Remove announcable prefixes although machines may announce them.
+    /// `true` removes announcable prefixes although machines may announce them.
     #[serde(default)]
     pub force: bool,
 }
@@ -136,9 +111,10 @@ pub struct UpdateNetwork {
 /// See [`Op::DeleteNetwork`](crate::Op::DeleteNetwork).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteNetwork {
-    /// Which.
+    /// The network to delete.
     pub id: NetworkId,
-    /// Only when it is of this project: by a user.
+    /// The project that must own the network; another one is reported as not found. `None` means
+    /// any, for administrators.
     #[serde(default)]
     pub project: Option<ProjectId>,
 }

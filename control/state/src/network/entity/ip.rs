@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// How long an address stays with its project.
+/// Life of an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IpType {
-    /// Goes with its machine.
+    /// Deleted together with the use by its machine.
     #[default]
     Ephemeral,
-    /// Stays until it is deleted.
+    /// Kept until the project deletes it.
     Static,
 }
 
 /// Key of an address: unique in its namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IpKey {
-    /// Namespace of the network.
+    /// Namespace of the network. `None` means the common one.
     pub namespace: Option<ProjectId>,
     /// The address.
     pub ip: IpAddr,
@@ -42,27 +42,27 @@ impl fmt::Display for IpKey {
 pub struct Ip {
     /// Id of this use of the address.
     pub id: IpId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// The address.
     pub ip: IpAddr,
-    /// Namespace of its network.
+    /// Namespace of its network. `None` means the common one.
     #[serde(default)]
     pub namespace: Option<ProjectId>,
-    /// Shown name.
+    /// Display name. Empty means none.
     #[serde(default)]
     pub name: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Network that it is out of.
+    /// The network that it was taken from.
     pub network: NetworkId,
-    /// Whose it is.
+    /// The project that has it.
     pub project: ProjectId,
-    /// How long it stays.
+    /// Life of the address: ephemeral or static.
     #[serde(default)]
     pub kind: IpType,
-    /// Machine that has it.
+    /// The machine that uses it. `None` means none.
     #[serde(default)]
     pub machine: Option<MachineId>,
 }

@@ -5,38 +5,36 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use proto_types::{NetworkId, PartitionId, ProjectId};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::meta::Meta;
+use crate::network::entity::{ChildLength, Family};
 
 /// The type of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum NetworkType {
-    /// Reaches outside.
+    /// A network outside the data centre, such as the internet.
     External,
-    /// Carries the tunnels between switches and firewalls.
+    /// The network of the tunnels between switches and firewalls.
     Underlay,
-    /// Child networks of a partition come out of it.
+    /// A network that children of a partition get their prefixes from.
     Super,
-    /// Like `Super`, but each project has the whole of it for itself.
+    /// Like `Super`, with a namespace per project: each project can use the whole of it.
     SuperNamespaced,
-    /// A project's own.
+    /// A project's own network.
     Child,
-    /// A project's own that other projects may use.
+    /// A project's own network, in which other projects may have addresses.
     ChildShared,
 }
 
 impl NetworkType {
     /// The name that the wire uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::External => "external",
-            Self::Underlay => "underlay",
-            Self::Super => "super",
-            Self::SuperNamespaced => "super-namespaced",
-            Self::Child => "child",
-            Self::ChildShared => "child-shared",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
     /// `true` if child networks get their prefixes from it.
     pub const fn is_super(self) -> bool {
@@ -59,102 +57,46 @@ pub enum NatType {
     Ipv4Masquerade,
 }
 
-/// One or both versions of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NetworkFamily {
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-    /// Both.
-    Dual,
-}
-
-/// A version of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
-impl Family {
-    /// Of an address.
-    pub const fn of(ip: IpAddr) -> Self {
-        if ip.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-    /// Of a prefix.
-    pub const fn of_net(net: &IpNet) -> Self {
-        match net {
-            IpNet::V4(_) => Self::V4,
-            IpNet::V6(_) => Self::V6,
-        }
-    }
-}
-
-/// A length for each version of IP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ChildLength {
-    /// 1 to 32.
-    pub v4: Option<u8>,
-    /// 1 to 128.
-    pub v6: Option<u8>,
-}
-
-impl ChildLength {
-    /// Of this version.
-    pub const fn get(&self, family: Family) -> Option<u8> {
-        match family {
-            Family::V4 => self.v4,
-            Family::V6 => self.v6,
-        }
-    }
-}
-
 /// A network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// The key.
     pub id: NetworkId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
     /// Type of the network.
     pub kind: NetworkType,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where it is; everywhere without one.
+    /// Partition of the network. `None` means all partitions.
     #[serde(default)]
     pub partition: Option<PartitionId>,
-    /// Whose it is; everyone's without one.
+    /// Project that owns the network. `None` means that all projects may use it.
     #[serde(default)]
     pub project: Option<ProjectId>,
-    /// Space in which its prefixes are unique; the one of all without a namespace.
+    /// Project in whose namespace the prefixes are unique. `None` means the common namespace.
     #[serde(default)]
     pub namespace: Option<ProjectId>,
     /// Its prefixes, canonical.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// Prefixes that are reached through it.
+    /// Prefixes that are reached through the network.
     #[serde(default)]
     pub destination_prefixes: Vec<IpNet>,
-    /// Length of child prefixes when none is asked for.
+    /// Of super networks: prefix length of a child that requests none.
     #[serde(default)]
     pub default_child_length: ChildLength,
-    /// Shortest prefix that a child may ask for.
+    /// Of super networks: shortest prefix that a child may request.
     #[serde(default)]
     pub min_child_length: ChildLength,
-    /// Translation on the way out.
+    /// Address translation of outgoing traffic.
     #[serde(default)]
     pub nat: NatType,
-    /// VRF id, and VNI of the tenant segment.
+    /// VRF id, and VNI of the segment. `None` means that the network has no VRF of its own.
     #[serde(default)]
     pub vrf: Option<u32>,
     /// The network that it got its prefixes from. `None` means that it is no child.

@@ -46,17 +46,17 @@ impl fmt::Display for PoolNumber {
 /// neighbour entries of the last owner may still be under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoolingNumber {
-    /// The key.
+    /// The key: the number.
     pub number: PoolNumber,
     /// The last owner; `None` for a number of the provider.
     pub project: Option<ProjectId>,
-    /// When it was released.
+    /// Time of its release.
     pub released_at: Timestamp,
-    /// From then on anybody gets it.
+    /// End of the cooldown. From then on any project gets the number.
     pub until: Timestamp,
 }
 
-/// Where the next search in a pool begins: behind the number that was given out last.
+/// Position in a pool: the next search begins behind the number that was given out last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolCursor {
     /// The key: `vrf`, `asn`, `ip/<network>/v4`, `prefix/<network>/v6`, ...

@@ -8,12 +8,10 @@ use proto_types::{MacAddr, SwitchId};
 
 use crate::machine::entity::{Machine, PortLink};
 use crate::machine::read::switch_machines;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::command::MigrateSwitch;
 use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
 use crate::tables::{Tables, Tx};
-
-type Result<T> = std::result::Result<T, Error>;
 
 fn differ(switch: &SwitchId, message: String) -> Error {
     Error::new(ErrorCode::SwitchesDiffer, message).object("switch", switch)
@@ -22,7 +20,7 @@ fn differ(switch: &SwitchId, message: String) -> Error {
 /// The other switch of the rack, which has the same machines: the model for the replacement. More
 /// than one candidate is refused: with the wrong one, ports would get into segments of other
 /// tenants.
-pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>> {
+pub(crate) fn twin(tables: &Tables, old: &Switch, rack: &str) -> Result<Arc<Switch>, Error> {
     let way_out = format!(
         "or let it keep what is known of it: metalmesh switch replace {} --cancel",
         old.id
@@ -111,7 +109,7 @@ fn free_card(machine: &Machine) -> Option<MacAddr> {
 }
 
 /// Moves every cable of one switch to the port of the same name of another.
-pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> Result<Reply> {
+pub(crate) fn migrate(tx: &mut Tx<'_>, op: &MigrateSwitch) -> ApplyResult {
     let from = tx.tables().require::<Switch>(&op.from)?.clone();
     let mut to: Switch = tx.require(&op.to)?;
     check_move(tx.tables(), &from, &to)?;
@@ -174,7 +172,7 @@ fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
     }
 }
 
-fn check_move(tables: &Tables, from: &Switch, to: &Switch) -> Result<()> {
+fn check_move(tables: &Tables, from: &Switch, to: &Switch) -> CheckResult {
     if from.id == to.id {
         return Err(Error::invalid("new_switch", "must be another switch"));
     }

@@ -10,7 +10,7 @@ use crate::fields::{check_description, in_use};
 use crate::machine::apply::{links, reclaim};
 use crate::machine::entity::Machine;
 use crate::meta::Meta;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::apply::replace;
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
@@ -25,9 +25,7 @@ const PORTS_MAX: usize = 512;
 /// register a switch of any name.
 const SWITCHES_MAX: usize = 1_000;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
+pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
     tx.tables().require::<Partition>(&op.partition)?;
     if op.ports.len() > PORTS_MAX {
         return Err(Error::invalid(
@@ -83,7 +81,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> Result {
 
 /// Refuses a new switch whose name another has in upper or lower case (host names are equal in both,
 /// RFC 4343), and one beyond the bound of its partition.
-fn check_new(tables: &Tables, op: &RegisterSwitch) -> std::result::Result<(), Error> {
+fn check_new(tables: &Tables, op: &RegisterSwitch) -> CheckResult {
     let (mut of_partition, name) = (0, op.id.as_str());
     for switch in tables.all::<Switch>() {
         if switch.id.as_str().eq_ignore_ascii_case(name) {
@@ -148,7 +146,7 @@ fn merge_ports(
         .collect()
 }
 
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> Result {
+pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
     let mut switch = require(tx, &op.id)?;
     let newest = tx.tables().revision();
     if op.applied_generation > newest {
@@ -205,7 +203,7 @@ fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
         .collect()
 }
 
-fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
+fn require(tx: &Tx<'_>, id: &SwitchId) -> Result<Switch, Error> {
     tx.get::<Switch>(id)
         .map(|switch| Switch::clone(switch))
         .ok_or_else(|| {
@@ -217,7 +215,7 @@ fn require(tx: &Tx<'_>, id: &SwitchId) -> std::result::Result<Switch, Error> {
         })
 }
 
-pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
+pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
     op.lock.check("switch", op.id.as_str(), &switch.meta)?;
     if let Some(description) = &op.description {
@@ -234,7 +232,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
+pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
@@ -247,7 +245,7 @@ pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> Result {
     Ok(Reply::Switch(tx.update(switch)))
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> ApplyResult {
     let switch = tx.tables().require::<Switch>(&op.id)?.clone();
     let cabled: BTreeSet<_> = switch
         .ports

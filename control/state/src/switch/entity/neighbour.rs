@@ -1,24 +1,24 @@
-//! Neighbours by LLDP: what a switch port or a card of a machine hears.
+//! LLDP neighbours of switch ports and of NICs of machines.
 
 use proto_types::MacAddr;
 use serde::{Deserialize, Serialize};
 
-/// Whom a NIC hears by LLDP.
+/// An LLDP neighbour of a port or NIC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Neighbour {
     /// Chassis id: a MAC address, or a name.
     pub chassis_id: String,
-    /// Port, `swp1`.
+    /// Port id: `swp1`, or a MAC address.
     pub port_id: String,
     /// Another name of the port, reported beside `port_id`. Empty means that there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub identifier: String,
-    /// System name: the switch's id.
+    /// System name; of a switch its id.
     pub system_name: String,
     /// System description.
     pub system_description: String,
-    /// Address that its frames come from, when a switch tells it.
+    /// Source MAC address of its frames. `None` means that the receiver does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<MacAddr>,
 }

@@ -3,121 +3,36 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use proto_types::{MacAddr, PartitionId, SwitchId, Timestamp, Vni};
+use proto_types::{PartitionId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
-use crate::switch::entity::Neighbour;
+use crate::switch::entity::SwitchPort;
 
 /// The effect of a registration under a known switch id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplaceMode {
-    /// It is the same switch.
+    /// The registration is of the same switch.
     #[default]
     Operational,
-    /// It takes the place of the old one.
+    /// The registration is of a new switch, which takes over the cables of the old one.
     Replace,
-}
-
-/// How a port's BGP session goes, as agents of the published stack report it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct BgpSession {
-    /// Name of the other end.
-    pub neighbour: Option<String>,
-    /// Peer group.
-    pub peer_group: String,
-    /// VRF that the session is in.
-    pub vrf: String,
-    /// State of the session, a number of the public contract.
-    pub state: i32,
-    /// Since when it is established.
-    pub established_at: Timestamp,
-    /// Prefixes that were sent; written down along with what else changes.
-    pub sent_prefixes: u64,
-    /// Prefixes that were accepted; written down along with what else changes.
-    pub accepted_prefixes: u64,
-}
-
-impl BgpSession {
-    /// `true` if another report of the session differs in its counters at most: they change with
-    /// every report, and are no reason to write one.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let rest = |session: &Self| Self {
-            sent_prefixes: 0,
-            accepted_prefixes: 0,
-            ..session.clone()
-        };
-        rest(self) == rest(other)
-    }
-}
-
-/// Observed state of a port.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PortObserved {
-    /// Switched on.
-    pub admin_up: bool,
-    /// Has a carrier.
-    pub oper_up: bool,
-    /// Segment that it is in.
-    pub vni: Vni,
-    /// Whom it hears by LLDP.
-    pub neighbours: Vec<Neighbour>,
-    /// Its BGP session, if its agent tells.
-    pub bgp: Option<BgpSession>,
-}
-
-impl PortObserved {
-    /// `true` if another report of the port differs in counters of its BGP session at most.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let sessions = match (&self.bgp, &other.bgp) {
-            (Some(mine), Some(theirs)) => mine.is_like(theirs),
-            (None, None) => true,
-            _ => false,
-        };
-        let rest = |port: &Self| Self {
-            bgp: None,
-            ..port.clone()
-        };
-        sessions && rest(self) == rest(other)
-    }
-}
-
-/// A port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SwitchPort {
-    /// Its address, when the switch tells it.
-    #[serde(default)]
-    pub mac: Option<MacAddr>,
-    /// Its LLDP port id. `None` means that it equals the name.
-    #[serde(default)]
-    pub identifier: Option<String>,
-    /// Intent: switched on.
-    pub admin_up: bool,
-    /// Observed state. `None` means that there was no report yet.
-    #[serde(default)]
-    pub observed: Option<PortObserved>,
-    /// The segment that the port stays in after a restore, because the state does not know whose
-    /// machine is cabled to it now. `None` means that the port follows its machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Vni>,
 }
 
 /// Result of the last reconcile, as the core agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SwitchSync {
-    /// Raft term of the state that is applied.
+    /// Raft term of the state that the agent applied last.
     pub applied_term: u64,
-    /// Generation of the state that is applied.
+    /// Generation of the state that the agent applied last.
     pub applied_generation: u64,
-    /// Milliseconds that it took.
+    /// Duration of the last reconcile, milliseconds.
     pub duration_ms: u64,
-    /// When.
+    /// Time of the last report. Zero means never.
     pub at: Timestamp,
-    /// Why the last reconcile failed, and when.
+    /// Time and reason of the failure of the last reconcile. `None` means that it succeeded.
     pub error: Option<(Timestamp, String)>,
 }
 
@@ -126,38 +41,38 @@ pub struct SwitchSync {
 pub struct Switch {
     /// The key: its host name.
     pub id: SwitchId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Where it is.
+    /// Partition of the switch.
     pub partition: PartitionId,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Rack.
+    /// Rack. Empty means unknown.
     #[serde(default)]
     pub rack: String,
-    /// Room.
+    /// Room. Empty means unknown.
     #[serde(default)]
     pub room: String,
-    /// See [`ReplaceMode`].
+    /// The effect of the next registration under this id.
     #[serde(default)]
     pub replace_mode: ReplaceMode,
-    /// Address of the management interface.
+    /// Address of the management interface. `None` means unknown.
     #[serde(default)]
     pub management_ip: Option<IpAddr>,
-    /// Login for people.
+    /// Login of operators on the management interface. `None` means unknown.
     #[serde(default)]
     pub management_user: Option<String>,
-    /// How people reach its console.
+    /// Command by which operators reach the console. `None` means unknown.
     #[serde(default)]
     pub console_command: Option<String>,
-    /// Underlay address that tunnels end at.
+    /// Underlay address at which its tunnels end. `None` means that it has no tunnels.
     #[serde(default)]
     pub vtep_ip: Option<IpAddr>,
-    /// `linux`, `sonic`, ...
+    /// Vendor of the operating system: `linux`, `sonic`, ...
     #[serde(default)]
     pub os_vendor: String,
-    /// Version of that.
+    /// Version of the operating system.
     #[serde(default)]
     pub os_version: String,
     /// Version of the core agent.

@@ -8,9 +8,8 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{ProjectId, TenantId};
 
 use crate::cluster::read::settings;
+use crate::reply::CheckResult;
 use crate::tables::Tx;
-
-type Check = std::result::Result<(), Error>;
 
 pub(crate) fn too_many(whose: &str, count: usize, what: &str, way_out: &str) -> Error {
     let message = format!("{whose} has {count} {what} already, as many as one may have here");
@@ -22,7 +21,7 @@ pub(crate) fn is_full(count: usize, budget: u32) -> bool {
 }
 
 /// Refuses another tenant of a user at its budget.
-pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
+pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> CheckResult {
     let made = tx.tables().index().maker_tenants.get(tx.actor);
     let count = made.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.tenants_per_user;
@@ -35,7 +34,7 @@ pub(crate) fn check_tenants(tx: &Tx<'_>, owner: &TenantId) -> Check {
 }
 
 /// Refuses another project of a tenant at its budget.
-pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
+pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> CheckResult {
     let projects = tx.tables().index().tenant_projects.get(tenant);
     let count = projects.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.projects_per_tenant;
@@ -53,7 +52,7 @@ pub(crate) fn check_projects(tx: &Tx<'_>, tenant: &TenantId) -> Check {
 }
 
 /// Refuses another invite of a user at its budget.
-pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
+pub(crate) fn check_invites(tx: &Tx<'_>) -> CheckResult {
     let open = tx.tables().index().inviter_invites.get(tx.actor);
     let count = open.map_or(0, std::collections::BTreeSet::len);
     let budget = settings(tx.tables()).budgets.invites_per_user;
@@ -67,7 +66,7 @@ pub(crate) fn check_invites(tx: &Tx<'_>) -> Check {
 
 /// Refuses addresses or networks beyond a project's budget, which applies where no quota does. The
 /// tables already hold the new ones.
-pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> Check {
+pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -> CheckResult {
     let index = tx.tables().index();
     let budgets = settings(tx.tables()).budgets;
     let ips = index.project_ips.get(&project);

@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::Digest;
 
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::apply::budget;
 use crate::tenancy::apply::member::{set_project_member, set_tenant_member};
@@ -19,9 +19,7 @@ const INVITES_MAX: usize = 100;
 /// one is refused.
 const LIFE_MAX_MS: u64 = 7 * 24 * 3_600_000;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> Result {
+pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateInvite) -> ApplyResult {
     let life = op.expires_at.since_ms(tx.now);
     if life == 0 || life > LIFE_MAX_MS {
         return Err(Error::invalid("expires_at", "must be in the next 7 days"));
@@ -62,7 +60,7 @@ fn unknown() -> Error {
     Error::new(ErrorCode::NotFound, what).hint("ask for another one")
 }
 
-fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>, Error> {
+fn open(tx: &Tx<'_>, id: &Digest) -> Result<std::sync::Arc<Invite>, Error> {
     let is_open = |invite: &&std::sync::Arc<Invite>| {
         tx.now < invite.expires_at && invite_is_backed(tx.tables(), invite)
     };
@@ -72,7 +70,7 @@ fn open(tx: &Tx<'_>, id: &Digest) -> std::result::Result<std::sync::Arc<Invite>,
         .ok_or_else(unknown)
 }
 
-pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
+pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> ApplyResult {
     let invite = open(tx, &op.id)?;
     tx.tables().require::<Tenant>(&op.member)?;
     // An invite must not change the role of a member: accepted by its own maker, it would demote an
@@ -104,7 +102,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, op: &AcceptInvite) -> Result {
     Ok(Reply::Invite(invite))
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> Result {
+pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteInvite) -> ApplyResult {
     let invite = open(tx, &op.id)?;
     if invite.to.place() != op.place {
         return Err(unknown());
@@ -139,7 +137,7 @@ mod tests {
 
     const DAY_MS: u64 = 24 * 3_600_000;
 
-    fn run(tables: &mut Tables, now: u64, op: impl Into<Op>) -> Result {
+    fn run(tables: &mut Tables, now: u64, op: impl Into<Op>) -> ApplyResult {
         let command = Command::new(Timestamp::from_ms(now), "acme", op);
         apply(tables, &command).result
     }

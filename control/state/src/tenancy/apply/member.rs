@@ -5,19 +5,17 @@ use std::collections::BTreeMap;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{TenantId, Timestamp};
 
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::command::{
     RemoveProjectMember, RemoveTenantMember, SetProjectMember, SetTenantMember,
 };
 use crate::tenancy::entity::{Member, Project, ProjectRole, Tenant, TenantRole};
 
-/// How many members a tenant or project may have.
+/// Most members of a tenant or project; a further one is refused.
 const MEMBERS_MAX: usize = 1000;
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result {
+pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> ApplyResult {
     let mut tenant: Tenant = tx.require(&op.login)?;
     put_member(
         &mut tenant.members,
@@ -37,11 +35,7 @@ pub(crate) fn set_tenant_member(tx: &mut Tx<'_>, op: &SetTenantMember) -> Result
 }
 
 /// Refuses to take the ownership of a personal tenant from its user.
-fn check_personal(
-    tenant: &TenantId,
-    member: &TenantId,
-    role: Option<TenantRole>,
-) -> std::result::Result<(), Error> {
+fn check_personal(tenant: &TenantId, member: &TenantId, role: Option<TenantRole>) -> CheckResult {
     if tenant != member || role == Some(TenantRole::Owner) {
         return Ok(());
     }
@@ -51,7 +45,7 @@ fn check_personal(
         .hint("use another tenant for what others shall own"))
 }
 
-pub(crate) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> Result {
+pub(crate) fn remove_tenant_member(tx: &mut Tx<'_>, op: &RemoveTenantMember) -> ApplyResult {
     let mut tenant: Tenant = tx.require(&op.login)?;
     let was = take_member(&mut tenant.members, &op.member)?;
     let key = op.login.as_str();
@@ -71,7 +65,7 @@ fn put_member<R>(
     role: R,
     must_be_new: Option<bool>,
     now: Timestamp,
-) -> std::result::Result<(), Error> {
+) -> Result<(), Error> {
     let there = members.get(login).map(|member| member.created_at);
     match (must_be_new, there) {
         (Some(true), Some(_)) => return Err(Error::already_exists("member", login)),
@@ -97,7 +91,7 @@ fn put_member<R>(
 fn take_member<R>(
     members: &mut BTreeMap<TenantId, Member<R>>,
     login: &TenantId,
-) -> std::result::Result<Member<R>, Error> {
+) -> Result<Member<R>, Error> {
     members
         .remove(login)
         .ok_or_else(|| Error::not_found("member", login))
@@ -109,7 +103,7 @@ fn keep_owner<R: PartialEq>(
     owner: R,
     kind: &str,
     key: &str,
-) -> std::result::Result<(), Error> {
+) -> Result<(), Error> {
     if members.is_empty() || members.values().any(|member| member.role == owner) {
         return Ok(());
     }
@@ -123,11 +117,7 @@ fn last_owner(kind: &str, key: &str) -> Error {
 
 /// Refuses to leave a project without an owner. The owners of its tenant own it as well; without
 /// them, the last owner of the project cannot be removed.
-fn keep_project_owner(
-    tx: &Tx<'_>,
-    project: &Project,
-    removes_owner: bool,
-) -> std::result::Result<(), Error> {
+fn keep_project_owner(tx: &Tx<'_>, project: &Project, removes_owner: bool) -> Result<(), Error> {
     let tenant = tx.get::<Tenant>(&project.tenant);
     let mut lenders = tenant
         .into_iter()
@@ -143,7 +133,7 @@ fn keep_project_owner(
     keep_owner(&project.members, ProjectRole::Owner, "project", &id)
 }
 
-pub(crate) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Result {
+pub(crate) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> ApplyResult {
     let mut project: Project = tx.require(&op.id)?;
     put_member(
         &mut project.members,
@@ -156,7 +146,7 @@ pub(crate) fn set_project_member(tx: &mut Tx<'_>, op: &SetProjectMember) -> Resu
     Ok(Reply::Project(tx.update(project)))
 }
 
-pub(crate) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> Result {
+pub(crate) fn remove_project_member(tx: &mut Tx<'_>, op: &RemoveProjectMember) -> ApplyResult {
     let mut project: Project = tx.require(&op.id)?;
     let was = take_member(&mut project.members, &op.member)?;
     keep_project_owner(tx, &project, was.role == ProjectRole::Owner)?;

@@ -7,7 +7,7 @@ use crate::fields::{check_description, check_name, in_use};
 use crate::identity::entity::Token;
 use crate::meta::Meta;
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::apply::{budget, invite};
 use crate::tenancy::command::{CreateProject, DeleteProject, UpdateProject};
@@ -15,9 +15,7 @@ use crate::tenancy::entity::{
     InvitePlace, Member, Project, ProjectRole, Quota, QuotaSubject, Tenant,
 };
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
+pub(crate) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> ApplyResult {
     check_name(&op.name)?;
     check_description(&op.description)?;
     tx.tables().require::<Tenant>(&op.tenant)?;
@@ -44,11 +42,7 @@ pub(crate) fn create_project(tx: &mut Tx<'_>, op: &CreateProject) -> Result {
     tx.create(project).map(Reply::Project)
 }
 
-fn check_project_name(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    name: &str,
-) -> std::result::Result<(), Error> {
+fn check_project_name(tx: &Tx<'_>, tenant: &TenantId, name: &str) -> CheckResult {
     let tables = tx.tables();
     let theirs = tables.index().tenant_projects.get(tenant);
     let mut theirs = theirs.into_iter().flatten();
@@ -63,7 +57,7 @@ fn check_project_name(
     }
 }
 
-pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
+pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> ApplyResult {
     let mut project: Project = tx.require(&op.id)?;
     op.lock
         .check("project", &op.id.to_string(), &project.meta)?;
@@ -85,7 +79,7 @@ pub(crate) fn update_project(tx: &mut Tx<'_>, op: &UpdateProject) -> Result {
     Ok(Reply::Project(tx.update(project)))
 }
 
-pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> Result {
+pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> ApplyResult {
     let project = tx.tables().require::<Project>(&op.id)?.clone();
     let key = op.id.to_string();
     if let Some((kind, by)) = references::holder_of_project(tx.tables(), op.id) {

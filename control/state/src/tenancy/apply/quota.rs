@@ -5,15 +5,13 @@ use proto_types::ProjectId;
 
 use crate::holdings::{Counts, counts};
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 use crate::tenancy::apply::budget::{self, Bounded};
 use crate::tenancy::command::{RemoveQuota, SetQuota};
 use crate::tenancy::entity::{Limits, Project, Quota, QuotaSubject, Tenant};
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
+pub(crate) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> ApplyResult {
     match &op.subject {
         QuotaSubject::Tenant(login) => drop(tx.tables().require::<Tenant>(login)?),
         QuotaSubject::Project(id) => drop(tx.tables().require::<Project>(id)?),
@@ -31,7 +29,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetQuota) -> Result {
     Ok(Reply::Quota(tx.save(quota)))
 }
 
-pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> Result {
+pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> ApplyResult {
     let old = tx.delete::<Quota>(&op.subject);
     old.map(Reply::Quota)
         .ok_or_else(|| Error::not_found("quota", &op.subject))
@@ -45,8 +43,8 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemoveQuota) -> Result {
 pub(crate) fn within(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    change: impl FnOnce(&mut Tx<'_>) -> Result,
-) -> Result {
+    change: impl FnOnce(&mut Tx<'_>) -> ApplyResult,
+) -> ApplyResult {
     let before: Vec<_> = quotas(tx.tables(), project)
         .into_iter()
         .map(|quota| (counts(tx.tables(), &quota), quota))
@@ -83,7 +81,7 @@ fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
 
 /// Checks only holdings that grew: below a lowered quota, a project keeps what it has and can still
 /// change the rest.
-fn check(quota: &Quota, before: &Counts, after: &Counts) -> std::result::Result<(), Error> {
+fn check(quota: &Quota, before: &Counts, after: &Counts) -> CheckResult {
     let limits = &quota.limits;
     let plain = [
         ("machines", limits.machines, before.machines, after.machines),
@@ -103,13 +101,7 @@ fn check(quota: &Quota, before: &Counts, after: &Counts) -> std::result::Result<
     Ok(())
 }
 
-fn check_one(
-    quota: &Quota,
-    what: &str,
-    limit: u32,
-    before: u32,
-    after: u32,
-) -> std::result::Result<(), Error> {
+fn check_one(quota: &Quota, what: &str, limit: u32, before: u32, after: u32) -> CheckResult {
     if after <= limit || after <= before {
         return Ok(());
     }

@@ -5,15 +5,13 @@ use proto_errors::{Error, ErrorCode};
 use crate::fields::{check_description, check_name, in_use, set};
 use crate::meta::Meta;
 use crate::references;
-use crate::reply::Reply;
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 use crate::tenancy::apply::{budget, invite};
 use crate::tenancy::command::{CreateTenant, DeleteTenant, UpdateTenant};
 use crate::tenancy::entity::{InvitePlace, Member, Quota, QuotaSubject, Tenant, TenantRole};
 
-type Result = std::result::Result<Reply, Error>;
-
-pub(crate) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
+pub(crate) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> ApplyResult {
     check_name(&op.name)?;
     check_description(&op.description)?;
     // The budget does not count tenants of administrators, which have no owner, and the personal
@@ -43,7 +41,7 @@ pub(crate) fn create_tenant(tx: &mut Tx<'_>, op: &CreateTenant) -> Result {
     tx.create(tenant).map(Reply::Tenant)
 }
 
-pub(crate) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
+pub(crate) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> ApplyResult {
     let mut tenant: Tenant = tx.require(&op.login)?;
     op.lock.check("tenant", op.login.as_str(), &tenant.meta)?;
     if let Some(name) = &op.name {
@@ -62,7 +60,7 @@ pub(crate) fn update_tenant(tx: &mut Tx<'_>, op: &UpdateTenant) -> Result {
     Ok(Reply::Tenant(tx.update(tenant)))
 }
 
-pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> Result {
+pub(crate) fn delete_tenant(tx: &mut Tx<'_>, op: &DeleteTenant) -> ApplyResult {
     let tenant = tx.tables().require::<Tenant>(&op.login)?.clone();
     if is_personal(tx, &tenant) && !op.personal {
         let message = format!("tenant \"{}\" is the personal one of that user", op.login);

@@ -11,9 +11,9 @@ use crate::tenancy::entity::{InvitePlace, InviteTo, Warrant};
 /// See [`Op::CreateInvite`](crate::Op::CreateInvite).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateInvite {
-    /// SHA-256 of the secret.
+    /// SHA-256 of the invite's secret.
     pub id: Digest,
-    /// The secret, sealed.
+    /// The invite's secret, sealed.
     #[serde(with = "blob")]
     pub sealed_secret: Vec<u8>,
     /// The membership that the invite gives.
@@ -39,7 +39,7 @@ impl fmt::Debug for CreateInvite {
 /// See [`Op::AcceptInvite`](crate::Op::AcceptInvite).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AcceptInvite {
-    /// SHA-256 of the secret.
+    /// SHA-256 of the invite's secret.
     pub id: Digest,
     /// Login of the new member.
     pub member: TenantId,
@@ -48,7 +48,7 @@ pub struct AcceptInvite {
 /// See [`Op::DeleteInvite`](crate::Op::DeleteInvite).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteInvite {
-    /// SHA-256 of the secret.
+    /// SHA-256 of the invite's secret.
     pub id: Digest,
     /// The tenant or project of the invite. An invite into another one is not found.
     pub place: InvitePlace,

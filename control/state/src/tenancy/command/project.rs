@@ -4,21 +4,20 @@ use proto_types::{ProjectId, TenantId};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Labels, LabelsUpdate, Lock};
-use crate::tenancy::entity::ProjectRole;
 
 /// See [`Op::CreateProject`](crate::Op::CreateProject).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateProject {
-    /// Id.
+    /// Id of the new project.
     pub id: ProjectId,
-    /// Tenant.
+    /// The tenant that the project belongs to.
     pub tenant: TenantId,
-    /// Shown name.
+    /// Display name, unique in the tenant.
     pub name: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Where a picture is.
+    /// URL of a picture. `None` means none.
     #[serde(default)]
     pub avatar_url: Option<String>,
     /// Labels.
@@ -32,20 +31,20 @@ pub struct CreateProject {
 /// See [`Op::UpdateProject`](crate::Op::UpdateProject).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateProject {
-    /// Which.
+    /// The project to change.
     pub id: ProjectId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name, unique in the tenant.
     #[serde(default)]
     pub name: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where a picture is.
+    /// URL of a picture.
     #[serde(default)]
     pub avatar_url: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }
@@ -53,29 +52,6 @@ pub struct UpdateProject {
 /// See [`Op::DeleteProject`](crate::Op::DeleteProject).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteProject {
-    /// Which.
+    /// The project to delete.
     pub id: ProjectId,
-}
-
-/// See [`Op::SetProjectMember`](crate::Op::SetProjectMember).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SetProjectMember {
-    /// Project.
-    pub id: ProjectId,
-    /// Member.
-    pub member: TenantId,
-    /// Role.
-    pub role: ProjectRole,
-    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
-    #[serde(default)]
-    pub must_be_new: Option<bool>,
-}
-
-/// See [`Op::RemoveProjectMember`](crate::Op::RemoveProjectMember).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RemoveProjectMember {
-    /// Project.
-    pub id: ProjectId,
-    /// Member.
-    pub member: TenantId,
 }

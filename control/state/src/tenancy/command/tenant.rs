@@ -4,28 +4,27 @@ use proto_types::TenantId;
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Labels, LabelsUpdate, Lock};
-use crate::tenancy::entity::TenantRole;
 
 /// See [`Op::CreateTenant`](crate::Op::CreateTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CreateTenant {
-    /// Login.
+    /// Login: key of the new tenant.
     pub login: TenantId,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address.
+    /// Mail address. Empty means unknown.
     #[serde(default)]
     pub email: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Where a picture is.
+    /// URL of a picture. Empty means none.
     #[serde(default)]
     pub avatar_url: String,
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
-    /// Login of the first owner. `None` means that it has no member.
+    /// Login of the first owner. `None` means that the tenant has no member.
     #[serde(default)]
     pub owner: Option<TenantId>,
 }
@@ -33,23 +32,23 @@ pub struct CreateTenant {
 /// See [`Op::UpdateTenant`](crate::Op::UpdateTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpdateTenant {
-    /// Which.
+    /// The tenant to change.
     pub login: TenantId,
-    /// Guard.
+    /// Optimistic lock: the update is refused if the object changed since the caller read it.
     pub lock: Lock,
-    /// Shown name.
+    /// Display name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Mail address.
+    /// Mail address. Empty removes it.
     #[serde(default)]
     pub email: Option<String>,
     /// Free text.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where a picture is.
+    /// URL of a picture. Empty removes it.
     #[serde(default)]
     pub avatar_url: Option<String>,
-    /// Labels.
+    /// Changes of the labels.
     #[serde(default)]
     pub labels: Option<LabelsUpdate>,
 }
@@ -57,32 +56,9 @@ pub struct UpdateTenant {
 /// See [`Op::DeleteTenant`](crate::Op::DeleteTenant).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeleteTenant {
-    /// Which.
+    /// The tenant to delete.
     pub login: TenantId,
     /// `true` if an administrator asks, who may delete a user's personal tenant too.
     #[serde(default)]
     pub personal: bool,
-}
-
-/// See [`Op::SetTenantMember`](crate::Op::SetTenantMember).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SetTenantMember {
-    /// Tenant.
-    pub login: TenantId,
-    /// Member.
-    pub member: TenantId,
-    /// Role.
-    pub role: TenantRole,
-    /// Refuse when the member is there (`Some(true)`) or is not (`Some(false)`).
-    #[serde(default)]
-    pub must_be_new: Option<bool>,
-}
-
-/// See [`Op::RemoveTenantMember`](crate::Op::RemoveTenantMember).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RemoveTenantMember {
-    /// Tenant.
-    pub login: TenantId,
-    /// Member.
-    pub member: TenantId,
 }

@@ -34,14 +34,14 @@ pub enum InvitePlace {
 pub enum InviteTo {
     /// A member of a tenant.
     Tenant {
-        /// Which.
+        /// Login of the tenant.
         login: TenantId,
         /// Role of the new member.
         role: TenantRole,
     },
     /// A member of a project.
     Project {
-        /// Which.
+        /// Id of the project.
         id: ProjectId,
         /// Role of the new member.
         role: ProjectRole,
@@ -58,15 +58,15 @@ pub struct Invite {
     pub sealed_secret: Vec<u8>,
     /// The membership that it gives.
     pub to: InviteTo,
-    /// Login of who invites.
+    /// Login of the inviter.
     pub invited_by: String,
-    /// The standing over the platform on which it rests; `None` means that who invites owns the
-    /// place, and the invite ends with that.
+    /// The standing over the platform on which the invite rests. `None` means that the inviter owns
+    /// the tenant or project, and the invite ends with this ownership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warrant: Option<Warrant>,
-    /// When.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// Refused after this, and forgotten.
+    /// End of validity, from which it is refused and deleted.
     pub expires_at: Timestamp,
 }
 

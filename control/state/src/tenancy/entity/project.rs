@@ -12,11 +12,11 @@ use crate::tenancy::entity::Member;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectRole {
-    /// Everything.
+    /// Reads, changes, and manages members.
     Owner,
-    /// Changes.
+    /// Reads and changes.
     Editor,
-    /// Reads.
+    /// Reads only.
     Viewer,
 }
 
@@ -25,16 +25,16 @@ pub enum ProjectRole {
 pub struct Project {
     /// The key.
     pub id: ProjectId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name, unique in its tenant.
+    /// Display name, unique in its tenant.
     pub name: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
     /// The tenant that it belongs to.
     pub tenant: TenantId,
-    /// Where a picture is.
+    /// URL of a picture. `None` means none.
     #[serde(default)]
     pub avatar_url: Option<String>,
     /// Direct members by login; members of the tenant are inherited and not listed here.

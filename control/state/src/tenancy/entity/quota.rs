@@ -1,4 +1,4 @@
-//! Quotas: how much a tenant or project may have.
+//! Quotas: limits of the holdings of tenants and projects.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use proto_types::{ProjectId, SizeId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Whom a quota is for.
+/// The tenant or project that a quota bounds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaSubject {
@@ -29,23 +29,23 @@ impl fmt::Display for QuotaSubject {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Allocated machines.
+    /// Most allocated machines.
     pub machines: Option<u32>,
-    /// Allocated machines of a size.
+    /// Most allocated machines of a size, by size. Sizes that are missing here have no limit.
     pub machines_of_size: BTreeMap<SizeId, u32>,
-    /// Networks of its own.
+    /// Most networks that the project owns.
     pub networks: Option<u32>,
-    /// Addresses, those of machines included.
+    /// Most addresses, those of machines included.
     pub ips: Option<u32>,
 }
 
-/// How much a tenant or project may have.
+/// Limits of the holdings of a tenant or project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// The key.
+    /// The key: the tenant or project that the quota bounds.
     pub subject: QuotaSubject,
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
-    /// Since when.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }

@@ -11,13 +11,13 @@ use crate::meta::Meta;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TenantRole {
-    /// Everything.
+    /// Reads, changes, and manages members.
     Owner,
-    /// Changes.
+    /// Reads and changes.
     Editor,
-    /// Reads.
+    /// Reads only.
     Viewer,
-    /// Sees that the tenant exists: a member of one of its projects only.
+    /// Sees that the tenant exists. The role of members of one of its projects only.
     Guest,
 }
 
@@ -26,26 +26,26 @@ pub enum TenantRole {
 pub struct Member<R> {
     /// Role of the member.
     pub role: R,
-    /// Since when.
+    /// Time at which the member was added.
     pub created_at: Timestamp,
 }
 
 /// Someone who pays: a person or an organisation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tenant {
-    /// Login: the key.
+    /// The key: login.
     pub login: TenantId,
-    /// Head.
+    /// Labels, times and generation.
     pub meta: Meta,
-    /// Shown name.
+    /// Display name.
     pub name: String,
-    /// Mail address; empty when unknown.
+    /// Mail address. Empty means unknown.
     #[serde(default)]
     pub email: String,
     /// Free text.
     #[serde(default)]
     pub description: String,
-    /// Where a picture is; empty without one.
+    /// URL of a picture. Empty means none.
     #[serde(default)]
     pub avatar_url: String,
     /// Login of the creator.

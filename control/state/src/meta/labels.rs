@@ -1,9 +1,8 @@
-//! The head that objects share: labels, times, generation, and the optimistic lock on them.
+//! Labels of objects: their changes, and the keys that have a meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_errors::{Error, ErrorCode};
-use proto_types::Timestamp;
+use proto_errors::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::LABELS_MAX;
@@ -11,72 +10,6 @@ use crate::bounds::LABELS_MAX;
 /// Labels: key-value pairs of users, and system labels under the domains `metalmesh.dev` and
 /// `metal-stack.io`.
 pub type Labels = BTreeMap<String, String>;
-
-/// Head of every object that users can change.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Meta {
-    /// Labels.
-    pub labels: Labels,
-    /// Time of its creation.
-    pub created_at: Timestamp,
-    /// Time of the last change of intent. Strictly increasing, so that it serves as the version of
-    /// the optimistic lock.
-    pub updated_at: Timestamp,
-    /// Number of changes of intent, from 1. Observations do not count.
-    pub generation: u64,
-}
-
-impl Meta {
-    /// A head with labels only; `apply` fills in the rest.
-    pub fn labelled(labels: Labels) -> Self {
-        Self {
-            labels,
-            ..Self::default()
-        }
-    }
-    pub(crate) fn create(&mut self, now: Timestamp) {
-        self.created_at = now;
-        self.updated_at = now;
-        self.generation = 1;
-    }
-    pub(crate) fn touch(&mut self, now: Timestamp) {
-        // Two changes in one millisecond, or a clock that went back, must not leave the lock of the
-        // first one valid.
-        self.updated_at = now.max(self.updated_at.plus_ms(1));
-        self.generation += 1;
-    }
-}
-
-/// The optimistic lock of an update (`UpdateMeta` of the contract).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lock {
-    /// The object's `updated_at` must still be this.
-    Client(Timestamp),
-    /// No guard: the change applies to whatever is there.
-    Server,
-}
-
-impl Lock {
-    /// Refuses an update of an object that changed since the caller read it.
-    ///
-    /// # Errors
-    /// `Conflict` if `updated_at` differs.
-    pub(crate) fn check(self, kind: &str, key: &str, meta: &Meta) -> Result<(), Error> {
-        match self {
-            Self::Client(seen) if seen != meta.updated_at => Err(Error::new(
-                ErrorCode::Conflict,
-                format!(
-                    "{kind} \"{key}\" was changed at {} (you saw {seen})",
-                    meta.updated_at
-                ),
-            )
-            .object(kind, key)),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// A change of labels (`UpdateLabels` of the contract).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +95,6 @@ pub mod label {
         UNKNOWN_MACHINES,
         SEGMENT_MTU,
     ];
-    /// Labels that the system sets; they do not count against [`LABELS_MAX`](super::LABELS_MAX).
+    /// Labels that the system sets; they do not count against [`LABELS_MAX`](crate::bounds::LABELS_MAX).
     pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];
 }

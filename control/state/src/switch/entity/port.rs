@@ -1,0 +1,91 @@
+//! Ports of switches: intent, and the state that the agent observes.
+
+use proto_types::{MacAddr, Timestamp, Vni};
+use serde::{Deserialize, Serialize};
+
+use crate::switch::entity::Neighbour;
+
+/// State of a port's BGP session, as agents of the published stack report it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BgpSession {
+    /// Name of the peer. `None` means unknown.
+    pub neighbour: Option<String>,
+    /// Peer group.
+    pub peer_group: String,
+    /// VRF that the session is in.
+    pub vrf: String,
+    /// State of the session, a number of the public contract.
+    pub state: i32,
+    /// Time at which the session was established.
+    pub established_at: Timestamp,
+    /// Number of prefixes that were sent. A change of it alone is not written.
+    pub sent_prefixes: u64,
+    /// Number of prefixes that were accepted. A change of it alone is not written.
+    pub accepted_prefixes: u64,
+}
+
+impl BgpSession {
+    /// `true` if another report of the session differs in its counters at most: they change with
+    /// every report, and are no reason to write one.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let rest = |session: &Self| Self {
+            sent_prefixes: 0,
+            accepted_prefixes: 0,
+            ..session.clone()
+        };
+        rest(self) == rest(other)
+    }
+}
+
+/// Observed state of a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortObserved {
+    /// `true` if the port is administratively up.
+    pub admin_up: bool,
+    /// `true` if the port has a carrier.
+    pub oper_up: bool,
+    /// VNI of the segment that the port is in. [`Vni::NONE`] means none.
+    pub vni: Vni,
+    /// LLDP neighbours that the port hears.
+    pub neighbours: Vec<Neighbour>,
+    /// BGP session of the port. `None` means that the agent reports none.
+    pub bgp: Option<BgpSession>,
+}
+
+impl PortObserved {
+    /// `true` if another report of the port differs in counters of its BGP session at most.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let sessions = match (&self.bgp, &other.bgp) {
+            (Some(mine), Some(theirs)) => mine.is_like(theirs),
+            (None, None) => true,
+            _ => false,
+        };
+        let rest = |port: &Self| Self {
+            bgp: None,
+            ..port.clone()
+        };
+        sessions && rest(self) == rest(other)
+    }
+}
+
+/// A port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPort {
+    /// MAC address of the port. `None` means unknown.
+    #[serde(default)]
+    pub mac: Option<MacAddr>,
+    /// Its LLDP port id. `None` means that it equals the name.
+    #[serde(default)]
+    pub identifier: Option<String>,
+    /// Desired state: `true` if the port is to be administratively up.
+    pub admin_up: bool,
+    /// Observed state. `None` means that there was no report yet.
+    #[serde(default)]
+    pub observed: Option<PortObserved>,
+    /// The segment that the port stays in after a restore, because the state does not know whose
+    /// machine is cabled to it now. `None` means that the port follows its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Vni>,
+}
