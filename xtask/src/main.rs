@@ -41,12 +41,10 @@ struct Args {
 enum Task {
     /// Check format, lints and structure; writes nothing
     Check(check::Options),
-    /// Mend what a tool can mend: format, simple lints, numbers of the budget that went down
+    /// Mend what a tool can mend: format, simple lints, the list of invariants
     Fix,
     /// Count what breaks the rules about names and shapes, crate by crate
     Measure(measure::Options),
-    /// Write these counts into the budget, also where they went up: after a merge
-    Budget,
     /// A small real data centre on this machine, end to end
     Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
@@ -74,7 +72,6 @@ fn main() -> ExitCode {
         Task::Check(options) => check::run(&root, &options),
         Task::Fix => check::fix(&root),
         Task::Measure(options) => measure::run(&root, &options),
-        Task::Budget => check::rewrite_budget(&root),
         Task::Test(args) => test::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fleet(args) => fleet::run(&root, &args),

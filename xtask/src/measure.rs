@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::check::budget::Found;
+use crate::check::hits::Hits;
 use crate::check::comments::CommentKind;
 use crate::check::rules::circles::{self, Circle};
 use crate::check::rules::{Hit, RULES, one_word_types};
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     if let Some(name) = &options.list {
         return list(&sources, name, options.package.as_deref());
     }
-    let rows = rows(&sources, &Found::of(&sources));
+    let rows = rows(&sources, &Hits::of(&sources));
     let circles = circles::circles(&sources);
     print_table(&rows);
     print_circles(&circles);
@@ -77,7 +77,7 @@ impl Row {
     }
 }
 
-fn rows(sources: &[Source], found: &Found) -> BTreeMap<String, Row> {
+fn rows(sources: &[Source], found: &Hits) -> BTreeMap<String, Row> {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     for source in sources {
         let row = rows.entry(source.krate.clone()).or_default();
@@ -169,7 +169,7 @@ fn row_json(row: &Row) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, RULES, as_json, rows, total};
+    use super::{Hits, RULES, as_json, rows, total};
     use crate::check::source::Source;
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
             Source::parse("control-a", "a.rs", &["a"], a).expect("it parses"),
             Source::parse("agents-b", "b.rs", &["b"], "fn b() {}\n").expect("it parses"),
         ];
-        let rows = rows(&sources, &Found::of(&sources));
+        let rows = rows(&sources, &Hits::of(&sources));
         let value = as_json(&rows, &[]);
         assert_eq!(value["all"]["code-lines"], 4);
         assert_eq!(value["all"]["plain-comment-lines"], 1);

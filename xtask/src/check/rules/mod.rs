@@ -1,7 +1,7 @@
 //! Rules about names and shapes that the compiler and its lints do not know.
 //!
-//! A rule is a pure function over parsed files. `budget.toml` says how many hits of each rule a
-//! crate still may have; `./dev measure` prints how many it has.
+//! A rule is a pure function over parsed files. `./dev check` refuses every hit; `./dev measure`
+//! counts them, crate by crate.
 
 pub(crate) mod circles;
 mod comment_starts;
@@ -37,9 +37,9 @@ impl Hit {
     }
 }
 
-/// A rule with a budget.
+/// A rule that no file may break.
 pub(crate) struct Rule {
-    /// Name of its section in `budget.toml`.
+    /// Name in findings and in `./dev measure --list`.
     pub(crate) name: &'static str,
     /// Head of its column in the table of `./dev measure`.
     pub(crate) head: &'static str,
