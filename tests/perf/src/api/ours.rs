@@ -158,7 +158,9 @@ impl Asks {
         let nic = |name: &str, high: u8, leaf: &str| {
             let [a, b, c, d] = number.to_be_bytes();
             let mac = format!("02:{high:02x}:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
-            let leaf = json!({"name": "swp1", "hostname": leaf, "identifier": leaf});
+            // A port of its own: machines that claim one port are judged again together.
+            let port = format!("swp{number}");
+            let leaf = json!({"name": port, "hostname": leaf, "identifier": leaf});
             json!({"name": name, "mac": mac, "identifier": mac, "vendor": "Bench", "model": "25G",
                    "speed": "25000", "neighbors": [leaf]})
         };
