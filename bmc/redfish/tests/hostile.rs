@@ -73,6 +73,10 @@ async fn each_failure_has_its_reason_and_its_end() {
     ))
     .await;
     assert!(matches!(foreign, RedfishError::Link(_)), "{foreign}");
+    let long = format!("/redfish/{}", "x".repeat(1 << 20));
+    let (long, _) = failure(json(&format!(r#"{{"Systems":{{"@odata.id":"{long}"}}}}"#))).await;
+    assert!(matches!(long, RedfishError::Link(_)));
+    assert!(long.to_string().len() < 400, "{}", long.to_string().len());
     let (upwards, _) = failure(json(r#"{"Systems":{"@odata.id":"/redfish/../etc"}}"#)).await;
     assert!(matches!(upwards, RedfishError::Link(_)), "{upwards}");
     let (odd, _) = failure(json("<html>")).await;
