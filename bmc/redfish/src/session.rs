@@ -195,7 +195,8 @@ impl Session {
     /// Sets the boot device. Returns `true` if it lasts longer than one boot.
     ///
     /// # Errors
-    /// [`RedfishError::Unsupported`] if the BMC does not list the target, else its error.
+    /// [`RedfishError::Unsupported`] if the BMC does not list the target or the duration, else its
+    /// error.
     pub async fn set_boot(
         &mut self,
         system: &System,
