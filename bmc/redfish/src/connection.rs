@@ -170,7 +170,10 @@ impl Connection {
     /// The open connection, or a new one if there is none or the BMC has closed it.
     async fn sender(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, RedfishError> {
         let open = match self.sender.take() {
-            Some(mut sender) => sender.ready().await.is_ok().then_some(sender),
+            Some(mut sender) => {
+                let ready = timeout(self.timing.request, sender.ready()).await;
+                ready.is_ok_and(|ready| ready.is_ok()).then_some(sender)
+            }
             None => None,
         };
         let sender = match open {
