@@ -117,10 +117,20 @@ impl Cmd {
             .kill_on_drop(true)
             .spawn()
             .map_err(start)?;
-        if let (Some(text), Some(mut pipe)) = (&self.stdin, child.stdin.take()) {
-            pipe.write_all(text.as_bytes()).await.map_err(start)?;
-        }
-        let output = tokio::time::timeout(limit, child.wait_with_output())
+        let pipe = child.stdin.take();
+        let feed = async {
+            match (&self.stdin, pipe) {
+                (Some(text), Some(mut pipe)) => pipe.write_all(text.as_bytes()).await,
+                _ => Ok(()),
+            }
+        };
+        // At the same time: a program that prints much before it has read its input would wait for
+        // us while we wait for it.
+        let both = async {
+            let (fed, output) = tokio::join!(feed, child.wait_with_output());
+            fed.and(output)
+        };
+        let output = tokio::time::timeout(limit, both)
             .await
             .map_err(|_| CmdError::Timeout {
                 program: program(),
@@ -196,6 +206,24 @@ mod tests {
             .await
             .unwrap_err();
         assert!(matches!(error, CmdError::Start { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_read_its_input_ends_at_the_limit() {
+        let deaf = Cmd {
+            // More than a pipe holds.
+            stdin: Some("x".repeat(1 << 20)),
+            ..Cmd::new("sleep", ["60"])
+        };
+        let run = tokio::time::timeout(LIMIT, deaf.run(Duration::from_millis(50)));
+        let error = run.await.unwrap().unwrap_err();
+        assert!(matches!(error, CmdError::Timeout { .. }), "{error}");
+        let echo = Cmd {
+            program: "cat".into(),
+            args: Vec::new(),
+            ..deaf
+        };
+        assert_eq!(echo.run(LIMIT).await.unwrap().len(), 1 << 20);
     }
 
     #[tokio::test]

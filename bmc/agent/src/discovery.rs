@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
+use prost::Message;
 use proto_mesh::{BmcReport, BmcServiceClient, BmcStatus};
 use tokio_util::sync::CancellationToken;
 
@@ -13,9 +14,11 @@ use crate::fleet::Fleet;
 
 /// BMCs read concurrently. Further ones wait.
 const LOOKS_MAX: usize = 16;
-/// Statuses per message, because the link's bound on a request is 1 MiB. The rest goes in further
-/// messages.
+/// Statuses per report. The rest goes in further reports.
 const STATUSES_PER_REPORT: usize = 500;
+/// Length of a report, bytes, after which the next status goes in a further report. Half the link's
+/// bound on a request; one status has at most about 30 KiB.
+const REPORT_LEN_MAX: usize = 512 * 1024;
 /// Wait after a report that control did not accept.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -70,15 +73,32 @@ async fn look_at_all(fleet: &Fleet, driver: &dyn Driver) {
     fleet.looked.notify_waiters();
 }
 
+/// Splits statuses into reports by number and length.
+fn reports(statuses: Vec<BmcStatus>) -> Vec<BmcReport> {
+    let mut reports = Vec::new();
+    let (mut report, mut len) = (BmcReport::default(), 0);
+    for status in statuses {
+        let status_len = status.encoded_len();
+        if report.bmcs.len() >= STATUSES_PER_REPORT
+            || (len + status_len > REPORT_LEN_MAX && len > 0)
+        {
+            reports.push(std::mem::take(&mut report));
+            len = 0;
+        }
+        len += status_len;
+        report.bmcs.push(status);
+    }
+    if !report.bmcs.is_empty() {
+        reports.push(report);
+    }
+    reports
+}
+
 /// Reports to control. `true` if it accepted all statuses.
 async fn tell(client: &BmcServiceClient, statuses: Vec<BmcStatus>) -> bool {
-    for bmcs in statuses.chunks(STATUSES_PER_REPORT) {
-        match client
-            .report(BmcReport {
-                bmcs: bmcs.to_vec(),
-            })
-            .await
-        {
+    let mut told = true;
+    for report in reports(statuses) {
+        match client.report(report).await {
             Ok(response) => {
                 for machine in response.created {
                     tracing::info!(machine, "machine is new to control");
@@ -86,9 +106,40 @@ async fn tell(client: &BmcServiceClient, statuses: Vec<BmcStatus>) -> bool {
             }
             Err(error) => {
                 tracing::warn!(%error, "report not accepted");
-                return false;
+                told = false;
+                // A control that is away would let each further report wait. One that refuses this
+                // report may take the others: one bad BMC must not hide them.
+                if error.is_transient() {
+                    break;
+                }
             }
         }
     }
-    true
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bmc_with_long_texts_does_not_lift_a_report_over_the_bound() {
+        let status = |error: &str| BmcStatus {
+            error: error.into(),
+            ..BmcStatus::default()
+        };
+        assert_eq!(reports(Vec::new()), []);
+        let mut statuses = vec![status("silent"); 1200];
+        let sizes = |statuses: &[BmcStatus]| -> Vec<usize> {
+            let reports = reports(statuses.to_vec());
+            reports.iter().map(|report| report.bmcs.len()).collect()
+        };
+        assert_eq!(sizes(&statuses), [500, 500, 200]);
+        statuses[1] = status(&"x".repeat(REPORT_LEN_MAX));
+        assert_eq!(sizes(&statuses), [1, 1, 500, 500, 198]);
+        let long = vec![status(&"x".repeat(30 << 10)); 500];
+        for report in reports(long) {
+            assert!(report.encoded_len() < REPORT_LEN_MAX + (10 << 10));
+        }
+    }
 }

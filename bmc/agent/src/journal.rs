@@ -106,15 +106,22 @@ impl Journal {
         self.entries().iter().any(|entry| entry.id == id)
     }
 
-    /// Records the start of an order. It is on disk when this returns.
+    /// Records the start of an order. It is on disk when this returns; on failure the order counts
+    /// as not begun.
     pub(crate) async fn begin(&self, id: &str, idempotent: bool) -> Result<(), KitError> {
-        self.entries().push_back(Entry {
+        let entry = Entry {
             id: id.to_owned(),
             idempotent,
             end: None,
             acknowledged: false,
-        });
-        self.write().await
+        };
+        // Added under the lock and only after it is on disk: another write would put the start of
+        // an order on disk that is then not carried out.
+        let _writing = self.writing.lock().await;
+        let bytes = serde_json::to_vec(&self.entries().iter().chain([&entry]).collect::<Vec<_>>());
+        self.put(bytes).await?;
+        self.entries().push_back(entry);
+        Ok(())
     }
 
     /// Records the end of an order, started or not, and triggers its report.
@@ -172,11 +179,17 @@ impl Journal {
 
     async fn write(&self) -> Result<(), KitError> {
         let _writing = self.writing.lock().await;
+        let bytes = serde_json::to_vec(&*self.entries());
+        self.put(bytes).await
+    }
+
+    /// Replaces the file. The caller holds the lock `writing`.
+    async fn put(&self, bytes: serde_json::Result<Vec<u8>>) -> Result<(), KitError> {
         let damaged = |error: String| KitError::Damaged {
             path: self.dir.path().join(FILE),
             reason: error,
         };
-        let bytes = serde_json::to_vec(&*self.entries()).map_err(|e| damaged(e.to_string()))?;
+        let bytes = bytes.map_err(|error| damaged(error.to_string()))?;
         let dir = self.dir.clone();
         tokio::task::spawn_blocking(move || dir.write(FILE, &bytes))
             .await
@@ -246,6 +259,20 @@ mod tests {
         assert!(!journal.knows("on"));
         let (id, end) = journal.untold().unwrap();
         assert_eq!((id.as_str(), end.error.as_str()), ("reset", INTERRUPTED));
+    }
+
+    #[tokio::test]
+    async fn an_order_whose_start_is_not_on_disk_was_not_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let journal = open(&path);
+        // A directory in its place: the file cannot be replaced.
+        std::fs::create_dir(path.join(FILE)).unwrap();
+        journal.begin("reset", false).await.unwrap_err();
+        assert!(!journal.knows("reset"));
+        std::fs::remove_dir(path.join(FILE)).unwrap();
+        journal.begin("other", false).await.unwrap();
+        assert!(!open(&path).knows("reset"));
     }
 
     #[tokio::test]

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
-use base_runtime::Backoff;
+use base_runtime::{Backoff, Chain};
 use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns};
+use futures::FutureExt;
 use proto_types::MachineId;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -32,6 +34,10 @@ const TELL_TIME: Duration = Duration::from_secs(5);
 const FIND_AGAIN: Duration = Duration::from_millis(250);
 /// Backoff between attempts to reach a BMC.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
+/// The end of a reason why a reset or power cycle failed after it was sent, perhaps.
+const UNSURE: &str = "it may have been carried out";
+/// The end of an order whose task panicked.
+const PANICKED: &str = "the agent failed in the middle of this order; it may have been carried out";
 
 /// An order of control.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,14 +101,18 @@ pub(crate) async fn run_orders(
                 .begin(&order.id, order.action.is_idempotent())
                 .await
             {
-                // Not started: without its start on disk, a restart would execute it again.
-                tracing::error!(order = order.id, %error, "journal not written");
+                // Not started: without its start on disk, a restart would execute it again. It
+                // ends here, because control lists it once and the list's entry is used up.
                 book.running.remove(&order.machine);
+                let reason = format!("not started: {}", Chain(&error));
+                end_order(&crew.journal, &order.id, End::failed(reason)).await;
                 continue;
             }
             let crew = crew.clone();
             tasks.spawn(async move {
-                let end = carry_out(&crew, &order).await;
+                // A panic must not take the order along: its machine would count as busy for ever.
+                let end = AssertUnwindSafe(carry_out(&crew, &order)).catch_unwind();
+                let end = end.await.unwrap_or_else(|_| End::failed(PANICKED));
                 (order, end)
             });
         }
@@ -120,11 +130,16 @@ pub(crate) async fn run_orders(
             Some(done) = tasks.join_next() => {
                 let Ok((order, end)) = done else { continue };
                 book.running.remove(&order.machine);
-                if let Err(error) = crew.journal.end(&order.id, end).await {
-                    tracing::error!(order = order.id, %error, "journal not written");
-                }
+                end_order(&crew.journal, &order.id, end).await;
             }
         }
+    }
+}
+
+/// Records the end of an order. It is reported even if it cannot be written.
+async fn end_order(journal: &Journal, id: &str, end: End) {
+    if let Err(error) = journal.end(id, end).await {
+        tracing::error!(order = id, %error, "journal not written");
     }
 }
 
@@ -229,13 +244,17 @@ async fn attempt(
     loop {
         let Ok(result) = timeout_at(until, crew.driver.act(target, order.action, until)).await
         else {
-            return Err(last);
+            return Err(if order.action.is_idempotent() {
+                last
+            } else {
+                format!("{last}; {UNSURE}")
+            });
         };
         last = match result {
             Ok(power) => return Ok(power),
             Err(DriveError::Refused(reason)) => return Err(reason),
             Err(DriveError::Unsure(reason)) if !order.action.is_idempotent() => {
-                return Err(format!("{reason}; it may have been carried out"));
+                return Err(format!("{reason}; {UNSURE}"));
             }
             Err(DriveError::Unreached(reason) | DriveError::Unsure(reason)) => reason,
         };

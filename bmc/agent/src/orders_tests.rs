@@ -15,6 +15,7 @@ struct Script {
     answers: Mutex<Vec<Result<Power, DriveError>>>,
     acts: Mutex<Vec<(String, Action)>>,
     hang: bool,
+    panics: bool,
 }
 
 impl Driver for Script {
@@ -33,6 +34,7 @@ impl Driver for Script {
                 .lock()
                 .unwrap()
                 .push((target.address.to_string(), action));
+            assert!(!self.panics, "a mistake of a driver");
             if self.hang {
                 std::future::pending::<()>().await;
             }
@@ -230,6 +232,11 @@ async fn each_order_ends_by_its_deadline_with_a_reason() {
     );
     let end = carry_out(&hanging, &order("x", 1, Action::PowerOn)).await;
     assert_eq!(end.error, "BMC 10.0.0.1: no answer before the deadline");
+    let end = carry_out(&hanging, &order("x", 1, Action::PowerReset)).await;
+    assert_eq!(
+        end.error,
+        "BMC 10.0.0.1: no answer before the deadline; it may have been carried out"
+    );
     let answers = (0..1000).map(|_| Err(DriveError::Unreached("IPMI at a:623: silent".into())));
     let (silent, script) = crew(Script::default(), dir.path());
     *script.answers.lock().unwrap() = answers.collect();
@@ -293,4 +300,55 @@ async fn an_order_is_carried_out_once_however_often_it_is_wanted() {
     assert_eq!(acts, [Action::PowerReset, Action::PowerOn]);
     stop.cancel();
     tasks.join_next().await.unwrap().unwrap();
+}
+
+/// The reasons with which these orders end.
+async fn reasons(crew: Crew, orders: Vec<Order>) -> Vec<String> {
+    let (journal, stop) = (Arc::clone(&crew.journal), CancellationToken::new());
+    let (wanted, list) = watch::channel(Vec::new());
+    wanted.send_replace(orders.clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run_orders(crew, list, stop.clone()));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut reasons = Vec::new();
+    while reasons.len() < orders.len() {
+        assert!(Instant::now() < deadline, "only {reasons:?} ended");
+        if let Some((id, end)) = journal.untold() {
+            reasons.push(end.error);
+            drop(journal.acknowledged(&id).await);
+        }
+        tokio::task::yield_now().await;
+    }
+    stop.cancel();
+    tasks.join_next().await.unwrap().unwrap();
+    reasons
+}
+
+#[tokio::test]
+async fn an_order_whose_task_panics_ends_and_frees_its_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = Script {
+        panics: true,
+        ..Script::default()
+    };
+    let (crew, _) = crew(script, dir.path());
+    let orders = vec![
+        order("a", 1, Action::PowerReset),
+        order("b", 1, Action::PowerOn),
+    ];
+    for reason in reasons(crew, orders).await {
+        assert!(reason.ends_with("it may have been carried out"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_the_journal_cannot_take_ends_without_being_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let (crew, script) = crew(Script::default(), dir.path());
+    // A directory in its place: the file cannot be replaced.
+    std::fs::create_dir(dir.path().join("state/orders.json")).unwrap();
+    let orders = vec![order("a", 1, Action::PowerReset)];
+    let reasons = reasons(crew, orders).await;
+    assert!(reasons[0].starts_with("not started"), "{reasons:?}");
+    assert!(script.acts.lock().unwrap().is_empty());
 }

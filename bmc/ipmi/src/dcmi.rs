@@ -103,10 +103,12 @@ impl Session {
 }
 
 /// The requests that write a tag, in order. Each cuts the tag at the end of its piece, so the last
-/// one sets the length.
+/// one sets the length. An empty tag is one request without bytes.
 fn writes(tag: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let number = |size: usize| u8::try_from(size).unwrap_or(u8::MAX);
-    let pieces = tag.chunks(PIECE).enumerate();
+    // `chunks` of an empty tag are none: nothing would be sent, and the old tag would stay.
+    let empty = tag.is_empty().then_some(tag);
+    let pieces = tag.chunks(PIECE).chain(empty).enumerate();
     pieces.map(move |(at, piece)| {
         let mut request = vec![DCMI, number(at * PIECE), number(piece.len())];
         request.extend(piece);
@@ -192,6 +194,8 @@ mod tests {
         let piece = Piece::decode(&data).unwrap();
         assert_eq!((done, piece.total, piece.bytes), (DONE, 29, &data[2..]));
         assert_eq!(piece.bytes, b"nopqrstuvwxyz");
+        written(&mut tag, "");
+        assert_eq!(tag.text(), "", "an empty tag is written too");
     }
 
     #[test]

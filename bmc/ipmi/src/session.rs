@@ -312,8 +312,9 @@ impl Wire {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         match timeout(self.timing.answer, self.socket.recv(&mut buffer)).await {
             Err(_) => Ok(None),
-            // The port is closed, as while a BMC restarts. That counts as silence: the next attempt
-            // follows at once.
+            // The port is closed: IPMI is off, or the BMC restarts. The attempts follow at once
+            // and end as silence. Waiting here would hold up a round over many such BMCs, and a
+            // restart outlasts every attempt; callers retry the whole session.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
             Ok(Err(error)) => Err(error.into()),
             Ok(Ok(size)) => {

@@ -26,6 +26,9 @@ use crate::json;
 /// have about 200 KiB.
 const BODY_LEN_MAX: usize = 4 << 20;
 
+/// Longest path of a resource, bytes. A link with a longer one is an error.
+const PATH_LEN_MAX: usize = 1024;
+
 /// A successful answer: its JSON, null if it has none, and its `ETag`.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -100,7 +103,9 @@ impl Connection {
         let what = format!("{method} {path}");
         // Paths come from the BMC's own links. A path out of the service would take the password to
         // another resource, and the BMC could relay a full URL to another host.
-        if !path.starts_with("/redfish/") || path.contains("..") {
+        // A long path would also make a long error.
+        let is_own = path.starts_with("/redfish/") && !path.contains("..");
+        if !is_own || path.len() > PATH_LEN_MAX {
             return Err(RedfishError::Link(path.chars().take(200).collect()));
         }
         let within = self.timing.request;
@@ -165,7 +170,10 @@ impl Connection {
     /// The open connection, or a new one if there is none or the BMC has closed it.
     async fn sender(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, RedfishError> {
         let open = match self.sender.take() {
-            Some(mut sender) => sender.ready().await.is_ok().then_some(sender),
+            Some(mut sender) => {
+                let ready = timeout(self.timing.request, sender.ready()).await;
+                ready.is_ok_and(|ready| ready.is_ok()).then_some(sender)
+            }
             None => None,
         };
         let sender = match open {

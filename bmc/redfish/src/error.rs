@@ -41,7 +41,8 @@ pub enum RedfishError {
     /// The answer is not JSON or lacks a required property.
     #[error("the answer to {what} is malformed: {reason}")]
     Malformed { what: String, reason: String },
-    /// The BMC sent a link that leads out of its service.
+    /// The BMC sent a link that leads out of its service or is too long. Only its beginning is
+    /// kept.
     #[error("the BMC links to {0:?}, which is not one of its resources")]
     Link(String),
     /// The BMC does not support the operation.

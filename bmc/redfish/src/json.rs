@@ -5,9 +5,19 @@ use serde_json::Value;
 /// Longest error message that is passed on, characters. The rest is cut.
 const MESSAGE_LEN_MAX: usize = 300;
 
+/// Longest text that is read, bytes. The rest is cut: control refuses a whole report for one text
+/// beyond its own bound, and names, versions and serial numbers are far shorter.
+const TEXT_LEN_MAX: usize = 256;
+/// Texts read of a list, such as allowable values. Further ones are ignored.
+const TEXTS_MAX: usize = 64;
+
 /// Reads a text. Absent, null and blank values are empty.
 pub(crate) fn text(value: &Value, name: &str) -> String {
-    value[name].as_str().unwrap_or_default().trim().to_owned()
+    cut(value[name].as_str().unwrap_or_default().trim())
+}
+
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(TEXT_LEN_MAX)].to_owned()
 }
 
 /// Reads the path of a link `{"@odata.id": …}`.
@@ -20,7 +30,8 @@ pub(crate) fn texts(value: &Value, name: &str) -> Option<Vec<String>> {
     let list = value[name].as_array()?;
     Some(
         list.iter()
-            .filter_map(|v| v.as_str().map(str::to_owned))
+            .take(TEXTS_MAX)
+            .filter_map(|text| text.as_str().map(cut))
             .collect(),
     )
 }
@@ -68,6 +79,16 @@ mod tests {
         assert_eq!(error_message(b"<html>oops"), "<html>oops");
         assert_eq!(error_message(b""), "");
         assert_eq!(error_message(&[b'x'; 5000]).len(), MESSAGE_LEN_MAX);
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_lists_end() {
+        let long = "ä".repeat(5000);
+        let value = serde_json::json!({ "Model": long, "Values": vec![long.as_str(); 500] });
+        assert_eq!(text(&value, "Model"), "ä".repeat(TEXT_LEN_MAX / 2));
+        let values = texts(&value, "Values").unwrap();
+        assert_eq!(values.len(), TEXTS_MAX);
+        assert!(values.iter().all(|text| text.len() <= TEXT_LEN_MAX));
     }
 
     #[test]

@@ -195,7 +195,8 @@ impl Session {
     /// Sets the boot device. Returns `true` if it lasts longer than one boot.
     ///
     /// # Errors
-    /// [`RedfishError::Unsupported`] if the BMC does not list the target, else its error.
+    /// [`RedfishError::Unsupported`] if the BMC does not list the target or the duration, else its
+    /// error.
     pub async fn set_boot(
         &mut self,
         system: &System,
@@ -226,9 +227,19 @@ impl Session {
     /// Sets the asset tag. [`Session::refresh`] shows whether the BMC took it.
     ///
     /// # Errors
-    /// The error of the BMC; [`RedfishError::Status`] if its systems have no asset tag.
+    /// The error of the BMC; [`RedfishError::Status`], without the BMC's message, if it refuses the
+    /// tag or its systems have none.
     pub async fn set_asset_tag(&mut self, system: &System, tag: &str) -> Result<(), RedfishError> {
-        self.patch(&system.path, &json!({ "AssetTag": tag })).await
+        let set = self.patch(&system.path, &json!({ "AssetTag": tag })).await;
+        set.map_err(|error| match error {
+            // BMCs quote the refused value, whole or cut. The tag may be a secret of the caller.
+            RedfishError::Status { what, status, .. } => RedfishError::Status {
+                what,
+                status,
+                message: "the BMC refuses it; its message may quote the tag".into(),
+            },
+            other => other,
+        })
     }
 
     /// Changes a resource. BMCs that guard against lost updates require the `ETag` of the last read,

@@ -122,8 +122,17 @@ impl System {
             .as_ref()
             .is_none_or(|spans| spans.iter().any(|s| s == "Continuous"));
         let persistent = boot.persistent && can_last;
+        let span = if persistent { "Continuous" } else { "Once" };
+        if let Some(spans) = &self.boot_spans
+            && !spans.iter().any(|allowed| allowed == span)
+        {
+            return Err(RedfishError::Unsupported {
+                what: format!("boot override {span}"),
+                allowed: list(Some(spans)),
+            });
+        }
         let mut body = json!({ "Boot": {
-            "BootSourceOverrideEnabled": if persistent { "Continuous" } else { "Once" },
+            "BootSourceOverrideEnabled": span,
             "BootSourceOverrideTarget": target,
         }});
         if !self.boot_mode.is_empty() {
@@ -236,6 +245,15 @@ mod tests {
         assert_eq!(body["Boot"]["BootSourceOverrideEnabled"], "Once");
         assert!(!lasts);
         assert!(body["Boot"].get("BootSourceOverrideMode").is_none());
+        let lasting = system(&json!({ "Boot": {
+            "BootSourceOverrideEnabled@Redfish.AllowableValues": ["Disabled", "Continuous"],
+        }}));
+        let refused = lasting.boot_body(boot(false, BootTarget::BiosSetup));
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("Once; it allows Disabled, Continuous"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -73,6 +73,10 @@ async fn each_failure_has_its_reason_and_its_end() {
     ))
     .await;
     assert!(matches!(foreign, RedfishError::Link(_)), "{foreign}");
+    let long = format!("/redfish/{}", "x".repeat(1 << 20));
+    let (long, _) = failure(json(&format!(r#"{{"Systems":{{"@odata.id":"{long}"}}}}"#))).await;
+    assert!(matches!(long, RedfishError::Link(_)));
+    assert!(long.to_string().len() < 400, "{}", long.to_string().len());
     let (upwards, _) = failure(json(r#"{"Systems":{"@odata.id":"/redfish/../etc"}}"#)).await;
     assert!(matches!(upwards, RedfishError::Link(_)), "{upwards}");
     let (odd, _) = failure(json("<html>")).await;
@@ -106,4 +110,50 @@ async fn nobody_there_is_told_at_once() {
     assert!(!format!("{session:?}").contains("secret"));
     let error = session.system().await.unwrap_err();
     assert!(matches!(error, RedfishError::Connect(_)), "{error}");
+}
+
+/// Many BMCs quote the value that they refuse. The tag may be a secret.
+#[tokio::test]
+async fn the_error_of_a_refused_asset_tag_does_not_quote_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while let Ok(1..) = stream.read_buf(&mut request).await {
+            let text = String::from_utf8_lossy(&request).into_owned();
+            let answer = if text.starts_with("GET") && text.ends_with("\r\n\r\n") {
+                let root = r#"{"Systems":{"@odata.id":"/redfish/v1/"},
+                    "Members":[{"@odata.id":"/redfish/v1/"}]}"#;
+                json(root).unwrap()
+            } else if text.ends_with('}') {
+                let body = text.rsplit("\r\n\r\n").next().unwrap().replace('"', "");
+                let error = format!(r#"{{"error":{{"message":"no value {body}"}}}}"#);
+                let len = error.len();
+                let head = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {len}\r\n\r\n");
+                (head + &error).into_bytes()
+            } else {
+                continue;
+            };
+            request.clear();
+            stream.write_all(&answer).await.unwrap();
+        }
+    });
+    let endpoint = Endpoint {
+        address,
+        trust: Trust::PlainHttp,
+    };
+    let mut session = Session::new(endpoint, Credentials::new("admin", "secret"), SHORT).unwrap();
+    let system = session.system().await.unwrap();
+    let error = session.set_asset_tag(&system, "mm-sesame").await;
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, RedfishError::Status { status: 400, .. }),
+        "{error:?}"
+    );
+    assert!(
+        !format!("{error} {error:?}").contains("sesame"),
+        "{error:?}"
+    );
 }

@@ -81,8 +81,7 @@ pub fn command_line(root: &Fs, partuuid: Option<&str>, inherited: &[String]) -> 
 pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String {
     let mut out = String::from("# Written at installation. A kernel's own update replaces it.\n");
     out.push_str(&format!("set timeout={MENU_S}\nset default=0\n"));
-    // Only if the machine has a serial console: GRUB stops at a terminal that does not exist.
-    if command_line.contains("ttyS") {
+    if has_serial(command_line) {
         out.push_str("serial --unit=0 --speed=115200\n");
         out.push_str("terminal_input console serial\nterminal_output console serial\n");
     }
@@ -99,6 +98,12 @@ pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String 
     out
 }
 
+/// `true` if the kernel has a serial console. Only then GRUB may use one: it stops at a terminal
+/// that does not exist.
+fn has_serial(command_line: &str) -> bool {
+    command_line.contains("ttyS")
+}
+
 /// The content of /etc/default/grub.d/metalmesh.cfg, for images with a GRUB package, which writes
 /// grub.cfg anew at each kernel update.
 #[must_use]
@@ -108,9 +113,12 @@ pub fn grub_default(command_line: &str) -> String {
         .filter(|w| !w.starts_with("root=") && *w != "ro")
         .collect();
     let own = own.join(" ");
-    format!(
-        "GRUB_CMDLINE_LINUX=\"{own}\"\nGRUB_TERMINAL=\"console serial\"\nGRUB_TIMEOUT={MENU_S}\n"
-    )
+    let terminal = if has_serial(command_line) {
+        "GRUB_TERMINAL=\"console serial\"\n"
+    } else {
+        ""
+    };
+    format!("GRUB_CMDLINE_LINUX=\"{own}\"\n{terminal}GRUB_TIMEOUT={MENU_S}\n")
 }
 
 /// The runs of grub-install for the machine's firmware: one for UEFI, one per disk for BIOS.
@@ -207,8 +215,14 @@ mod tests {
         assert!(cfg.contains("  initrd /initrd.img\n") && cfg.contains("--set=root u-1\n"));
         assert!(cfg.contains("serial --unit=0"));
         assert!(!grub_cfg(&k, "u-1", "root=x").contains("serial"));
-        assert!(
-            grub_default(&line).starts_with("GRUB_CMDLINE_LINUX=\"console=ttyS0 no_timer_check\"")
+        assert_eq!(
+            grub_default(&line),
+            "GRUB_CMDLINE_LINUX=\"console=ttyS0 no_timer_check\"\n\
+             GRUB_TERMINAL=\"console serial\"\nGRUB_TIMEOUT=1\n"
+        );
+        assert_eq!(
+            grub_default("root=x ro quiet"),
+            "GRUB_CMDLINE_LINUX=\"quiet\"\nGRUB_TIMEOUT=1\n"
         );
     }
 

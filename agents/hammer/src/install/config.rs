@@ -148,6 +148,7 @@ fn resolver(input: &ConfigInput<'_>) -> Vec<SystemItem> {
             ),
         ];
     }
+    // Safe to copy: `networkd_file` has refused every server that is not an address.
     let lines: String = input
         .install
         .dns_servers

@@ -15,9 +15,9 @@ const GATEWAY_V6: &str = "fe80::1";
 
 /// An address or prefix of the order that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("network {network:?}: {text:?} is not an address or prefix")]
+#[error("{field}: {text:?} is not an address or prefix")]
 pub struct NetworkError {
-    network: String,
+    field: String,
     text: String,
 }
 
@@ -42,10 +42,11 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
             out.push_str(&format!("Address={address}/{prefix}\n"));
         }
         for destination in &network.destination_prefixes {
-            routes.push(parse::<IpNet>(network, destination)?);
+            routes.push(parse::<IpNet>(&named(network), destination)?);
         }
     }
     for server in &install.dns_servers {
+        let server: IpAddr = parse("dns_servers", server)?;
         out.push_str(&format!("DNS={server}\n"));
     }
     out.push_str("LLDP=yes\nEmitLLDP=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\n");
@@ -75,9 +76,9 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
 /// The address, with the length of the network's prefix that contains it. Without such a prefix it
 /// is a host address (/32 or /128).
 fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), NetworkError> {
-    let address: IpAddr = parse(network, ip)?;
+    let address: IpAddr = parse(&named(network), ip)?;
     for prefix in &network.prefixes {
-        let prefix: IpNet = parse(network, prefix)?;
+        let prefix: IpNet = parse(&named(network), prefix)?;
         if prefix.contains(&address) {
             return Ok((address, prefix.prefix_len()));
         }
@@ -87,12 +88,17 @@ fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), Netwo
 
 /// Parses an address or prefix of the order. Only parsed values get into the file, so that no text
 /// of the order can add lines to it.
-fn parse<T: std::str::FromStr>(network: &MachineNetwork, text: &str) -> Result<T, NetworkError> {
+fn parse<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, NetworkError> {
     let error = || NetworkError {
-        network: network.network.clone(),
+        field: field.to_string(),
         text: text.to_string(),
     };
     text.parse().map_err(|_| error())
+}
+
+/// The name of a network in errors.
+fn named(network: &MachineNetwork) -> String {
+    format!("network {:?}", network.network)
 }
 
 /// The content of /etc/hosts.
@@ -155,6 +161,12 @@ mod tests {
             };
             assert!(networkd_file(&install, "m").is_err());
         }
+        let server = Install {
+            dns_servers: vec!["9.9.9.9".into(), "9.9.9.9\nGateway=6.6.6.6".into()],
+            ..Install::default()
+        };
+        let error = networkd_file(&server, "m").unwrap_err().to_string();
+        assert!(error.starts_with("dns_servers: "), "{error}");
         assert!(networkd_file(&Install::default(), "m").is_ok());
     }
 }

@@ -104,8 +104,12 @@ impl Tpm {
     pub fn load(&mut self) -> Result<LoadedKeys, KitError> {
         let (endorsement_handle, endorsement) =
             self.create(wire::ENDORSEMENT, "CreatePrimary of the EK")?;
-        let (attestation_handle, attestation) =
-            self.create(wire::ATTESTATION, "CreatePrimary of the AK")?;
+        let attestation = self.create(wire::ATTESTATION, "CreatePrimary of the AK");
+        if attestation.is_err() {
+            // The caller gets no handle to unload, and a TPM has room for about three keys.
+            self.flush(endorsement_handle)?;
+        }
+        let (attestation_handle, attestation) = attestation?;
         Ok(LoadedKeys {
             endorsement,
             attestation,
@@ -192,8 +196,11 @@ impl Tpm {
             .sized(&[])
             .sized(&[])
             .number(0);
-        self.call(&secret, "PolicySecret")?;
-        Ok(session)
+        let answer = self.call(&secret, "PolicySecret");
+        if answer.is_err() {
+            self.flush(session)?;
+        }
+        answer.map(|_| session)
     }
 
     fn flush(&mut self, handle: u32) -> Result<(), KitError> {
@@ -254,5 +261,78 @@ fn of(path: &Path, source: TpmError) -> KitError {
     KitError::Tpm {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    const FULL: u32 = 0x902;
+
+    /// A TPM that answers each command by its code, and returns the codes that it got.
+    fn tpm(dir: &Path, answer: fn(u32, usize) -> Vec<u8>) -> (Tpm, thread::JoinHandle<Vec<u32>>) {
+        let path = dir.join("tpm");
+        let listener = UnixListener::bind(&path).unwrap();
+        let tpm = Tpm::open(&path).unwrap();
+        let codes = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut codes, mut command) = (Vec::new(), [0; RESPONSE_LEN_MAX]);
+            while let Ok(10..) = stream.read(&mut command) {
+                codes.push(u32::from_be_bytes(*command[6..].first_chunk().unwrap()));
+                let answer = answer(codes[codes.len() - 1], codes.len());
+                stream.write_all(&answer).unwrap();
+            }
+            codes
+        });
+        (tpm, codes)
+    }
+
+    fn response(code: u32, body: &[u8]) -> Vec<u8> {
+        let len = u32::try_from(wire::HEADER_LEN + body.len()).unwrap();
+        let head = [&[0x80, 1][..], &len.to_be_bytes(), &code.to_be_bytes()].concat();
+        [&head[..], body].concat()
+    }
+
+    #[test]
+    fn what_was_loaded_is_unloaded_after_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut one, codes) = tpm(dir.path(), |_, nth| match nth {
+            1 => response(0, &[0x80, 0, 0, 1, 0, 0]),
+            2 => response(FULL, &[]),
+            _ => response(0, &[]),
+        });
+        let error = one.load().unwrap_err();
+        assert!(matches!(
+            error,
+            KitError::Tpm {
+                source: TpmError::Refused { code: FULL, .. },
+                ..
+            }
+        ));
+        drop(one);
+        let want = [
+            wire::CREATE_PRIMARY,
+            wire::CREATE_PRIMARY,
+            wire::FLUSH_CONTEXT,
+        ];
+        assert_eq!(codes.join().unwrap(), want);
+        let dir = tempfile::tempdir().unwrap();
+        let (mut one, codes) = tpm(dir.path(), |_, nth| match nth {
+            1 => response(0, &[3, 0, 0, 1, 0, 0]),
+            2 => response(FULL, &[]),
+            _ => response(0, &[]),
+        });
+        one.policy_session().unwrap_err();
+        drop(one);
+        let want = [
+            wire::START_AUTH_SESSION,
+            wire::POLICY_SECRET,
+            wire::FLUSH_CONTEXT,
+        ];
+        assert_eq!(codes.join().unwrap(), want);
     }
 }

@@ -30,7 +30,7 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    /// Without the parser's excerpt, which repeats the line and with it a password.
+    /// Without the parser's excerpt and without values: both may repeat a password.
     #[error("{path}: line {line}: {reason}")]
     Syntax {
         path: PathBuf,
@@ -118,18 +118,22 @@ fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> 
             .filter(|b| **b == b'\n')
             .count()
             + 1;
-        let reason = error
-            .message()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let reason = without_value(error.message().lines().next().unwrap_or_default());
         ConfigError::Syntax {
             path: path.into(),
             line,
             reason,
         }
     })
+}
+
+/// Cuts the value out of serde's `invalid type: string "…", expected …`.
+fn without_value(message: &str) -> String {
+    let (start, end) = (message.split_once(": "), message.rsplit_once(", expected "));
+    match (start, end) {
+        (Some((kind, _)), Some((_, expected))) => format!("{kind}, expected {expected}"),
+        _ => message.to_owned(),
+    }
 }
 
 fn refuse_exposed(path: &Path) -> Result<(), ConfigError> {
@@ -259,5 +263,25 @@ mod tests {
         assert!(exposed.contains("chmod go="), "{exposed}");
         let broken = read(base, "[default]\npassword = \"topsecret", 0o600).unwrap_err();
         assert!(!format!("{broken:?}").contains("topsecret"), "{broken:?}");
+        for (login, reason) in [
+            (
+                "default = \"topsecret\"",
+                "invalid type, expected struct Login",
+            ),
+            (
+                "[default]\nuser = \"u\"\npassword = 4711",
+                "invalid type, expected a string",
+            ),
+            (
+                "bmc = \"topsecret: a, expected b\"",
+                "invalid type, expected a map",
+            ),
+        ] {
+            let error = read(base, login, 0o600).unwrap_err();
+            let text = format!("{error} {error:?}");
+            assert!(!text.contains("topsecret"), "{text}");
+            assert!(!text.contains("4711"), "{text}");
+            assert!(text.contains(reason), "{text}");
+        }
     }
 }

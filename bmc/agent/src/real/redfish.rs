@@ -1,5 +1,7 @@
 //! The driver by Redfish.
 
+use std::io::ErrorKind;
+
 use base_runtime::Chain;
 use bmc_redfish::{
     BootOverride, BootTarget, Credentials, Endpoint, Led, PowerState, RedfishError, Reset, Session,
@@ -22,7 +24,7 @@ fn open(target: &Target, login: &Login) -> Result<Session, DriveError> {
         .map_err(|error| DriveError::Refused(format!("Redfish at {address}: {}", Chain(&error))))
 }
 
-/// Maps a failure: `lost` if the BMC did not answer, else a refusal.
+/// Maps a failure: `lost` if the BMC did not answer in full, else a refusal.
 fn failed(target: &Target, error: &RedfishError, lost: fn(String) -> DriveError) -> DriveError {
     let reason = format!(
         "Redfish at {}: {}",
@@ -30,7 +32,14 @@ fn failed(target: &Target, error: &RedfishError, lost: fn(String) -> DriveError)
         Chain(error)
     );
     match error {
+        // rustls's own errors, above all a wrong certificate, are `InvalidData`. Another try has the
+        // same result, and IPMI must not stand in for a BMC that is not the configured one.
+        RedfishError::Tls(source) if source.kind() == ErrorKind::InvalidData => {
+            DriveError::Refused(reason)
+        }
         RedfishError::Connect(_)
+        | RedfishError::Tls(_)
+        | RedfishError::Body { .. }
         | RedfishError::Silent { .. }
         | RedfishError::Broken { .. }
         | RedfishError::Status { status: 500.., .. } => lost(reason),
@@ -210,5 +219,46 @@ impl Work<'_> {
             tracing::warn!(%bmc, "the BMC sets boot devices for one boot only");
         }
         Ok(power(&self.system))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+    use crate::config::{Interface, Speech};
+
+    #[test]
+    fn what_may_succeed_later_is_no_refusal() {
+        let target = Target {
+            address: [10, 0, 0, 1].into(),
+            speech: Speech {
+                interface: Interface::Redfish,
+                redfish_port: 443,
+                ipmi_port: 623,
+                trust: None,
+                efi: false,
+            },
+            machine: None,
+        };
+        let cut = RedfishError::Body {
+            what: "GET /redfish/v1/".into(),
+            max: 1,
+        };
+        let tls = |kind| RedfishError::Tls(Error::from(kind));
+        let refused = |error| {
+            let [read, change] = [DriveError::Unreached, DriveError::Unsure]
+                .map(|lost| failed(&target, &error, lost));
+            match (read, change) {
+                (DriveError::Unreached(_), DriveError::Unsure(_)) => false,
+                (DriveError::Refused(_), DriveError::Refused(_)) => true,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(!refused(cut));
+        assert!(!refused(tls(ErrorKind::UnexpectedEof)));
+        assert!(!refused(tls(ErrorKind::ConnectionReset)));
+        assert!(refused(tls(ErrorKind::InvalidData)), "a wrong certificate");
     }
 }
