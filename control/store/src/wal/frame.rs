@@ -10,6 +10,9 @@
 //! frame whose window begins behind a damaged offset proves that this offset was once durable, and
 //! perhaps acknowledged: that is corruption, and nothing may be cut. Without such a proof the
 //! damage is a write that a crash interrupted, and is cut.
+//!
+//! An intact frame of unknown kind was written by a newer program: the log is refused, and nothing
+//! is cut.
 
 use std::ops::Range;
 
