@@ -1,5 +1,5 @@
-//! Presence: the time at which this node last heard each agent and machine, and which of them have
-//! a session. In memory, never in the log.
+//! Presence: the time at which this node last heard each machine and an agent of each partition,
+//! and which agents and machines have a session. In memory, never in the log.
 //!
 //! The gateway and the services for published agents record; the duties of the leader, the API and
 //! the doctor read.
@@ -27,7 +27,7 @@ use heard::Heard;
 
 pub use heard::Fleet;
 
-/// Presence of agents and machines as observed by this node. Cheap to clone (`Arc`).
+/// Presence of partitions and machines as observed by this node. Cheap to clone (`Arc`).
 #[derive(Clone)]
 pub struct Presence {
     store: Store,

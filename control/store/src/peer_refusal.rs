@@ -46,14 +46,6 @@ pub enum PeerRefusal {
         /// The version that it speaks.
         theirs: u32,
     },
-    /// The caller sent a message that cannot be decoded.
-    #[error("node {from} sent a message that cannot be read: {reason}")]
-    Unreadable {
-        /// The caller.
-        from: u64,
-        /// Error of the decoder.
-        reason: String,
-    },
     /// The called node has stopped after a fatal error.
     #[error("node {node} stopped: {reason}")]
     Stopped {

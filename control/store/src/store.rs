@@ -78,10 +78,14 @@ impl<M: StateMachine> Drop for StoreInner<M> {
     fn drop(&mut self) {
         self.stop.cancel();
         let held = self.held.get_mut().take();
-        // A runtime cannot be dropped inside another runtime: that would block and panic.
-        if let Some((Some(runtime), _lock)) = held {
-            runtime.shutdown_background();
-        }
+        let Some((Some(runtime), lock)) = held else {
+            return;
+        };
+        // A runtime cannot be dropped inside another runtime: that would block and panic. The lock
+        // goes with it to a thread, which releases it after Raft's tasks have ended and the files
+        // are closed: another process could open a directory that is still written otherwise.
+        let (shared, wal) = (self.shared.clone(), self.wal.clone());
+        std::thread::spawn(move || open::close(&shared, &wal, Some(runtime), lock));
     }
 }
 

@@ -57,6 +57,29 @@ pub(crate) struct Sessions {
     pub(crate) count: usize,
 }
 
+impl Sessions {
+    /// Adds a session. Beyond [`SESSIONS_PER_PEER_MAX`] it closes the oldest one of the identity.
+    fn add(&mut self, key: Option<SpiffeId>, connection: &Connection) {
+        let is_bounded = key.is_some();
+        let open = self.open.entry(key).or_default();
+        // The oldest session is closed, not the new one refused: an agent that crashed leaves
+        // sessions behind until their idle timeout and must not lock itself out.
+        // A closed session stays in the list until its task ends. It must not be taken for the oldest
+        // again, or quick sessions would exceed the bound.
+        let mut live = open
+            .iter()
+            .filter(|session| session.close_reason().is_none());
+        if is_bounded
+            && live.clone().count() >= SESSIONS_PER_PEER_MAX
+            && let Some(oldest) = live.next()
+        {
+            CloseReason::Replaced.close(oldest);
+        }
+        open.push(connection.clone());
+        self.count += 1;
+    }
+}
+
 impl ServerShared {
     /// Takes, asks for proof of address, or refuses; never waits.
     pub(crate) fn gate(&self, incoming: Incoming) -> Option<(Incoming, HandshakePlace)> {
@@ -170,8 +193,7 @@ impl ServerShared {
         if sessions.count >= SESSIONS_MAX {
             return Err(BUSY_MAX);
         }
-        let anonymous = key.is_none();
-        let place = if anonymous {
+        let place = if key.is_none() {
             let place = self
                 .strangers
                 .take(network(connection.remote_address().ip()));
@@ -180,14 +202,7 @@ impl ServerShared {
             self.admission.enter(Instant::now())?;
             None
         };
-        let open = sessions.open.entry(key).or_default();
-        // The oldest session is closed, not the new one refused: an agent that crashed leaves
-        // sessions behind until their idle timeout and must not lock itself out.
-        if !anonymous && open.len() >= SESSIONS_PER_PEER_MAX {
-            CloseReason::Replaced.close(&open[0]);
-        }
-        open.push(connection.clone());
-        sessions.count += 1;
+        sessions.add(key, connection);
         Ok(place)
     }
 
@@ -201,5 +216,71 @@ impl ServerShared {
             sessions.open.remove(key);
         }
         sessions.count = sessions.count.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_identity::profile::{Authority, Purpose};
+    use proto_identity::tls::{self, NodeCertificate};
+    use proto_identity::{CertificateRequest, Credential, Key, Roots};
+    use quinn::Endpoint;
+
+    use super::*;
+    use crate::{ALPN, transport};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn node_credential() -> Credential {
+        let now = crate::now_ms();
+        let root = Authority::root("mesh.test", now).unwrap();
+        let nodes = root.intermediate(Purpose::Nodes, now).unwrap();
+        let key = Key::generate().unwrap();
+        let request = CertificateRequest::verify(&key.request().unwrap()).unwrap();
+        let id = "spiffe://mesh.test/node/1".parse().unwrap();
+        let leaf = nodes.issue(&id, &request, now, HOUR).unwrap();
+        Credential {
+            key,
+            chain: vec![leaf, nodes.certificate().clone()],
+            roots: vec![root.certificate().clone()],
+        }
+    }
+
+    /// Opens connections; returns both sides of each, the server's first.
+    async fn connections(count: usize) -> Vec<[Connection; 2]> {
+        let node = node_credential();
+        let own = NodeCertificate::new(&node).unwrap();
+        let tls = tls::server_config(&node.roots, own, ALPN).unwrap();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let server = Endpoint::server(transport::server(tls).unwrap(), any).unwrap();
+        let tls = tls::client_config(Roots::Certificates(node.roots), None, ALPN).unwrap();
+        let tls = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
+        let config = quinn::ClientConfig::new(Arc::new(tls));
+        let client = Endpoint::client(any).unwrap();
+        let mut opened = Vec::new();
+        for _ in 0..count {
+            let address = server.local_addr().unwrap();
+            let dialled = client.connect_with(config.clone(), address, "metalmesh");
+            let accepted = async { server.accept().await.unwrap().await };
+            let (ours, theirs) = tokio::join!(accepted, dialled.unwrap());
+            opened.push([ours.unwrap(), theirs.unwrap()]);
+        }
+        opened
+    }
+
+    #[tokio::test]
+    async fn each_further_session_closes_another_one() {
+        let opened = connections(SESSIONS_PER_PEER_MAX + 3).await;
+        let id: SpiffeId = "spiffe://mesh.test/partition/p1/core/leaf1"
+            .parse()
+            .unwrap();
+        let mut sessions = Sessions::default();
+        for [session, _] in &opened {
+            // No session is forgotten in between, as if no task of a closed one had run yet.
+            sessions.add(Some(id.clone()), session);
+        }
+        let is_open = |[session, _]: &[Connection; 2]| session.close_reason().is_none();
+        let open: Vec<bool> = opened.iter().map(is_open).collect();
+        assert_eq!(open, [false, false, false, true, true, true, true]);
     }
 }

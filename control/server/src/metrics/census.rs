@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Bound;
 
 use base_telemetry::metrics::{Collector, DescriptorEncoder, Label, Sheet};
-use control_state::{Availability, EventLog, Liveliness, Machine, Phase, Tables, query};
+use control_state::{Availability, EventLog, Liveliness, Machine, Tables, query};
 use control_store::Store;
 use proto_types::{MachineId, PartitionId};
 
@@ -42,19 +42,12 @@ impl MachineCounts {
         let mut count = |by: fn(&mut Self) -> &mut CountsByPartition, name| {
             *by(self).entry((partition.clone(), name)).or_default() += 1;
         };
-        count(|counts| &mut counts.phases, phase(machine.phase));
+        count(|counts| &mut counts.phases, machine.phase.as_str());
         count(|counts| &mut counts.liveliness, liveliness(log));
         count(|counts| &mut counts.availability, availability(machine));
         if machine.allocation.is_some() {
             count(|counts| &mut counts.allocated, "");
         }
-    }
-}
-
-fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Held(_) => "held",
-        other => other.as_str(),
     }
 }
 

@@ -24,12 +24,14 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
         return false;
     }
     let error = switch.sync.error.as_ref().map(|(_, error)| error);
+    // `apply` skips ports that the switch has not registered. An agent that reports one would fill
+    // the log if it counted here.
     let ports_differ = report.ports.iter().any(|(name, seen)| {
-        switch
-            .ports
-            .get(name)
-            .and_then(|port| port.observed.as_ref())
-            .is_none_or(|known| !known.is_like(seen))
+        let port = switch.ports.get(name);
+        port.is_some_and(|port| {
+            let known = port.observed.as_ref();
+            known.is_none_or(|known| !known.is_like(seen))
+        })
     });
     // After a restore, the first report counts even if it repeats the state: reconciliation waits
     // for a report of each switch that hears neighbours.

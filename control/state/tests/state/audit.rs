@@ -43,11 +43,11 @@ fn chained(tables: &Tables) -> usize {
     };
     let mut previous = anchor.hash;
     let chain = tables.all::<AuditEntry>();
-    let chain = chain.filter(|it| it.sequence > anchor.sequence);
+    let chain = chain.filter(|entry| entry.sequence > anchor.sequence);
     chain
-        .map(|it| {
-            previous = it.line().hash(&previous);
-            assert_eq!(it.hash, Some(previous), "{it:?}");
+        .map(|entry| {
+            previous = entry.line().hash(&previous);
+            assert_eq!(entry.hash, Some(previous), "{entry:?}");
         })
         .count()
 }

@@ -26,7 +26,7 @@ fn record(name: &str, generation: u32) -> CaRecord {
 
 fn generation(number: u32) -> Vec<CaRecord> {
     let names = ["agents", "nodes", "peers", "root"];
-    names.iter().map(|it| record(it, number)).collect()
+    names.iter().map(|name| record(name, number)).collect()
 }
 
 fn with_authority() -> World {
@@ -118,7 +118,12 @@ fn one_generation_follows_the_other_with_an_overlap() {
         (rotation(&world).phase, records(&world)),
         (CaPhase::Done, 4)
     );
-    assert!(world.tables.all::<CaRecord>().all(|it| it.generation == 2));
+    assert!(
+        world
+            .tables
+            .all::<CaRecord>()
+            .all(|record| record.generation == 2)
+    );
     let third = begin(&world, 3, DAY, false);
     world.ok(third);
     assert_eq!((rotation(&world).from, rotation(&world).to), (2, 3));

@@ -102,8 +102,9 @@ fn one_project_does_not_use_up_a_shared_network_by_coming_and_going() {
             project: Some(id(1)),
         });
     }
-    let is_prefix =
-        |it: &&std::sync::Arc<CoolingNumber>| matches!(it.number, PoolNumber::Prefix { .. });
+    let is_prefix = |cooling: &&std::sync::Arc<CoolingNumber>| {
+        matches!(cooling.number, PoolNumber::Prefix { .. })
+    };
     assert!(
         world
             .tables

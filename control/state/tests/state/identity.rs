@@ -211,6 +211,21 @@ fn a_revoked_identity_is_revoked_as_a_whole() {
 }
 
 #[test]
+fn an_identity_that_a_backup_lacks_is_bound_to_its_ticket() {
+    let mut world = World::new();
+    ticket(&mut world, 1, 7);
+    let mut lost = world.clone();
+    lost.ok(renew(&lost, "aa", 7, 7));
+    assert_eq!(leaf(&lost).joined_by, JoinedBy::JoinTicket(id(1)));
+    // The revocation came between the judgement of the renewal and its proposal.
+    world.ok(RevokeJoinTicket { id: id(1) });
+    for cause in [Cause::Renewal(sha(7)), Cause::Resume(sha(7))] {
+        let late = issue(&world, "aa", 7, cause);
+        assert_eq!(world.refused(late), ErrorCode::CertificateRevoked);
+    }
+}
+
+#[test]
 fn an_installed_system_loses_its_identity_with_its_allocation_or_by_name() {
     let mut world = World::new();
     world.running(1, 1);

@@ -49,7 +49,7 @@ fn redeem(number: u128, machine: u128, nonce: Option<u8>) -> RedeemBootTicket {
 /// The BMC agent's word on the first order of a machine that is open.
 fn end(world: &World, machine: u128, nonce: Option<u8>, error: Option<&str>) -> BmcOrderDone {
     let open = life::bmc_desired(&world.tables, &text(PARTITION));
-    let order = open.iter().find(|it| it.machine == id(machine));
+    let order = open.iter().find(|order| order.machine == id(machine));
     let order = order.expect("an order");
     assert_eq!(order.action, BmcAction::SetNonce);
     BmcOrderDone {

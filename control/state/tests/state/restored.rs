@@ -16,7 +16,10 @@ fn restored(world: &World) -> World {
             made_at: world.now,
             revision: tables.revision(),
         }),
-        ..clock.map_or_else(|| ClusterClock::at(world.now), |it| ClusterClock::clone(it))
+        ..clock.map_or_else(
+            || ClusterClock::at(world.now),
+            |clock| ClusterClock::clone(clock),
+        )
     };
     let revision = tables.revision();
     let record = Record::ClusterClock(std::sync::Arc::new(clock));
@@ -91,7 +94,7 @@ fn no_installer_boots_before_it_is_reconciled() {
     assert!(
         targets
             .iter()
-            .all(|it| it.target != life::BootTarget::Hammer)
+            .all(|boot| boot.target != life::BootTarget::Hammer)
     );
     let token = CreateMachineToken {
         machine: id(1),

@@ -28,7 +28,7 @@ fn second_card(number: u128) -> MacAddr {
 fn links(world: &World, number: u128) -> Vec<(String, String)> {
     let links = world.machine(number).links.iter();
     links
-        .map(|it| (it.switch.to_string(), it.port.clone()))
+        .map(|link| (link.switch.to_string(), link.port.clone()))
         .collect()
 }
 
@@ -144,7 +144,11 @@ fn cables_move_to_the_same_ports_of_another_switch() {
     let desired = life::Fabric::of(&world.tables)
         .desired(&text("leaf2"))
         .unwrap();
-    let port = desired.ports.iter().find(|it| it.name == "swp1").unwrap();
+    let port = desired
+        .ports
+        .iter()
+        .find(|port| port.name == "swp1")
+        .unwrap();
     assert_eq!((port.vni.get(), port.admin_up), (tenant, false));
     // The old one's agent starts once more: what the machine heard long ago counts no more.
     world.ok(leaf("leaf1", "rack-1"));
@@ -209,6 +213,23 @@ fn counters_of_sessions_alone_are_no_news() {
 }
 
 #[test]
+fn a_report_of_an_unregistered_port_is_no_news() {
+    let mut world = World::new();
+    let report = |port: &str| ReportSwitch {
+        id: text("leaf1"),
+        applied_term: 0,
+        applied_generation: 0,
+        duration_ms: 1,
+        error: None,
+        ports: [(port.to_owned(), PortObserved::default())].into(),
+    };
+    world.ok(report("nowhere"));
+    let matters = |world: &World, port| life::switch_report_matters(&world.tables, &report(port));
+    assert!(!matters(&world, "nowhere"));
+    assert!(matters(&world, "swp1"), "a registered port's first report");
+}
+
+#[test]
 fn how_a_bmc_lets_in_is_kept_and_not_shown() {
     let mut world = World::new();
     world.waiting(1);
@@ -249,7 +270,12 @@ fn orders_are_cancelled_and_forgotten() {
     let order = order.bmc_order().unwrap().id;
     let delete = || DeleteBmcOrder { id: order };
     world.ok(delete());
-    let state = |world: &World| world.tables.get::<BmcOrder>(&order).map(|it| it.state);
+    let state = |world: &World| {
+        world
+            .tables
+            .get::<BmcOrder>(&order)
+            .map(|order| order.state)
+    };
     assert_eq!(state(&world), Some(OrderState::Cancelled));
     world.ok(delete());
     assert_eq!(state(&world), None);

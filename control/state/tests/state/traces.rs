@@ -13,7 +13,7 @@ fn traced(world: &mut World, op: impl Into<Op>, trace: &str) {
 
 fn newest_order(world: &World) -> Option<String> {
     let orders = world.tables.all::<BmcOrder>();
-    orders.max_by_key(|it| it.sequence)?.trace.clone()
+    orders.max_by_key(|order| order.sequence)?.trace.clone()
 }
 
 fn of_machine(world: &World) -> Option<String> {

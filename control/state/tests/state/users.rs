@@ -60,8 +60,8 @@ fn enter(world: &World, number: u128, user: &str) -> LogIn {
 
 fn valid(world: &World) -> Vec<u128> {
     let all = world.tables.all::<Token>();
-    let valid = all.filter(|it| it.is_valid(world.now));
-    valid.map(|it| it.id.uuid().as_u128()).collect()
+    let valid = all.filter(|token| token.is_valid(world.now));
+    valid.map(|token| token.id.uuid().as_u128()).collect()
 }
 
 #[test]

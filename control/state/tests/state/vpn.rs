@@ -33,7 +33,7 @@ fn firewall(world: &mut World) -> AllocateMachine {
 
 fn members(world: &World) -> Vec<VpnMember> {
     let all = world.tables.all::<VpnMember>();
-    all.map(|it| VpnMember::clone(it)).collect()
+    all.map(|member| VpnMember::clone(member)).collect()
 }
 
 fn leaving(world: &World) -> usize {

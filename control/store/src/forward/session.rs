@@ -8,7 +8,7 @@ use std::time::Duration;
 use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::FORWARDS_MAX;
 use super::leader::{NumberedAnswer, NumberedRequest};
@@ -23,8 +23,8 @@ use crate::wire;
 
 /// Time limit for opening the channel to the leader. Beyond it the session fails.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest time without an answer or a new request while requests are unanswered; longer than any
-/// request may take on the leader. Beyond it the session fails.
+/// Longest time without an answer while requests are unanswered; longer than any request may take
+/// on the leader. Beyond it the session fails.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// Grace period for a leader that has handed leadership over: it may still answer requests from
 /// before. Beyond it the session fails.
@@ -88,44 +88,57 @@ impl<M: StateMachine> LeaderSession<M> {
         unanswered: &mut BTreeMap<u64, UnansweredRequest>,
     ) -> io::Result<()> {
         let opened = self.dialer.open(&self.leader, Lane::Forward, OPEN_TIMEOUT);
-        self.forward(opened.await?, unanswered).await
+        forward(opened.await?, &mut self.forwards, unanswered).await
     }
+}
 
-    async fn forward(
-        &mut self,
-        mut channel: Channel,
-        unanswered: &mut BTreeMap<u64, UnansweredRequest>,
-    ) -> io::Result<()> {
-        let mut number = 0;
-        let mut is_over = false;
-        // A session that is replaced by one with another leader still waits for its answers: the
-        // old leader knows what became of its requests.
-        while !is_over || !unanswered.is_empty() {
-            tokio::select! {
-                biased;
-                answer = timeout(SILENCE_MAX, channel.next()), if !unanswered.is_empty() => {
-                    let frame = answer.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-                    let NumberedAnswer { number, answer } = wire::hear(&frame)?;
-                    if let Some(request) = unanswered.remove(&number) {
-                        // The caller may have given up.
-                        drop(request.answer.send(answer));
-                    }
-                }
-                forward = self.forwards.recv(), if !is_over && unanswered.len() < FORWARDS_MAX => {
-                    let Some(PendingForward { what, answer }) = forward else {
-                        is_over = true;
-                        continue;
-                    };
-                    number += 1;
-                    let has_effect = what.has_effect();
-                    // Noted before it is sent: a send that fails may have delivered the frame.
-                    unanswered.insert(number, UnansweredRequest { answer, has_effect });
-                    channel.send(wire::say(&NumberedRequest { number, what })?).await?;
+/// Sends the requests of a queue through a channel and passes the answers on, until the queue is
+/// closed and every request has its answer.
+///
+/// # Errors
+/// When the channel breaks or the leader is silent for [`SILENCE_MAX`].
+async fn forward(
+    mut channel: Channel,
+    forwards: &mut mpsc::Receiver<PendingForward>,
+    unanswered: &mut BTreeMap<u64, UnansweredRequest>,
+) -> io::Result<()> {
+    let mut number = 0;
+    let mut is_over = false;
+    // Only answers extend it. A timer that each request starts again would never end, because the
+    // callers of a silent leader keep asking.
+    let mut silent_until = Instant::now() + SILENCE_MAX;
+    // A session that is replaced by one with another leader still waits for its answers: the
+    // old leader knows what became of its requests.
+    while !is_over || !unanswered.is_empty() {
+        tokio::select! {
+            biased;
+            answer = timeout_at(silent_until, channel.next()), if !unanswered.is_empty() => {
+                let NumberedAnswer { number, answer } = wire::hear(&answer??)?;
+                silent_until = Instant::now() + SILENCE_MAX;
+                if let Some(request) = unanswered.remove(&number) {
+                    // The caller may have given up.
+                    drop(request.answer.send(answer));
                 }
             }
+            forward = forwards.recv(), if !is_over && unanswered.len() < FORWARDS_MAX => {
+                let Some(PendingForward { what, answer }) = forward else {
+                    is_over = true;
+                    continue;
+                };
+                if unanswered.is_empty() {
+                    silent_until = Instant::now() + SILENCE_MAX;
+                }
+                number += 1;
+                let has_effect = what.has_effect();
+                // Noted before it is sent: a send that fails may have delivered the frame.
+                unanswered.insert(number, UnansweredRequest { answer, has_effect });
+                let frame = wire::say(&NumberedRequest { number, what })?;
+                // Limited too: no answer is taken while a leader that does not read blocks the send.
+                timeout_at(silent_until, channel.send(frame)).await??;
+            }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Time that is left of the lease that this node has granted its leader. `None` means that the
@@ -157,4 +170,72 @@ async fn wait_until_lost<M: StateMachine>(raft: &RaftNode<M>, leader: u64) {
         }
     }
     sleep(LAST_ANSWERS).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::JoinSet;
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+    use crate::forward::ForwardedRequest;
+
+    fn barrier() -> PendingForward {
+        PendingForward {
+            what: ForwardedRequest::Barrier,
+            answer: oneshot::channel().0,
+        }
+    }
+
+    /// Runs a session over `channel`; the sender queues its requests.
+    fn session(channel: Channel) -> (mpsc::Sender<PendingForward>, JoinSet<io::ErrorKind>) {
+        let (queue, mut forwards) = mpsc::channel(FORWARDS_MAX);
+        let mut sessions = JoinSet::new();
+        sessions.spawn(async move {
+            let ended = forward(channel, &mut forwards, &mut BTreeMap::new()).await;
+            ended.unwrap_err().kind()
+        });
+        (queue, sessions)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_do_not_extend_the_silence_of_a_leader() {
+        let (ours, mut leaders) = Channel::pair(64);
+        let (queue, mut sessions) = session(ours);
+        for _ in 0..3 {
+            queue.send(barrier()).await.unwrap();
+            leaders.next().await.unwrap();
+            advance(SILENCE_MAX / 3).await;
+        }
+        queue.send(barrier()).await.unwrap();
+        let ended = timeout(SILENCE_MAX / 3, sessions.join_next()).await;
+        assert_eq!(ended.unwrap().unwrap().unwrap(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_extend_a_session() {
+        let (ours, mut leaders) = Channel::pair(64);
+        let (queue, mut sessions) = session(ours);
+        for _ in 0..6 {
+            queue.send(barrier()).await.unwrap();
+            let request: NumberedRequest = wire::hear(&leaders.next().await.unwrap()).unwrap();
+            advance(SILENCE_MAX / 2).await;
+            let number = request.number;
+            let answer = ForwardedAnswer::ReadAt(1);
+            let answer = wire::say(&NumberedAnswer { number, answer }).unwrap();
+            leaders.send(answer).await.unwrap();
+        }
+        assert!(sessions.try_join_next().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_that_does_not_read_is_given_up() {
+        let (ours, _leaders) = Channel::pair(1);
+        let (queue, mut sessions) = session(ours);
+        for _ in 0..64 {
+            queue.send(barrier()).await.unwrap();
+        }
+        let ended = timeout(SILENCE_MAX * 2, sessions.join_next()).await;
+        assert_eq!(ended.unwrap().unwrap().unwrap(), io::ErrorKind::TimedOut);
+    }
 }

@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::wal::frame::{self, FrameKind};
+use crate::wal::scan::scan;
+use crate::wal::segment;
 use crate::{OpenError, WalError};
 
 fn newest_segment(dir: &Path) -> PathBuf {
@@ -76,6 +79,34 @@ async fn damage_in_the_middle_is_refused_with_a_way_out() {
 
     std::fs::write(&file, &clean).unwrap();
     open(dir.path()).await.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_of_a_newer_format_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = written(dir.path()).await;
+    let file = newest_segment(dir.path());
+    let clean = std::fs::read(&file).unwrap();
+    let salt = segment::read_preamble(&clean).unwrap();
+    let end = scan(&clean, segment::PREAMBLE_BYTES, salt).end;
+    let mut newer = Vec::new();
+    let window = end.try_into().unwrap();
+    frame::write(&mut newer, salt, FrameKind::Entry, 1, window, b"newer");
+    frame::set_kind(&mut newer, salt, 9);
+    let mut bytes = clean.clone();
+    bytes[end..end + newer.len()].copy_from_slice(&newer);
+    std::fs::write(&file, &bytes).unwrap();
+
+    let refused = Store::<Ledger>::open(config(dir.path())).await.unwrap_err();
+    let message = refused.to_string();
+    assert!(message.contains("record of unknown kind 9"), "{message}");
+    assert!(message.contains(&file.display().to_string()), "{message}");
+    assert_eq!(std::fs::read(&file).unwrap(), bytes, "nothing was changed");
+
+    std::fs::write(&file, &clean).unwrap();
+    let store = open(dir.path()).await;
+    assert_eq!(store.read(Ledger::clone).await.unwrap(), before);
+    store.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,6 +46,24 @@ async fn reopening_keeps_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_store_is_locked_until_its_files_are_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    put(&store, "key", "value").await;
+    // Stands for a task that has not ended yet.
+    let _used = store.0.shared.clone();
+    drop(store);
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        match Store::<Ledger>::open(config(dir.path())).await {
+            Ok(store) => break store.shutdown().await,
+            Err(OpenError::InUse { .. }) => assert!(Instant::now() < end, "it stays locked"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crash_image_holds_what_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let image = tempfile::tempdir().unwrap();

@@ -34,6 +34,19 @@ pub enum WalError {
         /// The corruption found at this offset.
         reason: String,
     },
+    /// An intact record has a kind that this build does not know.
+    #[error(
+        "the raft log {path} has a record of unknown kind {kind} at byte {offset}: a newer \
+         program wrote it. Nothing was changed: start the newer metalmeshd that this node had"
+    )]
+    Newer {
+        /// The segment.
+        path: PathBuf,
+        /// Offset of the record.
+        offset: usize,
+        /// Number of the record's kind.
+        kind: u8,
+    },
     /// The segment was written by another cluster or node.
     #[error(
         "the raft log {path} belongs to cluster {cluster}, node {node}, not to this data \

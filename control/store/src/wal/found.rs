@@ -66,12 +66,12 @@ impl SegmentFile {
         self.file.read_at(&mut bytes, start)?;
         match frame::read(&bytes, 0, self.salt) {
             Ok(found) => Ok(bytes.split_off(found.payload.start)),
-            Err(reason) => Err(io::Error::new(
+            Err(error) => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 WalError::Corrupt {
                     path: self.path.clone(),
                     offset: usize::try_from(start).unwrap_or(usize::MAX),
-                    reason: reason.to_owned(),
+                    reason: error.to_string(),
                 },
             )),
         }

@@ -10,6 +10,9 @@
 //! frame whose window begins behind a damaged offset proves that this offset was once durable, and
 //! perhaps acknowledged: that is corruption, and nothing may be cut. Without such a proof the
 //! damage is a write that a crash interrupted, and is cut.
+//!
+//! An intact frame of unknown kind was written by a newer program: the log is refused, and nothing
+//! is cut.
 
 use std::ops::Range;
 
@@ -54,6 +57,17 @@ impl FrameKind {
         .into_iter()
         .find(|kind| *kind as u8 == byte)
     }
+}
+
+/// The reason why no frame of this build begins at an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FrameError {
+    /// No intact frame begins there.
+    #[error("{0}")]
+    Damaged(&'static str),
+    /// The frame is intact, but only a newer format has its kind.
+    #[error("a record of unknown kind {0}")]
+    UnknownKind(u8),
 }
 
 /// One intact frame.
@@ -110,28 +124,30 @@ pub(crate) fn write(
 /// Reads the frame at offset `at`.
 ///
 /// # Errors
-/// The reason why no intact frame begins there.
-pub(crate) fn read(bytes: &[u8], at: usize, salt: u32) -> Result<LogFrame, &'static str> {
+/// The reason why no frame of this build begins there.
+pub(crate) fn read(bytes: &[u8], at: usize, salt: u32) -> Result<LogFrame, FrameError> {
+    use FrameError::{Damaged, UnknownKind};
     let header = bytes
         .get(at..at + HEADER_BYTES)
-        .ok_or("the segment ends inside a header")?;
+        .ok_or(Damaged("the segment ends inside a header"))?;
     if le_u32(header, 0) != MAGIC {
-        return Err("no record begins here");
+        return Err(Damaged("no record begins here"));
     }
     if checksum(salt, &header[..HEADER_BYTES - 4]) != le_u32(header, 28) {
-        return Err("the checksum of a record's header does not match");
+        return Err(Damaged("the checksum of a record's header does not match"));
     }
-    // The header is intact from here on: a kind that this build does not know is a newer format.
-    let kind = FrameKind::from_u8(header[4]).ok_or("a record of unknown kind")?;
     let start = at + HEADER_BYTES;
     let length = le_u32(header, 8) as usize;
     let payload = start..start + length;
     let content = bytes
         .get(payload.clone())
-        .ok_or("the segment ends inside a record")?;
+        .ok_or(Damaged("the segment ends inside a record"))?;
     if checksum(salt, content) != le_u32(header, 24) {
-        return Err("the checksum of a record does not match");
+        return Err(Damaged("the checksum of a record does not match"));
     }
+    // Both checksums match, so that this is no interrupted write: a kind that this build does not
+    // know is of a newer format.
+    let kind = FrameKind::from_u8(header[4]).ok_or(UnknownKind(header[4]))?;
     let epoch = u64::from(le_u32(header, 16)) | (u64::from(le_u32(header, 20)) << 32);
     Ok(LogFrame {
         kind,
@@ -139,6 +155,14 @@ pub(crate) fn read(bytes: &[u8], at: usize, salt: u32) -> Result<LogFrame, &'sta
         window: le_u32(header, 12),
         payload,
     })
+}
+
+/// Changes the kind of a frame and keeps it intact.
+#[cfg(test)]
+pub(crate) fn set_kind(frame: &mut [u8], salt: u32, kind: u8) {
+    frame[4] = kind;
+    let header_crc = checksum(salt, &frame[..HEADER_BYTES - 4]);
+    frame[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&header_crc.to_le_bytes());
 }
 
 fn le_u32(bytes: &[u8], at: usize) -> u32 {

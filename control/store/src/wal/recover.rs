@@ -44,7 +44,8 @@ struct LogGap {
 /// Reads the log in `dir` and makes its content durable.
 ///
 /// # Errors
-/// When a file operation fails, synced bytes are damaged, or the log is another node's.
+/// When a file operation fails, synced bytes are damaged, or the log is another node's or of a
+/// newer format.
 pub(crate) fn recover(
     disk: &dyn StoreDisk,
     dir: &Path,
@@ -116,6 +117,13 @@ impl SegmentReplay<'_> {
             }
             SegmentTail::Torn => return Err(self.corrupt(scanned.end, "a record is unreadable")),
             SegmentTail::Corrupt(reason) => return Err(self.corrupt(scanned.end, reason)),
+            SegmentTail::Newer { kind, at } => {
+                return Err(WalError::Newer {
+                    path: self.path.clone(),
+                    offset: at,
+                    kind,
+                });
+            }
         }
         let segment = LogSegment {
             file,

@@ -1,6 +1,6 @@
 //! Scan of a whole segment: its readable frames, and the classification of the bytes behind them.
 
-use super::frame::{self, ALIGN, LogFrame};
+use super::frame::{self, ALIGN, FrameError, LogFrame};
 
 /// The bytes that follow the last readable frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,6 +11,13 @@ pub(crate) enum SegmentTail {
     Torn,
     /// Damage among bytes that had been synced; the text says what is wrong.
     Corrupt(String),
+    /// An intact frame that only a newer format has.
+    Newer {
+        /// Number of its kind.
+        kind: u8,
+        /// Offset of the frame.
+        at: usize,
+    },
 }
 
 /// The readable frames of a segment, the offset behind them and the state of the rest.
@@ -25,23 +32,21 @@ pub(crate) struct SegmentScan {
 pub(crate) fn scan(bytes: &[u8], from: usize, salt: u32) -> SegmentScan {
     let mut frames = Vec::new();
     let mut at = from;
-    let reason = loop {
+    let error = loop {
         match frame::read(bytes, at, salt) {
             Ok(frame) => {
                 at = frame.end();
                 frames.push(frame);
             }
-            Err(reason) => break reason,
+            Err(error) => break error,
         }
     };
     // A segment is zero-filled when it is made, so that zeros mean that nothing was ever written
     // there. Anything else must be classified before the caller may cut it.
     let tail = if bytes[at.min(bytes.len())..].iter().all(|byte| *byte == 0) {
         SegmentTail::Clean
-    } else if proves_durable(bytes, at, salt) {
-        SegmentTail::Corrupt(reason.to_owned())
     } else {
-        SegmentTail::Torn
+        classify(bytes, at, salt, error)
     };
     SegmentScan {
         frames,
@@ -50,15 +55,22 @@ pub(crate) fn scan(bytes: &[u8], from: usize, salt: u32) -> SegmentScan {
     }
 }
 
-/// Returns `true` if a frame behind `damage` was written after the bytes at `damage` had been
-/// synced.
-fn proves_durable(bytes: &[u8], damage: usize, salt: u32) -> bool {
+/// Classifies the bytes from `damage` on, where `error` was found.
+fn classify(bytes: &[u8], damage: usize, salt: u32, error: FrameError) -> SegmentTail {
     // The length at the damage cannot be trusted to find the next frame, so every aligned offset is
     // tried. The salt in the checksums keeps payload bytes from being taken for a frame here.
     (damage..bytes.len())
         .step_by(ALIGN)
-        .filter_map(|at| frame::read(bytes, at, salt).ok())
-        .any(|frame| frame.window as usize > damage)
+        .find_map(|at| match frame::read(bytes, at, salt) {
+            // Written after the bytes at the damage had been synced.
+            Ok(frame) if frame.window as usize > damage => {
+                Some(SegmentTail::Corrupt(error.to_string()))
+            }
+            // This build cannot judge what a newer format relies on, so that nothing may be cut.
+            Err(FrameError::UnknownKind(kind)) => Some(SegmentTail::Newer { kind, at }),
+            _ => None,
+        })
+        .unwrap_or(SegmentTail::Torn)
 }
 
 #[cfg(test)]
@@ -145,6 +157,23 @@ mod tests {
             let found = scan(&bytes, 0, SALT);
             assert!(found.frames.len() >= 3, "cut {cut}");
             assert!(!matches!(found.tail, SegmentTail::Corrupt(_)), "cut {cut}");
+        }
+    }
+
+    #[test]
+    fn an_intact_frame_of_unknown_kind_is_never_cut() {
+        let (bytes, starts) = segment();
+        for (damaged, unknown) in [(4, 4), (3, 3), (3, 4)] {
+            let mut bytes = bytes.clone();
+            bytes[starts[damaged] + HEADER_BYTES] ^= 1;
+            let at = starts[unknown];
+            let mut replaced = Vec::new();
+            write(&mut replaced, SALT, FrameKind::Entry, 4, 0, b"new!");
+            frame::set_kind(&mut replaced, SALT, 9);
+            bytes[at..at + replaced.len()].copy_from_slice(&replaced);
+            let found = scan(&bytes, 0, SALT);
+            assert_eq!(found.frames.len(), damaged);
+            assert_eq!(found.tail, SegmentTail::Newer { kind: 9, at });
         }
     }
 

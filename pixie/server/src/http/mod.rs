@@ -61,6 +61,8 @@ pub(crate) struct Http {
     listener: TcpListener,
     shared: Arc<Shared>,
     network: usize,
+    /// Free slots of connections.
+    slots: Arc<Semaphore>,
 }
 
 impl Http {
@@ -72,21 +74,24 @@ impl Http {
             listener,
             shared,
             network,
+            slots: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         })
     }
 
     /// Serves until stopped.
     pub(crate) async fn run(self, stop: CancellationToken) -> io::Result<()> {
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let places = Places::each(CONNECTIONS_EACH_MAX);
         let mut connections = JoinSet::new();
         loop {
-            // The slot is taken before `accept`, so that connections beyond the bound wait in the
-            // listen queue and use no descriptor.
-            let slot = Arc::clone(&slots)
-                .acquire_owned()
-                .await
-                .map_err(io::Error::other)?;
+            let accepted = async {
+                // The slot is taken before `accept`, so that connections beyond the bound wait in
+                // the listen queue and use no descriptor. The wait is a branch of the `select`: all
+                // slots may be in use for long, and the listener must still stop.
+                let slot = Arc::clone(&self.slots).acquire_owned().await;
+                let slot = slot.map_err(io::Error::other)?;
+                let (stream, from) = self.listener.accept().await?;
+                Ok::<_, io::Error>((slot, stream, from))
+            };
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 Some(done) = connections.join_next() => {
@@ -95,8 +100,8 @@ impl Http {
                         return Err(io::Error::other(error));
                     }
                 }
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, SocketAddr::V4(from))) => {
+                accepted = accepted => match accepted {
+                    Ok((slot, stream, SocketAddr::V4(from))) => {
                         let Some(place) = places.take(*from.ip()) else {
                             // Closed, not queued: one address must not hold the queue of others.
                             tracing::debug!(%from, "too many connections of one address");
@@ -248,7 +253,73 @@ fn refusal(status: StatusCode, reason: &str, retry_s: Option<u32>) -> Response<B
 
 #[cfg(test)]
 mod tests {
+    use futures::future::BoxFuture;
+    use proto_types::{MacAddr, MachineId};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
+    use crate::config::Config;
+    use crate::control::{BmcLease, Control, ControlError, Seen, Ticket};
+
+    const CONFIG: &str = r#"
+        http_port = 8080
+        [boot]
+        kernel = "/boot/vmlinuz"
+        initrd = "/boot/initrd"
+        [[network]]
+        interface = "br0"
+        address = "10.77.1.2"
+        subnet = "10.77.1.0/24"
+        range = ["10.77.1.100", "10.77.1.199"]
+        router = "10.77.1.2"
+    "#;
+
+    /// A control that never answers.
+    struct NoControl;
+
+    impl Control for NoControl {
+        fn seen(&self, _: Seen) -> BoxFuture<'_, Result<Option<pixie_boot::Target>, ControlError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn issue_ticket(
+            &self,
+            _: MachineId,
+            _: MacAddr,
+        ) -> BoxFuture<'_, Result<Ticket, ControlError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn report_leases(&self, _: Vec<BmcLease>) -> BoxFuture<'_, Result<(), ControlError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_listener_without_a_free_slot_stops() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config::parse(CONFIG).unwrap();
+        let shared = Shared::open(config, Arc::new(NoControl), dir.path()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let http = Http {
+            listener,
+            shared: Arc::new(shared),
+            network: 0,
+            slots: Arc::new(Semaphore::new(1)),
+        };
+        let stop = CancellationToken::new();
+        let mut listeners = JoinSet::new();
+        listeners.spawn(http.run(stop.clone()));
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let request = b"GET /healthz HTTP/1.1\r\nhost: pixie\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        // The response proves that this connection has the only slot. It stays open.
+        client.read_u8().await.unwrap();
+        stop.cancel();
+        let stopped = tokio::time::timeout(Duration::from_secs(10), listeners.join_next()).await;
+        stopped.expect("it stops").unwrap().unwrap().unwrap();
+    }
 
     #[test]
     fn asset_names_are_bare() {

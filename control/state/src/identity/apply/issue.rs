@@ -107,13 +107,20 @@ fn renewed(
         // The state was restored from a backup that is older than the identity. If it were refused,
         // every agent that joined after the backup would need a new ticket. The redeemed ticket, if
         // the backup has it, is recorded as the origin: its revocation ends the identity.
-        let ticket = tx.tables().all::<JoinTicket>().find(|ticket| {
+        let tickets = tx.tables().all::<JoinTicket>().filter(|ticket| {
             let same = ticket
                 .redeemed_key
                 .as_ref()
                 .is_some_and(|k| k.same_as(shown));
             same && is_ticket_of(ticket, id)
         });
+        // The newest, as in the judgement before the proposal: an operator may have let the agent in
+        // again after a revocation. That judgement is repeated here, because the ticket may have been
+        // revoked since.
+        let ticket = tickets.max_by_key(|ticket| ticket.redeemed_at);
+        if ticket.is_some_and(|ticket| ticket.revoked_at.is_some()) {
+            return Err(gone(id));
+        }
         let by = ticket.map_or(JoinedBy::Unknown, |ticket| JoinedBy::JoinTicket(ticket.id));
         return Ok(fresh(tx.now, op, shown, by));
     };

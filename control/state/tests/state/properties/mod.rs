@@ -16,7 +16,7 @@ fn check(world: &World) {
     let mut owned = BTreeSet::new();
     for machine in tables.all::<Machine>() {
         let offered = query::allocatable_machines(tables, &text(PARTITION), &text(SIZE))
-            .any(|it| it.id == machine.id);
+            .any(|offer| offer.id == machine.id);
         assert!(
             !(offered && machine.dirty),
             "offered although dirty: {machine:?}"
