@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::check::hits::Hits;
 use crate::check::comments::CommentKind;
+use crate::check::hits::Hits;
 use crate::check::rules::circles::{self, Circle};
 use crate::check::rules::{Hit, RULES, one_word_types};
 use crate::check::source::Source;

@@ -31,7 +31,10 @@ fn findings((rule, hits): (&Rule, &Vec<Hit>)) -> Findings {
     lines.extend(shown.map(|hit| format!("  {}:{}: {}", hit.path, hit.line, hit.what)));
     if hits.len() > HITS_SHOWN_MAX {
         let more = hits.len() - HITS_SHOWN_MAX;
-        lines.push(format!("  and {more} more: ./dev measure --list {}", rule.name));
+        lines.push(format!(
+            "  and {more} more: ./dev measure --list {}",
+            rule.name
+        ));
     }
     lines
 }

@@ -5,6 +5,7 @@
 mod cluster;
 mod crash;
 mod damage;
+mod directory;
 mod fuzz;
 mod golden;
 mod ledger;
