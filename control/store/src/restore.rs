@@ -168,13 +168,7 @@ impl StateRestore {
             disk.create_dir(&dir)
                 .map_err(|e| io_error("create", &dir, e))?;
         }
-        let engine = disk
-            .open_state(&self.dir.join("state"))
-            .map_err(OpenError::from)?;
-        self.write_rows(&*engine, rows)?;
-        // Every batch of rows holds the progress too. So a state with rows contains an entry that
-        // the log lacks until it is written at the end, and a start refuses the directory before:
-        // no node ever starts on a part of a backup.
+        // Before the first row: a state without an owner is refused.
         let identity = identity::claim(
             disk,
             &self.dir,
@@ -182,6 +176,13 @@ impl StateRestore {
             self.node_id,
             StartMode::Form,
         )?;
+        let engine = disk
+            .open_state(&self.dir.join("state"))
+            .map_err(OpenError::from)?;
+        // Every batch of rows holds the progress too. So a state with rows contains an entry that
+        // the log lacks until it is written at the end, and a start refuses the directory before:
+        // no node ever starts on a part of a backup.
+        self.write_rows(&*engine, rows)?;
         self.write_snapshot_and_log(&platform, &*engine, identity.cluster_id)
             .await?;
         Ok(identity.cluster_id)

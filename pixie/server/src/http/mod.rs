@@ -299,7 +299,7 @@ mod tests {
     async fn a_listener_without_a_free_slot_stops() {
         let dir = tempfile::tempdir().unwrap();
         let config = Config::parse(CONFIG).unwrap();
-        let shared = Shared::open(config, Arc::new(NoControl), dir.path()).unwrap();
+        let shared = Shared::open(config, Arc::new(NoControl), &dir.path().join("state")).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let http = Http {
