@@ -103,7 +103,8 @@ fn refused(lab: &DataCentre, core: &Agent, name: &str, ticket: &Path) -> Result<
     }
     let said = tail(process.log());
     ensure!(said.contains("refuse"), "it ended otherwise: {said}");
-    let because = said.rsplit("ticket: ").next().unwrap_or_default();
+    // From the code on: the remedy contains colons too.
+    let because = said.find("MM-").map_or(&*said, |code| &said[code..]);
     lab.time.note(&format!("{name} is refused: {because}"));
     Ok(())
 }
