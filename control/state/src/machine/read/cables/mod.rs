@@ -8,6 +8,7 @@
 //! own, whatever others claim or hear. Otherwise a forged LLDP frame could pull a port out of a
 //! tenant's segment.
 
+pub(crate) mod concerned;
 pub(crate) mod issues;
 
 use std::fmt;
