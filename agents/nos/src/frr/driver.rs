@@ -64,7 +64,7 @@ impl Frr {
     /// - [`FrrError::Refused`] with the object, the line and FRR's reason; the steps before it are
     ///   done. Observe again and repeat: an instance cannot go until bgpd has heard from zebra
     ///   that its VNI has gone, for example.
-    /// - [`FrrError::NotInPlace`] with the objects that still differ.
+    /// - [`FrrError::NotInPlace`] with the steps that would still be necessary.
     pub async fn apply(
         &self,
         observed: &Observed,
@@ -81,9 +81,7 @@ impl Frr {
         if rest.is_empty() {
             return Ok(now);
         }
-        let mut objects: Vec<FrrObject> = rest.blocks.into_iter().map(|b| b.object).collect();
-        objects.dedup();
-        Err(FrrError::NotInPlace(objects))
+        Err(FrrError::NotInPlace(rest.blocks))
     }
 
     /// Forgets a VRF whose device the kernel no longer has, so that FRR does not keep its empty

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::delta::Block;
 use super::model::ConfigError;
 use super::object::FrrObject;
 
@@ -48,9 +49,10 @@ pub enum FrrError {
         /// FRR's words, at most 300 characters.
         reason: String,
     },
-    /// FRR accepted every command, and its running configuration says otherwise.
+    /// FRR accepted every command, and its running configuration says otherwise: these steps
+    /// would still be necessary.
     #[error("FRR accepted the change and did not make it: {}", list(.0))]
-    NotInPlace(Vec<FrrObject>),
+    NotInPlace(Vec<Block>),
     /// The desired configuration contradicts itself; nothing was changed.
     #[error("the desired configuration contradicts itself")]
     Invalid(#[from] ConfigError),
@@ -68,14 +70,13 @@ pub enum FrrError {
 /// Most objects that an error names.
 const OBJECTS_MAX: usize = 5;
 
-fn list(objects: &[FrrObject]) -> String {
-    let mut names: Vec<String> = objects
-        .iter()
-        .take(OBJECTS_MAX)
-        .map(ToString::to_string)
-        .collect();
-    if objects.len() > OBJECTS_MAX {
-        names.push(format!("and {} more", objects.len() - OBJECTS_MAX));
+fn list(steps: &[Block]) -> String {
+    let mut names: Vec<String> = steps.iter().map(|step| step.object.to_string()).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(OBJECTS_MAX);
+    names.truncate(OBJECTS_MAX);
+    if more > 0 {
+        names.push(format!("and {more} more"));
     }
     names.join(", ")
 }

@@ -158,7 +158,7 @@ fn session(name: &str, of: &PeerSettings) -> Vec<Setting> {
         ));
     }
     if let Some(timers) = of.timers {
-        let set = format!("{peer} timers {} {}", timers.keepalive_secs, timers.hold_secs);
+        let set = format!("{peer} {}", timers.line());
         all.push(Setting::new("timers", set, format!("no {peer} timers")));
     }
     if of.bfd {

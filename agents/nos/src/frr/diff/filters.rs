@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Plan;
-use crate::frr::model::{Action, PrefixEntry, RouteMapEntry, RouteMapKey};
+use crate::frr::model::{Action, AsPathKey, AsPathRule, PrefixEntry, RouteMapEntry, RouteMapKey};
 use crate::frr::object::FrrObject;
 use crate::frr::render::{as_path_line, prefix_line};
 use crate::frr::settings::{self, changes};
@@ -14,12 +14,7 @@ const LINES_MAX: usize = 200;
 impl Plan<'_> {
     /// Lists first, then the route-maps that use them.
     pub(super) fn filters_come(&mut self) {
-        for (key, rule) in &self.new.as_paths {
-            if self.old.as_paths.get(key) != Some(rule) {
-                let object = FrrObject::AsPathList(key.list.clone());
-                self.push(object, vec![as_path_line(key, rule)]);
-            }
-        }
+        self.as_paths_come();
         let coming = self.new.prefixes.difference(&self.old.prefixes);
         // Numbers of the new entries must differ from each other too.
         let mut numbers = self.observed.numbers.clone();
@@ -55,11 +50,42 @@ impl Plan<'_> {
         });
         self.push_lists(lines);
         for (key, rule) in &self.old.as_paths {
-            if !self.new.as_paths.contains_key(key) {
+            if !self.new.as_paths.contains_key(key) && !self.moves(key, rule) {
                 let line = format!("no {}", as_path_line(key, rule));
                 self.push(FrrObject::AsPathList(key.list.clone()), vec![line]);
             }
         }
+    }
+
+    /// FRR finds a rule by its expression: it passes over one that its list has already, without a
+    /// word, and deletes the first that has the expression, whatever its number and verdict. An
+    /// expression that moves to another number therefore goes before it comes.
+    fn as_paths_come(&mut self) {
+        for (key, rule) in &self.old.as_paths {
+            if self.new.as_paths.get(key) != Some(rule) && self.moves(key, rule) {
+                let line = format!("no {}", as_path_line(key, rule));
+                self.push(FrrObject::AsPathList(key.list.clone()), vec![line]);
+            }
+        }
+        for (key, rule) in &self.new.as_paths {
+            if self.old.as_paths.get(key) != Some(rule) {
+                let object = FrrObject::AsPathList(key.list.clone());
+                self.push(object, vec![as_path_line(key, rule)]);
+            }
+        }
+    }
+
+    /// `true` if the rule's expression is desired in the same list under another number.
+    fn moves(&self, key: &AsPathKey, rule: &AsPathRule) -> bool {
+        let first = AsPathKey {
+            list: key.list.clone(),
+            sequence: 0,
+        };
+        self.new
+            .as_paths
+            .range(first..)
+            .take_while(|(other, _)| other.list == key.list)
+            .any(|(other, wanted)| other != key && wanted.regex == rule.regex)
     }
 
     fn push_lists(&mut self, lists: BTreeMap<FrrObject, Vec<String>>) {

@@ -1,6 +1,7 @@
 //! Checks that need the whole configuration.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use thiserror::Error;
 
@@ -45,6 +46,12 @@ pub enum ConfigError {
         /// Their VNI.
         vni: Vni,
     },
+    /// A list has an expression twice: the second never matters, and FRR would confuse them.
+    #[error("AS-path list {0} has an expression twice")]
+    Repeated(ObjectName),
+    /// A router id of 0.0.0.0, which FRR takes for none.
+    #[error("the router id of VRF {0} is 0.0.0.0")]
+    ZeroRouterId(BgpVrf),
     /// EVPN without an instance in the default VRF, or of a tenant's instance.
     #[error("only the instance in the default VRF announces every VNI, not {0}")]
     NotInDefault(BgpVrf),
@@ -67,6 +74,18 @@ impl FrrConfig {
                 });
             }
         }
+        if self.router_id == Some(Ipv4Addr::UNSPECIFIED) {
+            return Err(ConfigError::ZeroRouterId(BgpVrf::Default));
+        }
+        let mut rules: Vec<_> = self
+            .as_paths
+            .iter()
+            .map(|(key, rule)| (&key.list, &rule.regex))
+            .collect();
+        rules.sort();
+        if let Some([one, _]) = rules.array_windows().find(|[one, other]| one == other) {
+            return Err(ConfigError::Repeated(one.0.clone()));
+        }
         for (vrf, instance) in &self.bgp {
             self.check_instance(*vrf, instance)?;
         }
@@ -76,6 +95,9 @@ impl FrrConfig {
     fn check_instance(&self, vrf: BgpVrf, instance: &BgpInstance) -> Result<(), ConfigError> {
         if instance.advertise_all_vni && vrf != BgpVrf::Default {
             return Err(ConfigError::NotInDefault(vrf));
+        }
+        if instance.router_id == Some(Ipv4Addr::UNSPECIFIED) {
+            return Err(ConfigError::ZeroRouterId(vrf));
         }
         for redistribute in [&instance.redistribute.ipv4, &instance.redistribute.ipv6] {
             if let Redistribute::Filtered(map) = redistribute {

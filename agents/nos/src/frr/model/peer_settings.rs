@@ -19,13 +19,28 @@ pub struct PeerSettings {
     pub families: PerFamily<PeerFamily>,
 }
 
-/// Intervals of a session, in seconds.
+/// Intervals of a session: between two keep-alives, and without a message until it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
-    /// Between two keep-alives.
-    pub keepalive_secs: u16,
-    /// Without a message until the session fails.
-    pub hold_secs: u16,
+    keepalive_secs: u16,
+    hold_secs: u16,
+}
+
+impl Timers {
+    /// Checks the intervals, in seconds. `None` if the second is 1 or 2, or less than three times
+    /// the first, which FRR would shorten (RFC 4271 §4.2, §4.4).
+    #[must_use]
+    pub fn new(keepalive_secs: u16, hold_secs: u16) -> Option<Self> {
+        let ok = !matches!(hold_secs, 1 | 2) && keepalive_secs <= hold_secs / 3;
+        ok.then_some(Self {
+            keepalive_secs,
+            hold_secs,
+        })
+    }
+
+    pub(crate) fn line(self) -> String {
+        format!("timers {} {}", self.keepalive_secs, self.hold_secs)
+    }
 }
 
 /// Settings of a peer in one address family.

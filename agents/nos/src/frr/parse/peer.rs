@@ -62,10 +62,8 @@ impl PeerSettings {
                 self.description = Some(Description::new(&text.join(" ")).ok()?);
             }
             ["timers", keepalive, hold] => {
-                self.timers = Some(Timers {
-                    keepalive_secs: keepalive.parse().ok()?,
-                    hold_secs: hold.parse().ok()?,
-                });
+                let timers = Timers::new(keepalive.parse().ok()?, hold.parse().ok()?);
+                self.timers = Some(timers?);
             }
             ["shutdown"] => self.shutdown = true,
             ["bfd"] => self.bfd = true,
