@@ -65,11 +65,14 @@ impl BgpSession {
 }
 
 /// Reads the summary of every VRF. Unknown fields, and members that are no address family with
-/// peers, are passed over.
+/// peers, are passed over. FRR prints nothing at all where there is no BGP: no sessions.
 ///
 /// # Errors
 /// When it is not JSON, or not an object by VRF.
 pub fn decode(json: &[u8]) -> Result<Vec<BgpSession>, serde_json::Error> {
+    if json.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
     let vrfs: BTreeMap<String, BTreeMap<String, Value>> = serde_json::from_slice(json)?;
     let mut sessions = Vec::new();
     for (vrf, families) in vrfs {

@@ -20,10 +20,10 @@ pub struct EvpnVni {
     pub vni: Vni,
     /// `true` if it is of a VRF (routed), `false` if of a segment (bridged).
     pub routed: bool,
-    /// Its VXLAN device.
-    pub device: String,
-    /// VRF of its bridge, "default" for the default VRF.
-    pub vrf: String,
+    /// Its VXLAN device. `None` if there is none yet.
+    pub device: Option<String>,
+    /// VRF of its bridge, "default" for the default VRF. `None` if the kernel has no such VRF.
+    pub vrf: Option<String>,
     /// Remote switches that the segment is on. `None` for a VRF's VNI.
     pub remote_vteps: Option<u64>,
 }
@@ -43,19 +43,23 @@ struct Shown {
     num_remote_vteps: Value,
 }
 
-/// Reads the VNIs, ascending. Members that are none are passed over.
+/// Reads the VNIs, ascending. Members that are none are passed over. FRR prints nothing at all
+/// where EVPN is off: no VNIs.
 ///
 /// # Errors
 /// When it is not a JSON object.
 pub fn decode(json: &[u8]) -> Result<Vec<EvpnVni>, serde_json::Error> {
+    if json.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
     let all: BTreeMap<String, Value> = serde_json::from_slice(json)?;
     let shown = all.into_values().take(VNIS_MAX).filter_map(|value| {
         let shown: Shown = serde_json::from_value(value).ok()?;
         Some(EvpnVni {
             vni: Vni::new(shown.vni).ok()?,
             routed: shown.kind == "L3",
-            device: shown.vxlan_if,
-            vrf: shown.tenant_vrf,
+            device: Some(shown.vxlan_if).filter(|name| name != "None" && !name.is_empty()),
+            vrf: Some(shown.tenant_vrf).filter(|name| name != "Unknown" && !name.is_empty()),
             remote_vteps: shown.num_remote_vteps.as_u64(),
         })
     });
