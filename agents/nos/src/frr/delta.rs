@@ -23,6 +23,21 @@ pub struct FrrDelta {
     pub refresh: Vec<Refresh>,
 }
 
+impl Block {
+    /// `true` if FRR may load these lines in bulk, where it goes on after one that it refuses:
+    /// filters and VRFs, which let nothing through by themselves. A neighbour must not go on
+    /// without the filter that FRR has just refused.
+    pub(super) fn is_loadable(&self) -> bool {
+        matches!(
+            self.object,
+            FrrObject::Vrf(_)
+                | FrrObject::PrefixList(_)
+                | FrrObject::Ipv6PrefixList(_)
+                | FrrObject::RouteMap(_)
+        )
+    }
+}
+
 impl FrrDelta {
     /// `true` if nothing is to be done.
     #[must_use]

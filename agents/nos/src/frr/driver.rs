@@ -14,6 +14,9 @@ use super::vtysh::{ARGUMENTS_MAX, Output, Vtysh};
 /// Daemons whose configuration is ours.
 const DAEMONS: [&str; 2] = ["zebra", "bgpd"];
 
+/// vtysh's words if it finds no socket at all.
+const NO_DAEMONS: &str = "failed to connect to any daemons";
+
 /// Most characters of FRR's words in an error.
 const REASON_MAX: usize = 300;
 
@@ -129,9 +132,13 @@ impl Frr {
 
     async fn run_delta(&self, delta: &FrrDelta) -> Result<(), FrrError> {
         let mut rest = delta.blocks.as_slice();
-        while !rest.is_empty() {
+        while let Some(first) = rest.first() {
             let (some, more) = rest.split_at(batch(rest));
-            self.run_blocks(some).await?;
+            if first.is_loadable() {
+                self.load_blocks(some).await?;
+            } else {
+                self.run_blocks(some).await?;
+            }
             rest = more;
         }
         if delta.refresh.is_empty() {
@@ -142,6 +149,22 @@ impl Frr {
             let output = self.vtysh.run(false, some).await?;
             if !output.status.success() {
                 return Err(refused_command("clear bgp … soft", &output));
+            }
+        }
+        Ok(())
+    }
+
+    async fn load_blocks(&self, blocks: &[Block]) -> Result<(), FrrError> {
+        let output = self.vtysh.load(text(blocks)).await?;
+        if !complains(&output) {
+            return Ok(());
+        }
+        // Which one: each alone. Lines that were accepted are accepted again.
+        for block in blocks {
+            let one = std::slice::from_ref(block);
+            let output = self.vtysh.load(text(one)).await?;
+            if complains(&output) {
+                return Err(load_refusal(block, &output));
             }
         }
         Ok(())
@@ -158,14 +181,42 @@ impl Frr {
     }
 }
 
-/// Number of blocks that fit into one run, at least one.
+/// Number of blocks of one kind that fit into one run, at least one.
 fn batch(blocks: &[Block]) -> usize {
     let mut bytes = 0;
+    let loadable = blocks.first().is_some_and(Block::is_loadable);
     let fits = blocks.iter().take_while(|block| {
         bytes += block.lines.iter().map(|line| line.len() + 1).sum::<usize>();
-        bytes <= ARGUMENTS_MAX
+        bytes <= ARGUMENTS_MAX && block.is_loadable() == loadable
     });
     fits.count().clamp(1, blocks.len().max(1))
+}
+
+/// Lines to be loaded. A line that leaves a section would end FRR's transaction, of which each
+/// takes some 60 ms where there are thousands of filters; the next section leaves it as well.
+fn text(blocks: &[Block]) -> String {
+    let lines = blocks.iter().flat_map(|block| &block.lines);
+    let lines = lines.filter(|line| !matches!(line.as_str(), "exit" | "exit-vrf"));
+    lines.flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// `true` if vtysh has refused a line that it loaded; it ends as if it had not.
+fn complains(output: &Output) -> bool {
+    !output.status.success() || !brief(&output.out, &output.err).is_empty()
+}
+
+fn load_refusal(block: &Block, output: &Output) -> FrrError {
+    if output.err.contains(NO_DAEMONS) {
+        return FrrError::NoDaemon("zebra");
+    }
+    let named = |line: &&String| output.out.contains(line.trim()) || output.err.contains(line.trim());
+    // The innermost: its section is often named as well.
+    let line = block.lines.iter().rev().find(named);
+    FrrError::Refused {
+        object: block.object.clone(),
+        line: line.map_or("", |line| line.trim()).to_owned(),
+        reason: brief(&output.out, &output.err),
+    }
 }
 
 /// The line that FRR refused, from its echo of the lines that it was given: it stops there.
@@ -200,8 +251,7 @@ fn refusal(blocks: &[Block], output: &Output) -> FrrError {
 }
 
 fn refused_command(line: &str, output: &Output) -> FrrError {
-    // vtysh says this when it finds no socket at all.
-    if output.err.contains("failed to connect to any daemons") {
+    if output.err.contains(NO_DAEMONS) {
         return FrrError::NoDaemon("zebra");
     }
     FrrError::Command {

@@ -4,7 +4,7 @@ use agents_nos::frr::{BgpVrf, FrrConfig, FrrError, FrrObject, Observed, diff, pa
 
 use super::daemons::{Switch, is_available};
 use super::random::configurations;
-use super::sample::{leaf, machine, or_longer, port, tenant, vrf};
+use super::sample::{join, leaf, machine, or_longer, port, tenant, vrf};
 
 /// Brings a switch to a configuration and checks what every change must hold.
 pub(crate) async fn reconcile(switch: &Switch, desired: &FrrConfig) -> Observed {
@@ -161,4 +161,26 @@ async fn a_port_moves_between_tenants_with_few_steps() {
         ]
     );
     reconcile(&switch, &desired).await;
+}
+
+#[tokio::test]
+async fn a_switch_with_many_tenants_is_brought_up_in_several_runs() {
+    if !is_available() {
+        return;
+    }
+    let switch = Switch::start("many", &[]).await;
+    let mut desired = leaf();
+    for number in 100..200 {
+        let mut one = tenant(number, &[&format!("swp{number}")]);
+        let list = format!("in-{number}");
+        for n in 0..15 {
+            let prefix = format!("198.51.{n}.0/24");
+            one.prefixes.insert(or_longer(&list, &prefix));
+        }
+        join(&mut desired, one);
+    }
+    reconcile(&switch, &desired).await;
+    let sessions = switch.frr.sessions().await.unwrap();
+    assert!(sessions.len() > 200, "{}", sessions.len());
+    reconcile(&switch, &leaf()).await;
 }

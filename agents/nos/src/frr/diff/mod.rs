@@ -1,9 +1,10 @@
 //! The steps from one configuration to another.
 //!
-//! Order: who leaves goes first (neighbours, then VNIs, then instances), then filters, VRFs,
+//! Order: who leaves goes first (neighbours, then VNIs, then instances), then VRFs, filters,
 //! instances and neighbours come, and filters that nobody needs any more go last. At every step
-//! a neighbour's filters are defined, and a filter lets through nothing that neither the old nor
-//! the new configuration does.
+//! a neighbour's filters are defined, and a prefix list or a route-map's new entry lets through
+//! nothing that neither the old nor the new configuration does. VRFs come before filters only
+//! because FRR takes longer for each VRF the more filters there are.
 
 mod bgp;
 mod filters;
@@ -32,8 +33,8 @@ pub fn diff(observed: &Observed, desired: &FrrConfig) -> FrrDelta {
     plan.vnis_leave();
     plan.instances_leave();
     plan.router_id();
-    plan.filters_come();
     plan.vnis_come();
+    plan.filters_come();
     plan.instances_come();
     plan.groups_leave();
     plan.filters_leave();
