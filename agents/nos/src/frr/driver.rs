@@ -202,14 +202,16 @@ fn text(blocks: &[Block]) -> String {
 
 /// `true` if vtysh has refused a line that it loaded; it ends as if it had not.
 fn complains(output: &Output) -> bool {
-    !output.status.success() || !brief(&output.out, &output.err).is_empty()
+    let complaint = |line: &str| line.starts_with('%') || line.starts_with("line ");
+    !output.status.success() || said(&output.out, &output.err).any(complaint)
 }
 
 fn load_refusal(block: &Block, output: &Output) -> FrrError {
     if output.err.contains(NO_DAEMONS) {
         return FrrError::NoDaemon("zebra");
     }
-    let named = |line: &&String| output.out.contains(line.trim()) || output.err.contains(line.trim());
+    let named =
+        |line: &&String| output.out.contains(line.trim()) || output.err.contains(line.trim());
     // The innermost: its section is often named as well.
     let line = block.lines.iter().rev().find(named);
     FrrError::Refused {
@@ -262,8 +264,12 @@ fn refused_command(line: &str, output: &Output) -> FrrError {
 
 /// FRR's words on a failure: most are on standard output, some on the other.
 fn brief(out: &str, err: &str) -> String {
-    let noise = |line: &&str| !line.is_empty() && !line.contains("Can't open configuration file");
-    let lines: Vec<&str> = out.lines().chain(err.lines()).map(str::trim).collect();
-    let said: Vec<&str> = lines.into_iter().filter(noise).collect();
+    let said: Vec<&str> = said(out, err).collect();
     said.join("; ").chars().take(REASON_MAX).collect()
+}
+
+fn said<'o>(out: &'o str, err: &'o str) -> impl Iterator<Item = &'o str> {
+    // A path space has no vtysh.conf of its own unless somebody writes one.
+    let told = |line: &&str| !line.is_empty() && !line.contains("Can't open configuration file");
+    out.lines().chain(err.lines()).map(str::trim).filter(told)
 }

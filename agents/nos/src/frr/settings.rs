@@ -227,10 +227,7 @@ pub(super) fn route_map(of: &RouteMapEntry) -> Vec<Setting> {
     }
     if let Some(vni) = of.match_vni {
         // `no match evpn vni` alone is an incomplete command.
-        all.push(Setting::negatable(
-            "vni",
-            format!("match evpn vni {vni}"),
-        ));
+        all.push(Setting::negatable("vni", format!("match evpn vni {vni}")));
     }
     if let Some(preference) = of.local_preference {
         let set = format!("set local-preference {preference}");

@@ -118,7 +118,10 @@ impl Vtysh {
         };
         let most = u64::try_from(self.output_max).unwrap_or(u64::MAX);
         let mut bytes = Vec::new();
-        let read = pipe.take(most.saturating_add(1)).read_to_end(&mut bytes).await;
+        let read = pipe
+            .take(most.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .await;
         read.map_err(|source| FrrError::Run {
             command: "vtysh".to_owned(),
             source,

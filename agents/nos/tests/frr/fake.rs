@@ -32,7 +32,9 @@ impl Fake {
                 text += &format!("{}{header}\n", " ".repeat(depth));
             }
             let made = |line: &&String| {
-                line.ends_with(" peer-group") || line.contains(" interface ") || line.contains("default")
+                line.ends_with(" peer-group")
+                    || line.contains(" interface ")
+                    || line.contains("default")
             };
             let (first, then): (Vec<_>, Vec<_>) = lines.iter().partition(made);
             for line in first.into_iter().chain(then) {
@@ -48,7 +50,8 @@ impl Fake {
             "exit-address-family" => return self.inside.truncate(1),
             _ => {}
         }
-        if line.starts_with("no ") && !line.starts_with("no bgp default")
+        if line.starts_with("no ")
+            && !line.starts_with("no bgp default")
             && !line.starts_with("no bgp ebgp")
         {
             return self.clear(&line[3..]);
@@ -64,7 +67,10 @@ impl Fake {
         if let Some(number) = line.strip_prefix("route-map ").map(map_and_number) {
             // FRR changes the verdict of an entry in place, and keeps the rest.
             let had = self.sections.keys().find(|section| {
-                section.first().and_then(|l| l.strip_prefix("route-map ")).map(map_and_number)
+                section
+                    .first()
+                    .and_then(|l| l.strip_prefix("route-map "))
+                    .map(map_and_number)
                     == Some(number.clone())
             });
             if let Some(had) = had.cloned() {
@@ -80,7 +86,9 @@ impl Fake {
         let lines = self.sections.entry(self.inside.clone()).or_default();
         let slot = slot(line);
         let merged = line == "redistribute connected"
-            && lines.iter().any(|l| l.starts_with("redistribute connected route-map"));
+            && lines
+                .iter()
+                .any(|l| l.starts_with("redistribute connected route-map"));
         assert!(!merged, "FRR keeps the route-map");
         let same_regex = |other: &String| {
             line.starts_with("bgp as-path")
@@ -100,9 +108,13 @@ impl Fake {
             let tenant = line.split_once(" vrf ");
             let vni = tenant.and_then(|(_, vrf)| self.sections.get(&vec![format!("vrf {vrf}")]));
             assert!(vni.is_none_or(Vec::is_empty), "Please unconfigure l3vni");
-            let others = self.sections.keys().any(|s| s.first().is_some_and(|top| top.contains(" vrf ")));
+            let others = self
+                .sections
+                .keys()
+                .any(|s| s.first().is_some_and(|top| top.contains(" vrf ")));
             assert!(tenant.is_some() || !others, "Dependent VRF instances exist");
-            self.sections.retain(|section, _| section.first().map(String::as_str) != Some(line));
+            self.sections
+                .retain(|section, _| section.first().map(String::as_str) != Some(line));
         } else if line.starts_with("route-map ") {
             self.sections.remove(&vec![line.to_owned()]);
         } else if line.starts_with("neighbor ")
@@ -113,7 +125,10 @@ impl Fake {
             let instance = self.inside[0].clone();
             for (section, lines) in &mut self.sections {
                 if section.first() == Some(&instance) {
-                    assert!(!lines.iter().any(|l| l.ends_with(&group)), "{line}: has members");
+                    assert!(
+                        !lines.iter().any(|l| l.ends_with(&group)),
+                        "{line}: has members"
+                    );
                     lines.retain(|l| !l.starts_with(&format!("{peer} ")));
                 }
             }
@@ -136,7 +151,10 @@ impl Fake {
                 let words: Vec<&str> = line.split(' ').collect();
                 if let Some(at) = words.iter().position(|word| *word == "route-map") {
                     let used = format!("route-map {} ", words[at + 1]);
-                    assert!(maps.iter().any(|m| m.starts_with(&used)), "{section:?} {line}");
+                    assert!(
+                        maps.iter().any(|m| m.starts_with(&used)),
+                        "{section:?} {line}"
+                    );
                 }
                 if let [_, _, "interface", "peer-group", group] = words[..] {
                     let made = format!("neighbor {group} peer-group");

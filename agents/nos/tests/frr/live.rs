@@ -35,7 +35,10 @@ async fn a_leaf_is_read_back_and_taken_down_again() {
     let shown = switch.vtysh("show running-config");
     for line in render(&leaf()).lines().filter(|line| *line != "!") {
         let unspoken = line.contains("ebgp-requires-policy");
-        assert!(unspoken || shown.lines().any(|l| l == line), "{line:?} in {shown}");
+        assert!(
+            unspoken || shown.lines().any(|l| l == line),
+            "{line:?} in {shown}"
+        );
     }
     assert_eq!(parse(&shown).config, now.config, "of both daemons together");
     let mut bare = FrrConfig::default();
@@ -47,7 +50,10 @@ async fn a_leaf_is_read_back_and_taken_down_again() {
     reconcile(&switch, &bare).await;
     switch.frr.forget_vrf(vrf(27)).await.unwrap();
     let shown = switch.vtysh("show running-config");
-    assert!(!shown.contains("Vrf27") && shown.contains("by hand"), "{shown}");
+    assert!(
+        !shown.contains("Vrf27") && shown.contains("by hand"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -122,10 +128,18 @@ async fn a_refusal_names_its_object_and_stops_the_rest() {
     switch.vtysh("configure terminal\nvrf other\nvni 27");
     let observed = switch.ready().await;
     let refused = switch.frr.apply(&observed, &leaf()).await.unwrap_err();
-    let FrrError::Refused { object, line, reason } = &refused else {
+    let FrrError::Refused {
+        object,
+        line,
+        reason,
+    } = &refused
+    else {
         panic!("{refused:?}");
     };
-    assert_eq!((object, line.as_str()), (&FrrObject::Vrf(vrf(27)), "vni 27"));
+    assert_eq!(
+        (object, line.as_str()),
+        (&FrrObject::Vrf(vrf(27)), "vni 27")
+    );
     assert!(reason.contains("already configured"), "{reason}");
     let after = switch.ready().await;
     assert!(after.config.bgp.is_empty(), "nothing after it was done");
@@ -149,7 +163,9 @@ async fn a_port_moves_between_tenants_with_few_steps() {
     from.neighbours.remove(&swp2);
     let to = desired.bgp.get_mut(&BgpVrf::Tenant(vrf(28))).unwrap();
     to.neighbours.insert(swp2.clone(), machine("in-28"));
-    desired.prefixes.insert(or_longer("in-28", "198.51.100.7/32"));
+    desired
+        .prefixes
+        .insert(or_longer("in-28", "198.51.100.7/32"));
     let delta = diff(&observed, &desired);
     let objects: Vec<_> = delta.blocks.iter().map(|b| b.object.to_string()).collect();
     assert_eq!(

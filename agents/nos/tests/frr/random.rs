@@ -152,7 +152,10 @@ fn redistribute() -> impl Strategy<Value = Redistribute> {
 
 fn instance() -> impl Strategy<Value = BgpInstance> {
     let group = (option::of(remote_as()), settings());
-    let group = group.prop_map(|(remote_as, settings)| PeerGroup { remote_as, settings });
+    let group = group.prop_map(|(remote_as, settings)| PeerGroup {
+        remote_as,
+        settings,
+    });
     let joins = prop_oneof![
         object("group").prop_map(Remote::Group),
         remote_as().prop_map(Remote::As),
@@ -170,25 +173,27 @@ fn instance() -> impl Strategy<Value = BgpInstance> {
         btree_map(object("group"), group, 0..3),
         btree_map(port, neighbour, 0..4),
     );
-    (options, peers).prop_map(|((router_id, flags, redistribute, n), (groups, neighbours))| {
-        let mut made = BgpInstance::new(asn(65_000 + n));
-        made.router_id = router_id;
-        made.ebgp_requires_policy = flags[0];
-        made.multipath_relax = flags[1];
-        made.graceful_shutdown = flags[2];
-        made.advertise = PerIp {
-            ipv4: flags[3],
-            ipv6: flags[4],
-        };
-        made.advertise_all_vni = flags[5];
-        made.redistribute = PerIp {
-            ipv4: redistribute.0,
-            ipv6: redistribute.1,
-        };
-        made.groups = groups;
-        made.neighbours = neighbours;
-        made
-    })
+    (options, peers).prop_map(
+        |((router_id, flags, redistribute, n), (groups, neighbours))| {
+            let mut made = BgpInstance::new(asn(65_000 + n));
+            made.router_id = router_id;
+            made.ebgp_requires_policy = flags[0];
+            made.multipath_relax = flags[1];
+            made.graceful_shutdown = flags[2];
+            made.advertise = PerIp {
+                ipv4: flags[3],
+                ipv6: flags[4],
+            };
+            made.advertise_all_vni = flags[5];
+            made.redistribute = PerIp {
+                ipv4: redistribute.0,
+                ipv6: redistribute.1,
+            };
+            made.groups = groups;
+            made.neighbours = neighbours;
+            made
+        },
+    )
 }
 
 /// A configuration that [`FrrConfig::check`] accepts.
@@ -228,7 +233,10 @@ fn mend(config: &mut FrrConfig) {
     let maps: BTreeSet<ObjectName> = config.route_maps.keys().map(|k| k.map.clone()).collect();
     for (vrf, instance) in &mut config.bgp {
         instance.advertise_all_vni &= *vrf == BgpVrf::Default;
-        for redistribute in [&mut instance.redistribute.ipv4, &mut instance.redistribute.ipv6] {
+        for redistribute in [
+            &mut instance.redistribute.ipv4,
+            &mut instance.redistribute.ipv6,
+        ] {
             if matches!(redistribute, Redistribute::Filtered(map) if !maps.contains(map)) {
                 *redistribute = Redistribute::Nothing;
             }
@@ -246,7 +254,10 @@ fn mend(config: &mut FrrConfig) {
                 Remote::As(_) => {}
             }
         }
-        let groups = instance.groups.values_mut().map(|group| &mut group.settings);
+        let groups = instance
+            .groups
+            .values_mut()
+            .map(|group| &mut group.settings);
         let neighbours = instance.neighbours.values_mut();
         for settings in groups.chain(neighbours.map(|n| &mut n.settings)) {
             let families = &mut settings.families;

@@ -81,8 +81,10 @@ pub(crate) fn tenant(vni: u32, ports: &[&str]) -> FrrConfig {
 }
 
 fn underlay() -> FrrConfig {
-    let mut config = FrrConfig::default();
-    config.router_id = Some([10, 0, 0, 11].into());
+    let mut config = FrrConfig {
+        router_id: Some([10, 0, 0, 11].into()),
+        ..FrrConfig::default()
+    };
     let mut instance = BgpInstance::new(asn(4_200_000_011));
     instance.router_id = config.router_id;
     instance.multipath_relax = true;
@@ -101,8 +103,10 @@ fn underlay() -> FrrConfig {
     fabric.settings.families.evpn.activate = true;
     instance.groups.insert(name("FABRIC"), fabric);
     for uplink in ["swp31", "swp32"] {
-        let mut settings = PeerSettings::default();
-        settings.description = Some(Description::new("spine of rack 1").unwrap());
+        let settings = PeerSettings {
+            description: Description::new("spine of rack 1").ok(),
+            ..PeerSettings::default()
+        };
         let neighbour = Neighbour {
             remote: Remote::Group(name("FABRIC")),
             settings,

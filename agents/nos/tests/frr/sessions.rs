@@ -42,7 +42,9 @@ fn leaf_config() -> FrrConfig {
     config.bgp.insert(BgpVrf::Default, instance);
     filter(&mut config, "tenant");
     config.prefixes.insert(or_longer("tenant", "10.1.0.0/16"));
-    config.prefixes.insert(or_longer("tenant", "2001:db8:1::/48"));
+    config
+        .prefixes
+        .insert(or_longer("tenant", "2001:db8:1::/48"));
     config
 }
 
@@ -62,7 +64,11 @@ async fn received(leaf: &Switch, count: u64) -> Vec<BgpSession> {
 
 fn assert_no_flap(sessions: &[BgpSession], since: Instant) {
     for session in sessions {
-        assert_eq!((session.established, session.dropped), (1, 0), "{session:?}");
+        assert_eq!(
+            (session.established, session.dropped),
+            (1, 0),
+            "{session:?}"
+        );
         assert!(session.age >= since.elapsed(), "{session:?}");
     }
 }
@@ -75,10 +81,17 @@ async fn a_session_goes_on_while_all_around_it_changes() {
     let leaf = Switch::start("s-leaf", &["swp2", "swp3"]).await;
     let host = Switch::start("s-host", &[]).await;
     let (l, h) = (&leaf.name, &host.name);
-    ip(&format!("-n {l} link add swp1 type veth peer name eth0 netns {h}"));
+    ip(&format!(
+        "-n {l} link add swp1 type veth peer name eth0 netns {h}"
+    ));
     leaf.ip("link set swp1 up");
     host.ip("link set eth0 up");
-    for address in ["10.1.0.1/32", "10.2.0.1/32", "2001:db8:1::1/128", "2001:db8:2::1/128"] {
+    for address in [
+        "10.1.0.1/32",
+        "10.2.0.1/32",
+        "2001:db8:1::1/128",
+        "2001:db8:2::1/128",
+    ] {
         host.ip(&format!("addr add {address} dev lo"));
     }
     reconcile(&host, &machine_config()).await;
@@ -98,7 +111,9 @@ async fn a_session_goes_on_while_all_around_it_changes() {
 
     let grown = Instant::now();
     desired.prefixes.insert(or_longer("tenant", "10.2.0.0/16"));
-    desired.prefixes.insert(or_longer("tenant", "2001:db8:2::/48"));
+    desired
+        .prefixes
+        .insert(or_longer("tenant", "2001:db8:2::/48"));
     reconcile(&leaf, &desired).await;
     let sessions = received(&leaf, 2).await;
     let took = grown.elapsed();

@@ -44,12 +44,26 @@ fn one_meaning_of_a_prefix_rule_has_one_spelling() {
         ("any", "any"),
     ] {
         let seen = parse(&format!("ip prefix-list MM-a seq 5 permit {said}\n"));
-        let rules: Vec<_> = seen.config.prefixes.iter().map(|e| e.rule.to_string()).collect();
+        let rules: Vec<_> = seen
+            .config
+            .prefixes
+            .iter()
+            .map(|e| e.rule.to_string())
+            .collect();
         assert_eq!(rules, [shown], "{said}");
     }
-    for foreign in ["10.0.0.0/8 ge 7", "10.0.0.0/33", "2001:db8::/32", "10.0.0.0/8 le 33", ""] {
+    for foreign in [
+        "10.0.0.0/8 ge 7",
+        "10.0.0.0/33",
+        "2001:db8::/32",
+        "10.0.0.0/8 le 33",
+        "",
+    ] {
         let seen = parse(&format!("ip prefix-list MM-a seq 5 permit {foreign}\n"));
-        assert!(seen.config.prefixes.is_empty() && seen.foreign.len() == 1, "{foreign}");
+        assert!(
+            seen.config.prefixes.is_empty() && seen.foreign.len() == 1,
+            "{foreign}"
+        );
     }
     let wide = "2001:db8::/32".parse().unwrap();
     assert!(PrefixRule::range(wide, 48, 40).is_none() && PrefixRule::range(wide, 31, 40).is_none());
@@ -66,7 +80,11 @@ fn several_spellings_of_a_rule_all_go() {
         prefixes: [or_longer("a", "10.0.0.0/8")].into(),
         ..FrrConfig::default()
     };
-    let lines: Vec<_> = diff(&observed, &desired).blocks.into_iter().flat_map(|b| b.lines).collect();
+    let lines: Vec<_> = diff(&observed, &desired)
+        .blocks
+        .into_iter()
+        .flat_map(|b| b.lines)
+        .collect();
     assert_eq!(
         lines,
         [
@@ -97,7 +115,11 @@ fn what_is_not_ours_is_foreign_with_its_context() {
     let foreign: Vec<String> = seen
         .foreign
         .iter()
-        .map(|f| [&f.context[..], std::slice::from_ref(&f.line)].concat().join(" / "))
+        .map(|f| {
+            [&f.context[..], std::slice::from_ref(&f.line)]
+                .concat()
+                .join(" / ")
+        })
         .collect();
     assert_eq!(
         foreign,
@@ -124,10 +146,26 @@ fn words_that_frr_would_take_for_something_else_are_refused() {
     for name in ["MM-", "in-27", "MM-a b", "MM-a;b", "mm-x", "", "MM-é"] {
         assert!(ObjectName::new(name).is_err(), "{name}");
     }
-    for name in ["", "1a", "fe80::1", "MM-a", "a b", "abcdefghijklmnop", "a\nb"] {
+    for name in [
+        "",
+        "1a",
+        "fe80::1",
+        "MM-a",
+        "a b",
+        "abcdefghijklmnop",
+        "a\nb",
+    ] {
         assert!(InterfaceName::new(name).is_err(), "{name}");
     }
-    for name in ["Vrf", "Vrf0", "Vrf01", "vrf1", "Vrf1x", "Vrf4294967296", "VrfStorage"] {
+    for name in [
+        "Vrf",
+        "Vrf0",
+        "Vrf01",
+        "vrf1",
+        "Vrf1x",
+        "Vrf4294967296",
+        "VrfStorage",
+    ] {
         assert!(VrfName::new(name).is_err(), "{name}");
     }
     for text in ["", " a", "a  b", "a\nb", "a|b", "?"] {
@@ -148,7 +186,8 @@ fn contradictions_are_named() {
     one.vrfs.insert(vrf(9), one.vrfs[&vrf(27)]);
     assert!(matches!(one.check(), Err(ConfigError::SharedVni { .. })));
     let mut one = leaf();
-    one.route_maps.retain(|key, _| key.map.as_str() != "MM-in-28");
+    one.route_maps
+        .retain(|key, _| key.map.as_str() != "MM-in-28");
     let told = one.check().unwrap_err().to_string();
     assert!(told.contains("swp3") && told.contains("MM-in-28"), "{told}");
     let mut one = leaf();
@@ -167,7 +206,9 @@ fn contradictions_are_named() {
 fn a_changed_filter_is_judged_again_for_those_who_keep_it() {
     let observed = Observed::from(leaf());
     let mut desired = leaf();
-    desired.prefixes.insert(or_longer("in-27", "198.51.100.0/24"));
+    desired
+        .prefixes
+        .insert(or_longer("in-27", "198.51.100.0/24"));
     let commands = |desired: &FrrConfig| {
         let refresh = diff(&observed, desired).refresh;
         refresh.iter().map(|r| r.command()).collect::<Vec<_>>()
@@ -179,8 +220,14 @@ fn a_changed_filter_is_judged_again_for_those_who_keep_it() {
     assert_eq!(commands(&desired), [swp(2)], "who leaves is not asked");
     let mut desired = leaf();
     desired.as_paths.clear();
-    assert_eq!(commands(&desired), ["clear bgp peer-group MM-FABRIC soft out"]);
-    assert_eq!(diff(&observed, &desired).refresh[0].direction, Direction::Out);
+    assert_eq!(
+        commands(&desired),
+        ["clear bgp peer-group MM-FABRIC soft out"]
+    );
+    assert_eq!(
+        diff(&observed, &desired).refresh[0].direction,
+        Direction::Out
+    );
     let mut desired = leaf();
     join(&mut desired, tenant(29, &["swp9"]));
     filter(&mut desired, "unused");
@@ -223,11 +270,17 @@ fn json_of_other_versions_is_read() {
     assert!(sessions::decode(b" \n").unwrap().is_empty() && sessions::decode(b"[]").is_err());
     let many: Vec<String> = (0..12_000).map(|n| format!("\"p{n}\":{{}}")).collect();
     let many = format!("{{\"v\":{{\"f\":{{\"peers\":{{{}}}}}}}}}", many.join(","));
-    assert_eq!(sessions::decode(many.as_bytes()).unwrap().len(), sessions::SESSIONS_MAX);
+    assert_eq!(
+        sessions::decode(many.as_bytes()).unwrap().len(),
+        sessions::SESSIONS_MAX
+    );
     let text = br#"{"numL2":3,"4000":{"vni":4000,"type":"L3","tenantVrf":"Vrf27",
         "vxlanIf":"vx","numRemoteVteps":"n/a"},"9":{"vni":0},"7":{"vni":7,"numRemoteVteps":2}}"#;
     let seen = vnis::decode(text).unwrap();
-    let numbers: Vec<_> = seen.iter().map(|v| (v.vni.get(), v.routed, v.remote_vteps)).collect();
+    let numbers: Vec<_> = seen
+        .iter()
+        .map(|v| (v.vni.get(), v.routed, v.remote_vteps))
+        .collect();
     assert_eq!(numbers, [(7, false, Some(2)), (4000, true, None)]);
 }
 
@@ -246,13 +299,27 @@ async fn a_shell_that_misbehaves_is_an_error() {
     assert!(matches!(floods, FrrError::TooMuchOutput(1000)), "{floods}");
     let half = shell("echo ' zebra'").observe().await.unwrap_err();
     assert!(matches!(half, FrrError::NoDaemon("bgpd")), "{half}");
-    let cut = shell("echo ' zebra bgpd'; echo router bgp 1").observe().await.unwrap_err();
+    let cut = shell("echo ' zebra bgpd'; echo router bgp 1")
+        .observe()
+        .await
+        .unwrap_err();
     assert!(matches!(cut, FrrError::NoDaemon("bgpd")), "{cut}");
     let missing = shell("exec /nonexistent").sessions().await.unwrap_err();
     assert!(matches!(missing, FrrError::Command { .. }), "{missing}");
     let silent = shell("true");
-    let lost = silent.apply(&Observed::default(), &leaf()).await.unwrap_err();
-    assert!(matches!(lost, FrrError::NoDaemon(_)), "success proves nothing: {lost}");
-    let refused = shell("echo broken >&2; exit 1").apply(&Observed::default(), &leaf()).await;
-    assert!(matches!(refused, Err(FrrError::Command { .. })), "{refused:?}");
+    let lost = silent
+        .apply(&Observed::default(), &leaf())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(lost, FrrError::NoDaemon(_)),
+        "success proves nothing: {lost}"
+    );
+    let refused = shell("echo broken >&2; exit 1")
+        .apply(&Observed::default(), &leaf())
+        .await;
+    assert!(
+        matches!(refused, Err(FrrError::Command { .. })),
+        "{refused:?}"
+    );
 }

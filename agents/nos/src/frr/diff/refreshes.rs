@@ -62,7 +62,8 @@ impl<'a> Changed<'a> {
         let uses = |entry: &RouteMapEntry| {
             let lists_of = [(false, &entry.match_ipv4), (true, &entry.match_ipv6)];
             let list = |(ipv6, list): (bool, &Option<ObjectName>)| {
-                list.as_ref().is_some_and(|name| lists.contains(&(ipv6, name)))
+                list.as_ref()
+                    .is_some_and(|name| lists.contains(&(ipv6, name)))
             };
             let path = entry.match_as_path.as_ref();
             lists_of.into_iter().any(list) || path.is_some_and(|name| as_paths.contains(name))

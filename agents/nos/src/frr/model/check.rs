@@ -1,6 +1,6 @@
 //! Checks that need the whole configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use thiserror::Error;
@@ -52,6 +52,9 @@ pub enum ConfigError {
     /// A router id of 0.0.0.0, which FRR takes for none.
     #[error("the router id of VRF {0} is 0.0.0.0")]
     ZeroRouterId(BgpVrf),
+    /// An instance would exchange IPv4 routes with every neighbour, activated or not.
+    #[error("BGP in VRF {0} exchanges IPv4 routes by default")]
+    Ipv4ByDefault(BgpVrf),
     /// EVPN without an instance in the default VRF, or of a tenant's instance.
     #[error("only the instance in the default VRF announces every VNI, not {0}")]
     NotInDefault(BgpVrf),
@@ -77,14 +80,11 @@ impl FrrConfig {
         if self.router_id == Some(Ipv4Addr::UNSPECIFIED) {
             return Err(ConfigError::ZeroRouterId(BgpVrf::Default));
         }
-        let mut rules: Vec<_> = self
-            .as_paths
-            .iter()
-            .map(|(key, rule)| (&key.list, &rule.regex))
-            .collect();
-        rules.sort();
-        if let Some([one, _]) = rules.array_windows().find(|[one, other]| one == other) {
-            return Err(ConfigError::Repeated(one.0.clone()));
+        let mut rules = BTreeSet::new();
+        for (key, rule) in &self.as_paths {
+            if !rules.insert((&key.list, &rule.regex)) {
+                return Err(ConfigError::Repeated(key.list.clone()));
+            }
         }
         for (vrf, instance) in &self.bgp {
             self.check_instance(*vrf, instance)?;
@@ -95,6 +95,9 @@ impl FrrConfig {
     fn check_instance(&self, vrf: BgpVrf, instance: &BgpInstance) -> Result<(), ConfigError> {
         if instance.advertise_all_vni && vrf != BgpVrf::Default {
             return Err(ConfigError::NotInDefault(vrf));
+        }
+        if instance.ipv4_by_default {
+            return Err(ConfigError::Ipv4ByDefault(vrf));
         }
         if instance.router_id == Some(Ipv4Addr::UNSPECIFIED) {
             return Err(ConfigError::ZeroRouterId(vrf));
@@ -131,20 +134,15 @@ impl FrrConfig {
     ) -> Result<(), ConfigError> {
         for family in Family::ALL {
             let of_family = settings.families.of(family);
-            for map in [&of_family.route_map_in, &of_family.route_map_out] {
-                if let Some(map) = map {
-                    self.check_map(map, &user)?;
-                }
+            let maps = [&of_family.route_map_in, &of_family.route_map_out];
+            for map in maps.into_iter().flatten() {
+                self.check_map(map, &user)?;
             }
         }
         Ok(())
     }
 
-    fn check_map(
-        &self,
-        map: &ObjectName,
-        user: impl Fn() -> String,
-    ) -> Result<(), ConfigError> {
+    fn check_map(&self, map: &ObjectName, user: impl Fn() -> String) -> Result<(), ConfigError> {
         let first = RouteMapKey {
             map: map.clone(),
             sequence: 0,

@@ -18,7 +18,8 @@ pub struct BgpInstance {
     pub router_id: Option<Ipv4Addr>,
     /// `true` if routes of external peers without a filter are dropped (RFC 8212).
     pub ebgp_requires_policy: bool,
-    /// `true` if peers exchange IPv4 routes without being activated. We never want that.
+    /// `true` if peers exchange IPv4 routes without being activated, as FRR has it unless told.
+    /// Only observed: [`FrrConfig::check`](super::FrrConfig::check) refuses to desire it.
     pub ipv4_by_default: bool,
     /// `true` if paths through different autonomous systems of equal length share the load.
     pub multipath_relax: bool,

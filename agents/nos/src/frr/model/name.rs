@@ -36,7 +36,11 @@ impl ObjectName {
             && rest
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        WordError::unless(ok, name, "a name of ours: MM- and 1 to 60 of A-Z a-z 0-9 - _")?;
+        WordError::unless(
+            ok,
+            name,
+            "a name of ours: MM- and 1 to 60 of A-Z a-z 0-9 - _",
+        )?;
         Ok(Self(name.to_owned()))
     }
 

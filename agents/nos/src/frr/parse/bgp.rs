@@ -1,9 +1,7 @@
 //! Reads `router bgp`.
 
 use super::{Reader, Section};
-use crate::frr::model::{
-    Asn, BgpInstance, BgpVrf, Family, ObjectName, Redistribute, VrfName,
-};
+use crate::frr::model::{Asn, BgpInstance, BgpVrf, Family, ObjectName, Redistribute, VrfName};
 
 impl Reader {
     pub(super) fn open_instance(&mut self, words: &[&str]) -> Option<()> {
@@ -14,11 +12,15 @@ impl Reader {
         };
         let asn = Asn::parse(asn)?;
         let policy = !self.datacenter;
-        self.seen.config.bgp.entry(vrf).or_insert_with(|| BgpInstance {
-            ebgp_requires_policy: policy,
-            ipv4_by_default: true,
-            ..BgpInstance::new(asn)
-        });
+        self.seen
+            .config
+            .bgp
+            .entry(vrf)
+            .or_insert_with(|| BgpInstance {
+                ebgp_requires_policy: policy,
+                ipv4_by_default: true,
+                ..BgpInstance::new(asn)
+            });
         self.section = Section::Bgp(vrf);
         Some(())
     }
