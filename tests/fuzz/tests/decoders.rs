@@ -313,7 +313,7 @@ const FRR_WORDS: [&str; 60] = [
     "exit",
 ];
 
-/// What is read can be written, and read again to the same.
+/// A configuration that was read can be written, and is read again as the same.
 fn assert_frr_canonical(text: &str) {
     let mut seen = parse(text);
     for instance in seen.config.bgp.values_mut() {

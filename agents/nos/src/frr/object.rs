@@ -1,4 +1,4 @@
-//! What a step changes.
+//! Objects in FRR that a step changes.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a running FRR holds: ours, and the rest.
+//! The configuration of a running FRR: ours, and the rest.
 
 use std::collections::BTreeSet;
 

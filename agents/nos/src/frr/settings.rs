@@ -8,7 +8,7 @@ use super::model::{
 /// One line of a configuration, with the line that takes it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
-    /// What is set. Two settings of one slot exclude each other.
+    /// Name of the setting. Two of one name exclude each other.
     slot: &'static str,
     /// Line that sets it.
     pub(super) set: String,

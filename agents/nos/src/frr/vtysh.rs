@@ -24,7 +24,7 @@ pub struct Vtysh {
     pub output_max: usize,
 }
 
-/// What a run said.
+/// Output of one run, complete.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) status: ExitStatus,

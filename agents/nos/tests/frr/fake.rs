@@ -24,7 +24,7 @@ impl Fake {
         }
     }
 
-    /// What `show running-config` prints: neighbours are made before they are set.
+    /// Output of `show running-config`, read: neighbours are made before they are set.
     pub(crate) fn observe(&self) -> Observed {
         let mut text = String::new();
         for (section, lines) in &self.sections {

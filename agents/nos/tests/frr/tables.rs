@@ -1,4 +1,4 @@
-//! What is read and written, case by case; and a driver in front of programs that misbehave.
+//! Reader, writer and plan, case by case; and a driver in front of programs that misbehave.
 
 use std::time::Duration;
 
@@ -286,14 +286,16 @@ fn json_of_other_versions_is_read() {
 
 #[tokio::test]
 async fn a_shell_that_misbehaves_is_an_error() {
-    let shell = |script: &str| {
+    let patient = |timeout, script: &str| {
         Frr::new(Vtysh {
             command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            timeout: Duration::from_millis(500),
+            timeout,
             output_max: 1000,
         })
     };
-    let hangs = shell("exec tail -f /dev/null").observe().await.unwrap_err();
+    let shell = |script: &str| patient(Duration::from_secs(60), script);
+    let hangs = patient(Duration::from_millis(200), "exec tail -f /dev/null");
+    let hangs = hangs.observe().await.unwrap_err();
     assert!(matches!(hangs, FrrError::Timeout(_)), "{hangs}");
     let floods = shell("exec yes").observe().await.unwrap_err();
     assert!(matches!(floods, FrrError::TooMuchOutput(1000)), "{floods}");

@@ -93,7 +93,7 @@ impl Reader {
         }
         if top || family {
             self.context.push(text.to_owned());
-            // What is inside a foreign section is foreign.
+            // A line inside a foreign section is foreign too.
             if known.is_none() {
                 self.section = Section::Foreign;
             }
