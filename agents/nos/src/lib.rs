@@ -12,6 +12,7 @@
 //! - A port that the intent does not name is isolated ([`plan`]).
 //! - Only configured ports, and devices with our name prefixes, are changed ([`linux`]).
 
+pub mod frr;
 mod intent;
 pub mod linux;
 pub mod lldp;
