@@ -96,6 +96,8 @@ impl Root {
         }
         let (parent, name) = split(&path)?;
         let parent = self.make_dir(parent, Owner::root(0o755))?;
+        // The name may exist although `dir` did not find it: as a link to nowhere. `O_NOFOLLOW`
+        // below then fails; following it would put files where the link's maker wants them.
         match mkdirat(&parent, name, Mode::from_bits_truncate(owner.mode)) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(e) => return Err(e.into()),
@@ -114,6 +116,7 @@ impl Root {
         let path = relative(path)?;
         let (parent, name) = split(&path)?;
         let parent = self.make_dir(parent, Owner::root(0o755))?;
+        // Not synced here: the unmount after the last step writes everything out.
         let mut file = create(&parent, name)?;
         file.write_all(bytes)?;
         own(&file, owner)
