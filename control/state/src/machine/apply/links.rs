@@ -77,6 +77,7 @@ pub(crate) fn take_again(tx: &mut Tx<'_>, machines: BTreeSet<MachineId>) {
 
 /// Machines that claim a port of a switch, or that the switch hears.
 pub(crate) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<MachineId> {
+    // The empty name comes before every port of the switch.
     let from: (SwitchId, String) = (switch.id.clone(), String::new());
     let claimed = tables.index().claimants.range(from..);
     let claimed = claimed.take_while(|((at, _), _)| *at == switch.id);
