@@ -221,12 +221,13 @@ fn connector() -> Result<TlsConnector> {
 /// # Errors
 /// When it leads from https to http, which would let the network replace the image, or is no URL.
 fn redirect(from: &Uri, location: &str) -> Result<Uri> {
-    let to = if location.starts_with('/') {
+    let scheme = from.scheme_str().unwrap_or("http");
+    // Two slashes begin with a host, and leave only the scheme as it was (RFC 3986 §4.2).
+    let to = if location.starts_with("//") {
+        format!("{scheme}:{location}")
+    } else if location.starts_with('/') {
         let authority = from.authority().context("no host")?;
-        format!(
-            "{}://{authority}{location}",
-            from.scheme_str().unwrap_or("http")
-        )
+        format!("{scheme}://{authority}{location}")
     } else {
         location.to_string()
     };
@@ -246,6 +247,7 @@ mod tests {
         for (location, want) in [
             ("/y?z", Some("https://a/y?z")),
             ("https://b/y", Some("https://b/y")),
+            ("//b/y", Some("https://b/y")),
             ("http://a/y", None),
         ] {
             let to = redirect(&from, location).ok().map(|u| u.to_string());
