@@ -328,7 +328,11 @@ fn primary_disk(filesystems: &[Fs], chosen: &[(String, Disk)]) -> String {
         .find(|f| f.path == "/")
         .map(|f| f.device.as_str());
     let holds_root = |d: &&(String, Disk)| root.is_some_and(|r| r.starts_with(&d.1.path()));
-    let disk = chosen.iter().find(holds_root).or_else(|| chosen.first());
+    // The longest name: `/dev/sdaa1` begins with `/dev/sda` too, and `/dev/nvme0n10p1` with
+    // `/dev/nvme0n1`.
+    let holders = chosen.iter().filter(holds_root);
+    let holder = holders.max_by_key(|(_, d)| d.name.len());
+    let disk = holder.or_else(|| chosen.first());
     disk.map(|(_, d)| d.path()).unwrap_or_default()
 }
 
