@@ -43,6 +43,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
     // An allocated machine keeps the size that its project asked for.
     if machine.allocation.is_none() {
         machine.size = match_size(tx.tables(), &machine.hardware);
+        // Set and never cleared here: only the report of a wipe clears it.
         machine.dirty |= has_unknown_disk(&machine, is_new_boot);
     }
     sign_of_life(tx, op.id);

@@ -64,6 +64,7 @@ fn at_port(
 
 /// Machines that claim a port of a switch, or that the switch hears.
 pub(crate) fn concerned_by_switch(tables: &Tables, switch: &Switch) -> BTreeSet<MachineId> {
+    // The empty name comes before every port of the switch.
     let from: (SwitchId, String) = (switch.id.clone(), String::new());
     let claimed = tables.index().claimants.range(from..);
     let claimed = claimed.take_while(|((at, _), _)| *at == switch.id);
