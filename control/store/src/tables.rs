@@ -124,7 +124,12 @@ impl StateMachine for Tables {
     /// A request with an idempotency key is stored with its answer, so a second try gets that
     /// answer.
     fn is_repeatable(command: &Command) -> bool {
-        matches!(&command.op, Op::AllocateMachine(op) if op.idempotency.is_some())
+        match &command.op {
+            Op::AllocateMachine(op) => op.idempotency.is_some(),
+            // A node starts while its leader ends: announced twice, it is the same node.
+            Op::AnnounceNode(_) => true,
+            _ => false,
+        }
     }
 
     fn revision(&self) -> u64 {

@@ -50,7 +50,7 @@ fn take(world: &mut World, step: &Step) {
                 nic.mac = mac(*card);
             }
             world.seen(*machine);
-            let _ = world.apply(registration);
+            drop(world.apply(registration));
         }
         Step::Hear(port, machines, is_named) => {
             let neighbour = |machine: &u128| Neighbour {
@@ -73,15 +73,15 @@ fn take(world: &mut World, step: &Step) {
                 false => (Availability::Available, String::new()),
             };
             let id = id(1);
-            let _ = world.apply(SetMachineState {
+            drop(world.apply(SetMachineState {
                 id,
                 state,
                 description,
-            });
+            }));
         }
         Step::Delete(machine) => {
             world.tick(DEAD_AFTER_MS);
-            let _ = world.apply(DeleteMachine { id: id(*machine) });
+            drop(world.apply(DeleteMachine { id: id(*machine) }));
         }
     }
 }
