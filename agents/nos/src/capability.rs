@@ -33,7 +33,7 @@ impl fmt::Display for Capability {
             Self::Vlans => "VLANs",
             Self::Underlay => "routed ports of the underlay",
             Self::Vrfs => "VRFs",
-            Self::Bgp => "BGP",
+            Self::Bgp => "a BGP daemon",
         })
     }
 }

@@ -52,7 +52,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Refusal {
     /// The back-end lacks a capability.
-    #[error("needs {0}, which this switch does not support")]
+    #[error("needs {0}, which this switch lacks")]
     Unsupported(Capability),
     /// The switch has no port of this name.
     #[error("is not on this switch")]

@@ -77,7 +77,7 @@ impl Kept<'_> {
     }
 
     /// `true` if the session of a neighbour stays, perhaps with other settings. It does not if its
-    /// port leaves, or was in another place than the session.
+    /// port moves, also not if somebody moved the port and left the session behind.
     pub(super) fn neighbour(&self, vrf: Option<&VrfName>, peer: &Peer) -> bool {
         let has = |bgp: &Option<Bgp>| {
             let neighbours = bgp.as_ref().and_then(|bgp| bgp.neighbours(vrf));
@@ -87,7 +87,6 @@ impl Kept<'_> {
         self.instance(vrf)
             && has(&self.observed.bgp)
             && has(&self.target.bgp)
-            && self.observed.is_bound(vrf, peer)
             && port.is_none_or(|port| self.port(port))
     }
 
