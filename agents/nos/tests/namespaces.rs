@@ -224,6 +224,36 @@ fn one_segment_connects_and_another_does_not() {
 }
 
 #[test]
+fn private_ports_reach_the_uplink_and_not_each_other() {
+    if !is_root() {
+        return;
+    }
+    let leaf = Namespace::new("priv", "l1");
+    let hosts = ["h1", "h2", "h3"].map(|name| Namespace::new("priv", name));
+    let mut desired = intent(&[("swp1", 10), ("swp2", 10), ("swp3", 10)], VTEP2);
+    let mut listeners = Vec::new();
+    for (host, number) in hosts.iter().zip(1_u8..) {
+        cable(&leaf, &format!("swp{number}"), host, "eth0");
+        host.ip(&format!("addr add 192.0.2.{number}/24 dev eth0"));
+        listeners.push(host.listen(SocketAddr::from(([192, 0, 2, number], 7))));
+        let port = desired.ports.get_mut(format!("swp{number}").as_str());
+        port.unwrap().membership = Membership::Segment {
+            vni: Vni::new(10).unwrap(),
+            is_private: number != 3,
+        };
+    }
+    leaf.apply(VTEP1, desired);
+    let [first, _, uplink] = &hosts;
+    let target = |number| SocketAddr::from(([192, 0, 2, number], 7));
+    let until = std::time::Instant::now() + DEADLINE;
+    while !first.reaches(target(3)) {
+        assert!(std::time::Instant::now() < until, "the uplink is reached");
+    }
+    assert!(uplink.reaches(target(2)), "the uplink reaches every port");
+    assert!(!first.reaches(target(2)), "a private port reaches another");
+}
+
+#[test]
 fn what_an_operator_breaks_is_repaired_and_what_is_not_ours_is_left() {
     if !is_root() {
         return;
