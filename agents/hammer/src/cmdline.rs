@@ -106,7 +106,10 @@ fn boot_mac(value: &str) -> Option<String> {
 fn static_ip(value: &str) -> Option<StaticIp> {
     let fields: Vec<&str> = value.split(':').collect();
     let field = |at: usize| fields.get(at).copied().unwrap_or("");
+    // `ip=dhcp`, `ip=on` and `ip=any` have a word where the address would be.
     let address = field(0).parse().ok()?;
+    // The kernel derives a missing netmask from the class of the address. That would be wrong on
+    // most networks today, so DHCP decides instead.
     let netmask: Ipv4Addr = field(3).parse().ok()?;
     let prefix = u8::try_from(netmask.to_bits().leading_ones()).ok()?;
     Some(StaticIp {

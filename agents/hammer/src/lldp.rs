@@ -73,6 +73,7 @@ impl Lldp {
             // Before the look at the map: a frame between look and wait would be missed otherwise.
             let changed = self.news.notified();
             let heard = self.neighbours();
+            // The carriers are read in each pass: a port that came up late is waited for too.
             let mut wired = self.interfaces.iter().filter(|n| has_carrier(n));
             if wired.all(|n| heard.contains_key(n)) {
                 return;
@@ -96,6 +97,8 @@ async fn run(link: Link, frame: Vec<u8>, heard: Arc<Mutex<Heard>>, news: Arc<Not
         Err(error) => return tracing::warn!(nic = link.name, %error, "cannot open LLDP socket"),
     };
     let mut tick = tokio::time::interval(SEND_EVERY);
+    // By default missed ticks follow at once: after a stall the switch would get a burst of equal
+    // frames.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

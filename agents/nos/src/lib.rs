@@ -22,6 +22,7 @@
 mod back_end;
 mod capability;
 mod fit;
+pub mod frr;
 mod interpret;
 pub mod linux;
 pub mod lldp;

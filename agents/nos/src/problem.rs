@@ -78,8 +78,8 @@ pub enum Refusal {
     /// A rule is of the other address family.
     #[error("has a prefix of the other address family")]
     WrongFamily,
-    /// The name does not begin with our prefix.
-    #[error("has a name that does not begin with \"mm\"")]
+    /// The name is not one of the agent's.
+    #[error("has a name that is not ours: Vrf and a number, or MM-…")]
     NotManaged,
     /// Another object has the same VLAN, VNI or table.
     #[error("has the {number} of {by}")]

@@ -42,6 +42,8 @@ pub(crate) fn flags(boot: BootOverride) -> [u8; 6] {
 pub(crate) fn read_flags(data: &[u8]) -> Option<BootOverride> {
     // The first two bytes are the parameter version and the parameter; the flags follow. Without
     // the valid bit (0x80) the BMC ignores the device, whatever it is.
+    // Bits 5 to 2 of the second byte are the device (table 28-14). The others, such as clearing
+    // CMOS and locking the keyboard, may be set by other tools and must not hide the device.
     let (first, second) = (*data.get(2)?, *data.get(3)?);
     let device = match (first & 0x80 != 0, second & 0x3c) {
         (true, 0x04) => BootDevice::Pxe,

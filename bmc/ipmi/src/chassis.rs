@@ -51,6 +51,8 @@ impl Session {
         let power = *data.first().ok_or(IpmiError::Malformed { what })?;
         let identify = data
             .get(2)
+            // Bit 6 (table 28-3). Without it the state bits read 0, which would pass for a light
+            // that is off.
             .filter(|misc| *misc & 0x40 != 0)
             .and_then(|misc| match misc >> 4 & 0x03 {
                 0 => Some(Identify::Off),
@@ -86,6 +88,8 @@ impl Session {
     /// # Errors
     /// As [`Session::request`].
     pub async fn identify(&mut self, on: bool) -> Result<(), IpmiError> {
+        // The first byte is a time of at most 255 s, too short to find a machine in a hall. The
+        // second one forces the light on until it is turned off.
         let data = if on { [0, 1] } else { [0, 0] };
         self.request(CHASSIS, IDENTIFY, &data, "setting the identify light")
             .await

@@ -88,6 +88,7 @@ impl Session {
     pub async fn device_id(&mut self) -> Result<DeviceId, IpmiError> {
         let what = "reading the device id";
         let data = self.request(APP, 0x01, &[], what).await?;
+        // Four bytes of auxiliary firmware revision may follow. They are optional (20.1).
         let data = data.get(..11).ok_or(IpmiError::Malformed { what })?;
         Ok(DeviceId {
             // The minor revision is BCD: two decimal digits. Bit 7 of the major one is a flag.

@@ -55,6 +55,8 @@ fn fields(bytes: &[u8], start: usize, header: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut at = start + header;
     while found.len() < FIELDS_MAX {
+        // The end mark would decode as a text of one byte, so it is compared before the length is
+        // taken (13.).
         let Some(&kind) = bytes.get(at).filter(|kind| **kind != END) else {
             break;
         };

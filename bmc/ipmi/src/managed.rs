@@ -37,6 +37,8 @@ impl Managed {
     ) -> Option<(Self, Vec<u8>)> {
         let console = u32::from_le_bytes(request.get(4..8)?.try_into().ok()?);
         let algorithms = request.get(8..32)?;
+        // Each algorithm is the fifth byte of a payload of eight bytes. The encryption is not
+        // compared: both suites use AES-CBC-128.
         let suite = CipherSuite::PREFERRED.into_iter().find(|suite| {
             algorithms[4] == suite.authentication() && algorithms[12] == suite.integrity()
         })?;
@@ -97,6 +99,8 @@ impl Managed {
     #[must_use]
     pub fn message4(&self, message3: &[u8]) -> Option<(Vec<u8>, Keys)> {
         let asked = self.asked.as_ref()?;
+        // The proof covers this session's random number of the BMC: a recorded message 3 is worth
+        // nothing in another session.
         let proof = message3.get(8..8 + self.suite.hmac_len())?;
         let console = self.console.to_le_bytes();
         let parts: [&[u8]; 3] = [&self.random, &console, &asked.name];

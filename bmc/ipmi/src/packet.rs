@@ -86,6 +86,8 @@ pub fn plain(payload: Payload, body: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn plain_v15(message: &[u8]) -> Vec<u8> {
     let mut packet = RMCP.to_vec();
+    // Authentication type "none", sequence number 0 and session id 0. With that type the header has
+    // no authentication code (table 13-8).
     packet.extend([0; 9]);
     packet.push(length(message)[0]);
     packet.extend(message);
@@ -138,6 +140,8 @@ pub fn decode(packet: &[u8], session: Option<(u32, &Keys)>) -> Option<(Payload, 
     let payload = Payload::from_number(head[1] & 0x3f)?;
     let size = usize::from(u16::from_le_bytes([head[10], head[11]]));
     let body = rest_of.get(..size)?;
+    // Before the keys exist nothing can be checked. A packet that claims protection is of an older
+    // session.
     let Some((id, keys)) = session else {
         return (head[1] & (ENCRYPTED | AUTHENTICATED) == 0).then(|| (payload, body.to_vec()));
     };

@@ -62,6 +62,8 @@ impl PowerReading {
         else {
             return None;
         };
+        // The four bytes before the period are the time of the reading by the BMC's own clock, which
+        // may never have been set.
         Some(Self {
             current_w: u16::from_le_bytes([c0, c1]),
             min_w: u16::from_le_bytes([l0, l1]),

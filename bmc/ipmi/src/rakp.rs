@@ -51,6 +51,8 @@ impl Exchange {
     /// RMCP+ Open Session Request (13.17).
     #[must_use]
     pub fn open_request(&self) -> Vec<u8> {
+        // 0x04 asks for "administrator" as the highest privilege of the session. The BMC refuses to
+        // raise it later.
         let mut body = vec![0, 0x04, 0, 0];
         body.extend(self.console.to_le_bytes());
         let algorithms = [self.suite.authentication(), self.suite.integrity(), 0x01];
@@ -195,6 +197,7 @@ impl Keys {
     /// Derives K1 (integrity) and K2 (encryption) from the session integrity key.
     #[must_use]
     pub fn derive(suite: CipherSuite, session_key: &[u8]) -> Self {
+        // The constants have 20 bytes with SHA-256 too. AES-128 takes the first 16 bytes of K2.
         let second = suite.hmac(session_key, &[&[0x02; 20]]);
         let mut encryption = [0; 16];
         encryption.copy_from_slice(&second[..16]);

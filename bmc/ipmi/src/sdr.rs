@@ -95,6 +95,8 @@ impl SupplySensor {
             _,
         ) = record.split_first_chunk::<14>()?;
         // Full and compact records. Event-only records belong to sensors that have no reading.
+        // LUN 0 only: requests are sent to it, and the same number on another LUN is another
+        // sensor.
         let is_readable = matches!(kind, 0x01 | 0x02) && owner == OWNER_BMC && lun & 0x03 == 0;
         let is_supply = sensor == POWER_SUPPLY && states == SENSOR_SPECIFIC;
         (is_readable && is_supply).then_some(Self {

@@ -257,7 +257,9 @@ impl Wire {
         let data = [THIS_CHANNEL_V2, ADMINISTRATOR];
         let message = packet::request(APP, GET_CHANNEL_AUTHENTICATION, 0, &data);
         let what = "the capabilities request";
-        for _ in 0..self.timing.tries {
+        let tries = self.timing.tries;
+        let mut failure = IpmiError::Silent { what, tries };
+        for _ in 0..tries {
             self.socket.send(&packet::plain_v15(&message)).await?;
             let Some(answer) = self.receive().await? else {
                 continue;
@@ -268,16 +270,18 @@ impl Wire {
             let Some(response) = Response::decode(&message) else {
                 continue;
             };
+            // A busy BMC answers without data, which would pass for one that lacks IPMI 2.0.
+            if response.completion == BUSY {
+                failure = IpmiError::Completion { what, code: BUSY };
+                continue;
+            }
             return match response.data.get(3) {
                 // Bit 1 of the extended capabilities: the channel supports IPMI 2.0.
                 Some(extended) if extended & 0x02 != 0 => Ok(()),
                 _ => Err(IpmiError::NoVersion2),
             };
         }
-        Err(IpmiError::Silent {
-            what,
-            tries: self.timing.tries,
-        })
+        Err(failure)
     }
 
     /// Sends one step of opening a session, with retries, and returns the body of the answer.

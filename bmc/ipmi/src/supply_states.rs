@@ -12,6 +12,7 @@ impl SupplyStates {
         let (&[_, flags, low], rest) = data.split_first_chunk::<3>()?;
         let high = rest.first().copied().unwrap_or_default();
         // Bit 6: scanned; bit 5: no reading.
+        // Bit 7 of the states is reserved and reads as 1 (35.14).
         (flags & 0x60 == 0x40).then_some(Self(u16::from_le_bytes([low, high & 0x7f])))
     }
 

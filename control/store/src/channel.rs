@@ -68,6 +68,8 @@ impl Channel {
 
     /// The next frame; a closed channel is an error.
     pub(crate) async fn next(&mut self) -> io::Result<Bytes> {
+        // Each caller waits for an answer or for the next step. Those that may see an end read
+        // `incoming` themselves.
         self.incoming.next().await.unwrap_or_else(|| {
             let message = "the other side closed the channel";
             Err(io::Error::new(io::ErrorKind::UnexpectedEof, message))

@@ -99,6 +99,7 @@ pub(crate) fn encode_summed<T: Serialize>(value: &T) -> Result<Vec<u8>, StoreCod
 
 /// Decodes a value of [`encode_summed`].
 pub(crate) fn decode_summed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreCodecError> {
+    // The checksum comes first: damaged CBOR may still decode, to another value.
     let (sum, value) = bytes
         .split_first_chunk::<4>()
         .ok_or(StoreCodecError::Checksum)?;

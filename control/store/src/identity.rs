@@ -108,6 +108,7 @@ pub(crate) fn claim(
             wanted: format!("node {node} of cluster {cluster:?}"),
         });
     }
+    // `Form` names no id: the directory keeps the one that was made at its first start.
     if let StartMode::Join(wanted) = begin
         && found.cluster_id != wanted
     {

@@ -77,6 +77,7 @@ impl StoreThreads {
                 .await
                 .map_err(io::Error::other),
             #[cfg(feature = "sim")]
+            // In place: on a pool of threads the order of the work would differ from run to run.
             Self::Caller(_) => Ok(work()),
         }
     }

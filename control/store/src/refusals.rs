@@ -55,6 +55,8 @@ impl Refusals {
         }
         let caller = self.callers.entry(user.clone()).or_default();
         let method = &end.call.method;
+        // The same method with the same result says nothing new, and uses up none of the few
+        // records.
         let is_known = caller
             .whole
             .iter()

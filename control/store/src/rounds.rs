@@ -76,6 +76,7 @@ pub(crate) async fn serve<T: Clone, F>(
                     answer_all(waiting.drain(..), &answer);
                 }
             }
+            // Beyond the bound the readers stay in the queue, whose own bound refuses further ones.
             n = readers.recv_many(&mut waiting, READERS_MAX), if waiting.len() < READERS_MAX => {
                 if n == 0 {
                     return;

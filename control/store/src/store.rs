@@ -287,6 +287,8 @@ impl<M: StateMachine> Store<M> {
     pub async fn snapshot(&self) -> Result<(), StoreError> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let fatal = |e: Fatal<_>| StoreError::Fatal(e.to_string());
+        // Read before the trigger: a snapshot that is under way already may lack the newest entries,
+        // and must not end the wait.
         let applied = self.0.shared.progress().last_applied;
         self.0.raft.trigger().snapshot().await.map_err(fatal)?;
         let wait = self.0.raft.wait(Some(TIMEOUT));

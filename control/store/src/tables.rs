@@ -159,6 +159,8 @@ impl StateMachine for Tables {
             .split_first_chunk()
             .ok_or_else(|| unreadable("it ends within its revision".to_owned()))?;
         let revision = u64::from_be_bytes(*revision);
+        // The kind alone: the rest of the key may have slashes of its own, and the record has the
+        // key anyway.
         let kind = key.split(|b| *b == b'/').next().unwrap_or_default();
         let kind: Kind = String::from_utf8_lossy(kind)
             .parse()

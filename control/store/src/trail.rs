@@ -81,6 +81,8 @@ impl AuditWriter {
     pub async fn run(mut self, stop: CancellationToken) {
         let mut batch = Vec::new();
         let mut minutes = interval(COUNT_FOR);
+        // After a stall one record of the counted calls is enough: a burst of ticks would find
+        // nothing to write.
         minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let open = tokio::select! {

@@ -91,6 +91,7 @@ impl Network {
                     persist: false,
                 })
             }
+            // A release names its address in `ciaddr`, a decline in option 50 (RFC 2131, table 5).
             Kind::Release => {
                 let ended = book.release(client.mac, request.ciaddr, now_ms);
                 Err(NoAnswer::Noted { ended })
@@ -125,9 +126,13 @@ impl Network {
             .address(code::REQUESTED_ADDRESS)
             .unwrap_or(request.ciaddr);
         let lease_ms = u64::from(self.lease_time_s) * 1000;
+        // A restarted client names its address and no server (INIT-REBOOT). RFC 2131 §4.3.2 asks
+        // for silence if the book does not know it; here it gets the address if that is free, so
+        // that machines keep theirs after a loss of the lease file.
         match book.commit(client.mac, pool, wanted, now_ms, lease_ms) {
             Ok(()) => {
                 let mut message = self.give(request, client, machines, Kind::Ack, wanted);
+                // As in the request (RFC 2131, table 3): the address of a client that renews.
                 message.ciaddr = request.ciaddr;
                 Ok(Answer {
                     message,
@@ -278,6 +283,8 @@ impl Network {
             ClientClass::HttpEfi64 => match &files.http_uki {
                 // A unified image runs no iPXE script, so the boot target is decided here.
                 Some(uki) if !machines.needs_script() => {
+                    // Without a boot file the firmware goes on to its next boot entry, which is the
+                    // disk.
                     boots_hammer(client, machines).then(|| by_http(uki))
                 }
                 _ => files.http_efi64.as_ref().map(by_http),
@@ -292,6 +299,8 @@ impl Network {
             // UEFI takes the boot file for a URL only if the class is echoed (UEFI 2.10 §24.7.3).
             message.options.set(code::VENDOR_CLASS, "HTTPClient");
         } else {
+            // Server and file go into the fixed fields and into options 66 and 67: firmware differs
+            // in which of them it reads.
             message.siaddr = self.address;
             message
                 .options

@@ -81,9 +81,12 @@ impl BootLog {
             return Err(TicketRefusal::NoLease { mac });
         }
         let boot = self.0.get(&machine).ok_or(TicketRefusal::NoBoot)?;
+        // The lease proves the card, this check the machine: no card gets a ticket for a machine
+        // that booted over another one.
         if boot.mac != mac {
             return Err(TicketRefusal::OtherMac { mac: boot.mac });
         }
+        // A clock that was set back since the boot counts as no time.
         if now_ms.saturating_sub(boot.at_ms) > BOOT_VALID_MS {
             return Err(TicketRefusal::NoBoot);
         }
@@ -118,6 +121,7 @@ impl BootLog {
 
     /// Gives the right back after control failed to issue the ticket.
     pub fn give_back(&mut self, machine: MachineId) {
+        // The machine may have booted again meanwhile. Its new boot has the right already.
         if let Some(boot) = self.0.get_mut(&machine) {
             boot.ticket = false;
         }

@@ -47,6 +47,7 @@ impl BmcMatch {
             || self
                 .mac_prefixes
                 .iter()
+                // An empty prefix, as of a forgotten value, would match every client.
                 .any(|p| !p.is_empty() && mac.starts_with(p.as_str()))
             || self
                 .vendor_classes

@@ -54,6 +54,7 @@ impl LeaseBook {
     pub fn holder(&self, address: Ipv4Addr, now_ms: u64) -> Option<MacAddr> {
         let mac = *self.by_address.get(&address)?;
         let entry = self.by_mac.get(&mac)?;
+        // An offered address has no holder yet: its client may take the offer of another server.
         (entry.bound && entry.lease.expires_ms > now_ms).then_some(mac)
     }
 
@@ -72,6 +73,8 @@ impl LeaseBook {
         self.declined.retain(|_, until| *until > now_ms);
         let own = self.by_mac.get(&mac).map(|e| e.lease.address);
         let PoolRange { pool, range } = pool;
+        // Within the client's own pool: a wish must not reach an address of the other pool or of
+        // pixie itself.
         let free = |a: &Ipv4Addr| range.contains(*a) && self.is_free(*a, mac, now_ms);
         let address = own
             .filter(free)
@@ -142,6 +145,8 @@ impl LeaseBook {
     pub fn release(&mut self, mac: MacAddr, address: Ipv4Addr, now_ms: u64) -> bool {
         match self.by_mac.get_mut(&mac) {
             Some(entry) if entry.lease.address == address => {
+                // An expired lease keeps its time: the address that ended longest ago is given away
+                // first.
                 entry.lease.expires_ms = entry.lease.expires_ms.min(now_ms);
                 true
             }

@@ -39,6 +39,8 @@ impl Machines {
         target: Target,
     ) {
         self.by_id.insert(id, target);
+        // A card that two machines list belongs to the later one. `find` uses it only for firmware
+        // without a UUID.
         self.by_mac.extend(macs.into_iter().map(|mac| (mac, id)));
     }
 

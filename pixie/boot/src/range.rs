@@ -37,6 +37,8 @@ impl Range {
         if first > last {
             return Err(RangeError::Reversed { first, last });
         }
+        // An offer searches the range from its start. The bound keeps that short while the pool is
+        // full.
         if u32::from(last) - u32::from(first) >= RANGE_LEN_MAX {
             return Err(RangeError::Long { first, last });
         }

@@ -59,6 +59,8 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
         .filter(|word| is_plain(word))
         .collect::<Vec<_>>()
         .join(" ");
+    // `initrd=` repeats the name that iPXE gives the image: with UEFI the kernel loads its initrd
+    // by that name.
     // `imgfree` drops the images of an earlier attempt; iPXE would pass them to the kernel as well. The
     // script never ends by itself: a machine in the shell of iPXE would wait for an operator.
     format!(
@@ -79,6 +81,8 @@ pub fn hammer(hammer: &Hammer<'_>) -> String {
 /// Requests the script again. `again=1` marks that this is not a new boot.
 fn again(http_base: &str, mac: MacAddr) -> String {
     let mac = mac.to_string().replace(':', "-");
+    // `--replace` ends the running script. A machine that polls for weeks would otherwise nest one
+    // script in the other until its memory is full.
     format!(
         "chain --replace {http_base}/v1/boot.ipxe?mac={mac}&uuid=${{uuid}}\
          &platform=${{platform}}&buildarch=${{buildarch}}&again=1"
@@ -91,6 +95,8 @@ fn again(http_base: &str, mac: MacAddr) -> String {
 #[must_use]
 pub fn disk(machine: MachineId) -> String {
     format!(
+        // `--no-describe`: the disk is local. A boot table (iBFT) would have the system look for it
+        // on a network.
         "#!ipxe\n\
          echo metalmesh: machine {machine} starts from its disk\n\
          iseq ${{platform}} pcbios || exit 1\n\

@@ -71,6 +71,7 @@ impl Dhcp {
                 }
                 received = receive(this.proxy_socket.as_ref(), &mut proxy_buffer) => {
                     let (len, from) = received?;
+                    // In sequence: without a lease there is no wait for the disk.
                     this.on_proxy_packet(&proxy_buffer[..len], from).await;
                 }
             }

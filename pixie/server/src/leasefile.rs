@@ -83,6 +83,7 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Resu
 /// Writes a JSON file through a temporary one.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     let bytes = serde_json::to_vec(value).map_err(io::Error::other)?;
+    // In the same directory: a rename is atomic within one file system only.
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary)?;
     file.write_all(&bytes)?;

@@ -31,9 +31,11 @@ impl RouterAdvertisement {
     /// Encodes the ICMPv6 payload. The checksum is 0; the kernel fills it in for raw sockets.
     #[must_use]
     pub(crate) fn encode(&self) -> Vec<u8> {
+        // Hop limit 64. The flags M and O are clear: no client is to wait for a DHCPv6 server.
         let mut out = vec![TYPE_ADVERTISEMENT, 0, 0, 0, 64, 0];
         out.extend_from_slice(&self.router_lifetime_s.to_be_bytes());
         out.extend_from_slice(&[0; 8]);
+        // Lengths of options are in units of eight bytes (RFC 4861 §4.6).
         out.extend_from_slice(&[OPTION_SOURCE_LINK_LAYER, 1]);
         out.extend_from_slice(&self.source.0);
         if let Some(mtu) = self.mtu {
@@ -54,6 +56,7 @@ impl RouterAdvertisement {
 /// `true` if an ICMPv6 payload is a well-formed router solicitation.
 #[must_use]
 pub(crate) fn is_solicitation(payload: &[u8]) -> bool {
+    // RFC 4861 §6.1.1: code 0 and at least eight bytes.
     matches!(payload, [TYPE_SOLICITATION, 0, rest @ ..] if rest.len() >= 6)
 }
 

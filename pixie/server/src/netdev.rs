@@ -9,6 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// The Ethernet address of an interface.
 pub(crate) fn mac(interface: &str) -> io::Result<MacAddr> {
+    // One entry for each address of the interface. Only that of AF_PACKET has the Ethernet address.
     getifaddrs()?
         .filter(|entry| entry.interface_name == interface)
         .filter_map(|entry| entry.address)
@@ -58,6 +59,7 @@ fn find_neighbour(table: &str, address: Ipv4Addr, interface: &str) -> Option<Mac
         let [ip, _, flags, mac, _, device] = columns.as_slice() else {
             return None;
         };
+        // An incomplete entry shows an Ethernet address of zeros.
         let complete = u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok()? & 2 != 0;
         (complete && *device == interface && ip.parse() == Ok(address))
             .then(|| mac.parse().ok())

@@ -99,6 +99,8 @@ impl Shared {
     pub(crate) fn set_desired(&self, mut desired: Desired) {
         let needs_script = desired.installer != InstallerSource::Own;
         desired.machines.set_needs_script(needs_script);
+        // Before the state is visible: a script for the new source must not show the error of the
+        // old one.
         self.installer.want(&desired.installer);
         *self.desired.write() = Arc::new(desired);
     }

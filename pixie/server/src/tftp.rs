@@ -256,6 +256,7 @@ impl Sender {
         let offer = Packet::OptionAck(self.terms.taken.clone()).encode();
         for repeats in 1.. {
             self.socket.send(&offer).await?;
+            // The client acknowledges the options as block 0 (RFC 2347).
             if let Some(Packet::Ack { block: 0 }) = self.receive(self.terms.timeout).await? {
                 break;
             }

@@ -90,6 +90,8 @@ impl ServerShared {
             incoming.refuse();
             return None;
         };
+        // A Retry keeps no state (RFC 9000 §8.1.2): the return frees the place, and the caller
+        // takes a new one when it comes back with the token.
         if place.must_prove && incoming.may_retry() {
             self.handshake_counts.add(Handshake::Retry);
             drop(incoming.retry());

@@ -70,6 +70,7 @@ impl Admission {
         // Each refused caller gets its own turn. One wait for all would bring them back in step.
         let turn = state.promised.max(now + BUSY_MIN) + self.interval;
         // Later turns are cut: until then a caller may have found another node.
+        // Callers with the same cut turn are spread by the jitter that each adds to it.
         state.promised = turn.min(now + BUSY_MAX);
         Err(state.promised - now)
     }

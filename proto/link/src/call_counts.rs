@@ -32,6 +32,8 @@ impl CallCounts {
 
     pub(crate) fn add(&self, method: Option<&'static MethodSpec>, code: Code) {
         let counts = method.and_then(|method| self.methods.get(method.path));
+        // All unknown methods share one counter: a caller that invents paths must not make the
+        // metrics grow.
         let counts = counts.unwrap_or(&self.unknown);
         if let Some(count) = counts.0.get(usize::from(code as u8)) {
             count.fetch_add(1, Ordering::Relaxed);

@@ -223,6 +223,8 @@ impl MeshClient {
                     Err(_) => return Err(self.no_session()),
                 },
             };
+            // Held until the stream is open. As long as a call waits for the stream limit, others
+            // close their streams instead of keeping them.
             let _opening = match live.session.kept.take() {
                 Ok(stream) => return Ok((stream, live)),
                 Err(opening) => opening,

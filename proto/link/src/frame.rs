@@ -180,6 +180,8 @@ pub fn encode_end(end: &Result<(), LinkStatus>) -> Bytes {
         return Bytes::from_static(&GOOD_END);
     };
     let message = status.message();
+    // The other side refuses text that is not UTF-8: a cut inside a character would hide the reason
+    // behind a protocol error.
     let message = &message[..message.floor_char_boundary(END_LEN_MAX - 3)];
     let mut out = BytesMut::with_capacity(PREFIX_LEN + 3 + message.len());
     put_prefix(&mut out, Kind::End, 3 + message.len());

@@ -44,6 +44,8 @@ impl OpenHandshakes {
         let of = network(address);
         let mut now = self.0.lock();
         let its = now.by_address.get(&of).copied().unwrap_or_default();
+        // Before the entry is made: source addresses may be forged, and refused ones must not make
+        // the map grow.
         if now.count >= HANDSHAKES_MAX || its >= HANDSHAKES_PER_ADDRESS_MAX {
             return None;
         }

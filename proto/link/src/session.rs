@@ -48,9 +48,13 @@ pub(crate) async fn serve(
     let began = Instant::now();
     let life = life(&peer);
     let mut end = began + first_call_within(&peer, life);
+    // The first pass of the loop repeats the check of `handle`: a revocation between the two would
+    // otherwise be seen by neither.
     let mut changes = revocations.changes();
     let peer = Arc::new(peer);
     let mut allowance = StreamAllowance::of(&connection, &peer);
+    // Dropped with this function, which aborts the calls: none outlives a revoked or expired
+    // session.
     let mut streams = JoinSet::new();
     let mut is_told = false;
     loop {

@@ -127,6 +127,8 @@ impl Supervisor {
                 (fresh, at) = self.open() => {
                     connection = fresh.connection.clone();
                     address = at;
+                    // A notice that was on its way over the old session is lost with it. The server
+                    // sends one on each session whose certificate is due.
                     next_notice = Box::pin(notice::receive(connection.clone()));
                     self.publish(fresh);
                     debug!("session replaced after renewal");

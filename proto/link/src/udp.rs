@@ -139,6 +139,7 @@ impl AsyncUdpSocket for Udp {
                     self.io.came();
                     return Poll::Ready(Ok(received));
                 }
+                // The receive has cleared the readiness: the next pass registers the waker.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 // quinn takes an error as the end of the endpoint and of every session on it. An
                 // ICMP error or a moment without memory must not cause that.

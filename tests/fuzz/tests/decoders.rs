@@ -5,6 +5,7 @@
     reason = "that a decoder returns is the whole point"
 )]
 
+use agents_nos::frr::{FrrConfig, diff, parse, render};
 use base_telemetry::traces::TraceContext;
 use bmc_ipmi::CipherSuite;
 use bmc_ipmi::dcmi::{ASSET_TAG_MAX, AssetTag, Piece};
@@ -245,5 +246,103 @@ fn fuzz_public_message() {
                 json::parse(&message, &text).unwrap();
             }
         }
+    });
+}
+
+/// Words and ends of lines, of which random bytes make configurations that are nearly right.
+const FRR_WORDS: [&str; 60] = [
+    "\n",
+    "\n ",
+    "\n  ",
+    "\n",
+    "\n ",
+    "\n  ",
+    "ip",
+    "ipv6",
+    "prefix-list",
+    "MM-a",
+    "MM-b",
+    "seq",
+    "5",
+    "10",
+    "permit",
+    "deny",
+    "10.0.0.0/8",
+    "2001:db8::/32",
+    "any",
+    "ge",
+    "le",
+    "24",
+    "64",
+    "bgp",
+    "as-path",
+    "access-list",
+    "^$",
+    "route-map",
+    "match",
+    "address",
+    "interface",
+    "swp1",
+    "evpn",
+    "vni",
+    "set",
+    "local-preference",
+    "vrf",
+    "Vrf7",
+    "router",
+    "65000",
+    "router-id",
+    "10.0.0.1",
+    "neighbor",
+    "peer-group",
+    "remote-as",
+    "external",
+    "timers",
+    "description",
+    "shutdown",
+    "address-family",
+    "ipv4",
+    "unicast",
+    "l2vpn",
+    "activate",
+    "in",
+    "maximum-prefix",
+    "allowas-in",
+    "redistribute",
+    "connected",
+    "exit",
+];
+
+/// A configuration that was read can be written, and is read again as the same.
+fn assert_frr_canonical(text: &str) {
+    let mut seen = parse(text);
+    for instance in seen.config.bgp.values_mut() {
+        instance.ipv4_by_default = false;
+    }
+    let again = parse(&render(&seen.config));
+    assert_eq!(again.config, seen.config);
+    assert!(again.foreign.is_empty(), "{:?}", again.foreign);
+    assert!(diff(&again, &seen.config).is_empty());
+    let _ = diff(&seen, &FrrConfig::default());
+}
+
+#[test]
+fn fuzz_frr_configuration() {
+    check!().for_each(|bytes: &[u8]| {
+        assert_frr_canonical(&String::from_utf8_lossy(bytes));
+        let words: Vec<&str> = bytes
+            .iter()
+            .map(|byte| FRR_WORDS[usize::from(*byte) % FRR_WORDS.len()])
+            .collect();
+        assert_frr_canonical(&words.join(" ").replace("\n ", "\n"));
+        assert_frr_canonical(&words.join(" "));
+    });
+}
+
+#[test]
+fn fuzz_frr_json() {
+    check!().for_each(|bytes: &[u8]| {
+        let _ = agents_nos::frr::sessions::decode(bytes);
+        let _ = agents_nos::frr::vnis::decode(bytes);
     });
 }

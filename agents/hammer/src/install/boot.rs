@@ -44,6 +44,7 @@ pub fn kernel(names: &[String], links: bool, separate_boot: bool) -> Option<Kern
     let prefix = if separate_boot { "" } else { "/boot" };
     let versions = names.iter().filter_map(|n| n.strip_prefix("vmlinuz-"));
     let newest = versions.max_by_key(|v| version_key(v))?;
+    // The names of Debian, and of Fedora and its relatives.
     let initrd = [
         format!("initrd.img-{newest}"),
         format!("initramfs-{newest}.img"),
@@ -86,6 +87,7 @@ pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String 
         out.push_str("terminal_input console serial\nterminal_output console serial\n");
     }
     out.push_str("insmod part_gpt\ninsmod ext2\n");
+    // By UUID: GRUB numbers the disks in the firmware's order, which changes with the boot device.
     out.push_str(&format!(
         "search --no-floppy --fs-uuid --set=root {boot_uuid}\n"
     ));
@@ -108,6 +110,7 @@ fn has_serial(command_line: &str) -> bool {
 /// grub.cfg anew at each kernel update.
 #[must_use]
 pub fn grub_default(command_line: &str) -> String {
+    // `grub-mkconfig` adds these two itself, for the root file system that it finds.
     let own: Vec<&str> = command_line
         .split(' ')
         .filter(|w| !w.starts_with("root=") && *w != "ro")
@@ -144,6 +147,7 @@ pub fn install_commands(plan: &Plan, uefi: bool) -> Vec<Cmd> {
     };
     if uefi {
         let mut args = common("x86_64-efi");
+        // This module exists for BIOS only.
         args.push(modules(&["biosdisk"]));
         args.push(format!("--efi-directory={TARGET}/boot/efi"));
         // NVRAM is left alone: an entry there would come before the network boot that control

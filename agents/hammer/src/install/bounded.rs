@@ -50,6 +50,8 @@ impl<R: Read> Read for BoundedHeaders<R> {
         let wanted = usize::try_from(left)
             .unwrap_or(usize::MAX)
             .min(buffer.len());
+        // An empty read would mean the end of the archive: it would pass for complete, without the
+        // files that follow.
         if wanted == 0 && !buffer.is_empty() {
             let message =
                 format!("the headers of one entry have more than {HEADERS_LEN_MAX} bytes");

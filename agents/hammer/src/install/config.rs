@@ -113,6 +113,8 @@ fn fstab(filesystems: &[Fs]) -> String {
         } else {
             format!("UUID={}", fs.uuid)
         };
+        // The order of checks at boot (fstab(5)): the root first, then the others. FAT and swap are
+        // not checked.
         let (path, check) = match (fs.format.as_str(), fs.path.as_str()) {
             ("swap", _) => ("none", 0),
             ("ext3" | "ext4", "/") => ("/", 1),
@@ -177,6 +179,8 @@ fn time(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
             .iter()
             .map(|server| format!("server {server} iburst\n"))
             .collect();
+        // `makestep`: the first three corrections may step the clock, which slewing could not bring
+        // back by years.
         let rest = "driftfile /var/lib/chrony/drift\nmakestep 1 3\nrtcsync\n";
         return Ok(vec![file(path, 0o644, lines + rest)]);
     }

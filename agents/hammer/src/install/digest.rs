@@ -14,6 +14,7 @@ impl Digest {
     /// Parses `sha256:<hex>` or `sha512:<hex>`.
     pub(super) fn parse(text: &str) -> Result<Self, ImageError> {
         let bad = || ImageError::DigestSpec(text.to_string());
+        // `check` compares the digests as text.
         let text = text.trim().to_lowercase();
         let (name, hex) = text.split_once(':').ok_or_else(bad)?;
         let algorithm = match name {

@@ -189,6 +189,8 @@ impl Read for HashedFrames {
                     self.arrived.set(self.arrived.get() + frame.len() as u64);
                     self.frame = frame;
                 }
+                // A download that failed looks like an early end here. `install` reports the
+                // failure itself, not the damage that follows from it.
                 None => return Ok(0),
             }
         }
@@ -297,6 +299,8 @@ async fn attempt(
                     return Ok(());
                 }
             }
+            // Without a length the end of the connection is the end of the file; if it came too
+            // early, the digest is wrong.
             Ok(None) if progress.total.is_none_or(|want| progress.have >= want) => return Ok(()),
             Err(error) if progress.total.is_none() => return Err(network(error.to_string())),
             Ok(None) | Err(_) => return Err(progress.cut()),

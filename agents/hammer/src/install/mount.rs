@@ -67,6 +67,8 @@ pub(super) fn none(target: &Path) -> Result<()> {
 fn below(mounts: &str, target: &Path) -> Vec<PathBuf> {
     mounts
         .lines()
+        // The kernel writes white space in a path as an octal escape. Mount points of a layout have
+        // none (`check::is_mount_point`).
         .filter_map(|l| l.split(' ').nth(1))
         .map(PathBuf::from)
         .filter(|p| p.starts_with(target))

@@ -49,6 +49,8 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
         let server: IpAddr = parse("dns_servers", server)?;
         out.push_str(&format!("DNS={server}\n"));
     }
+    // No router advertisements: control names every address and route, and a neighbour in the
+    // segment must not add others. LLDP shows the switch which machine is on the port.
     out.push_str("LLDP=yes\nEmitLLDP=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\n");
     // The default route is set even if no network names it: without it nobody could reach the
     // machine, and it could not phone home.
@@ -62,6 +64,7 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
         let is_v4 = gateway == GATEWAY_V4;
         let own = routes
             .iter()
+            // The default route is in the list already.
             .filter(|r| r.addr().is_ipv4() == is_v4 && r.prefix_len() > 0);
         let own: Vec<String> = own.map(ToString::to_string).collect();
         for destination in std::iter::once(default.to_string()).chain(own) {

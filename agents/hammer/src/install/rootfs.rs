@@ -96,6 +96,8 @@ impl Root {
         }
         let (parent, name) = split(&path)?;
         let parent = self.make_dir(parent, Owner::root(0o755))?;
+        // The name may exist although `dir` did not find it: as a link to nowhere. `O_NOFOLLOW`
+        // below then fails; following it would put files where the link's maker wants them.
         match mkdirat(&parent, name, Mode::from_bits_truncate(owner.mode)) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(e) => return Err(e.into()),
@@ -114,6 +116,7 @@ impl Root {
         let path = relative(path)?;
         let (parent, name) = split(&path)?;
         let parent = self.make_dir(parent, Owner::root(0o755))?;
+        // Not synced here: the unmount after the last step writes everything out.
         let mut file = create(&parent, name)?;
         file.write_all(bytes)?;
         own(&file, owner)
@@ -136,7 +139,9 @@ impl Root {
     /// # Errors
     /// When it does not exist or cannot be read.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let fd = openat2(&self.dir, &relative(path)?, Self::how(OFlag::O_RDONLY))?;
+        // Not blocking: a FIFO of the image would wait for a writer for ever. It reads as empty.
+        let how = Self::how(OFlag::O_RDONLY | OFlag::O_NONBLOCK);
+        let fd = openat2(&self.dir, &relative(path)?, how)?;
         let mut out = Vec::new();
         File::from(fd).take(READ_MAX).read_to_end(&mut out)?;
         Ok(out)
@@ -306,5 +311,16 @@ mod tests {
         root.remove("etc/resolv.conf").unwrap();
         root.remove("not/there").unwrap();
         assert!(!root.exists("etc/resolv.conf") && root.exists("etc"));
+    }
+    #[test]
+    fn a_fifo_in_place_of_a_file_does_not_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        nix::unistd::mkfifo(&dir.path().join("passwd"), mode).unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let (to, read) = std::sync::mpsc::channel();
+        std::thread::spawn(move || to.send(root.text("passwd")));
+        let text = read.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(text.as_deref(), Ok(""));
     }
 }

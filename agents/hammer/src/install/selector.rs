@@ -24,6 +24,7 @@ pub enum SelectorError {
 /// # Errors
 /// When no disk matches.
 pub fn resolve<'a>(device: &str, disks: &'a [Disk]) -> Result<&'a Disk, SelectorError> {
+    // The namespaces of an NVMe controller share its serial number. The first one is taken.
     let mut fixed = disks.iter().filter(|d| !d.removable);
     let not_found = || SelectorError::NotFound(device.to_string());
     match device {

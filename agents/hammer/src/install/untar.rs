@@ -105,6 +105,7 @@ impl Unpacker<'_> {
         if self.done.entries > ENTRIES_MAX {
             return Err(invalid(format!("more than {ENTRIES_MAX} entries")));
         }
+        // `git archive` begins with one. It is no file, and has no path.
         if kind.is_pax_global_extensions() {
             self.done.entries -= 1;
             return Ok(());

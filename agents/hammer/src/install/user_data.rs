@@ -157,6 +157,7 @@ fn remote_source(value: &Value, at: &str) -> Option<String> {
 
 fn is_data_url(source: &str) -> bool {
     let scheme = source.get(..5).unwrap_or_default();
+    // Schemes have no case (RFC 3986 §3.1).
     scheme.eq_ignore_ascii_case("data:")
 }
 
@@ -194,6 +195,7 @@ pub(super) fn items(
     let data = || install.userdata.clone();
     match handling {
         Handling::CloudInit => vec![
+            // An image may come with cloud-init disabled. The data would then be ignored silently.
             item(CLOUD_INIT_OFF, ItemState::Absent),
             item(SEED, ItemState::Dir(Owner::root(0o700))),
             secret(&format!("{SEED}/user-data"), data()),
@@ -201,6 +203,7 @@ pub(super) fn items(
                 &format!("{SEED}/meta-data"),
                 0o600,
                 format!(
+                    // cloud-init carries the data out once per instance id.
                     "instance-id: {}\nlocal-hostname: {}\n",
                     install.allocation_uuid, install.hostname
                 ),
@@ -208,6 +211,8 @@ pub(super) fn items(
             file(
                 "/etc/cloud/cloud.cfg.d/99-metalmesh.cfg",
                 0o644,
+                // Unless it is disabled, cloud-init puts a network configuration of its own, DHCP on
+                // the first card, beside the order's.
                 "datasource_list: [ NoCloud, None ]\nnetwork:\n  config: disabled\n",
             ),
         ],

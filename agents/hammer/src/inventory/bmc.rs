@@ -44,6 +44,7 @@ fn parse(lan: &str, info: &str) -> Bmc {
 fn field(text: &str, name: &str) -> String {
     text.lines()
         .filter_map(|l| l.split_once(':'))
+        // The whole key: `IP Address Source` comes before `IP Address` in ipmitool's output.
         .find(|(key, _)| key.trim() == name)
         .map_or_else(String::new, |(_, value)| value.trim().to_string())
 }

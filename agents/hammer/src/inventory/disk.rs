@@ -97,6 +97,7 @@ fn order(name: &str) -> (usize, String) {
 fn read(sys: &Sys, name: String) -> Disk {
     let at = |file: &str| format!("sys/block/{name}/{file}");
     let flag = |file: &str| sys.text(&at(file)) == "1";
+    // virtio has the first file, NVMe and eMMC have the second. SCSI and SATA have neither.
     let serial = ["serial", "device/serial"].map(|f| sys.text(&at(f)));
     let serial = serial
         .into_iter()

@@ -51,6 +51,8 @@ fn pick(told: Option<String>, sys: &Sys) -> Option<String> {
 /// Reads the asset tag by DCMI, piece by piece. `None` if the BMC does not support it.
 async fn dcmi() -> Option<String> {
     let mut tag = Vec::new();
+    // A nonce is longer than one piece. A BMC may refuse to read beyond the end of a shorter tag,
+    // which is none.
     let mut total = PIECE;
     while tag.len() < total {
         let count = (total - tag.len()).min(PIECE);

@@ -165,6 +165,8 @@ async fn receive(
             if message.kind == kind {
                 return Ok::<_, std::io::Error>(Some(message));
             }
+            // The server sends no ACK after it; the caller starts again with a discover message
+            // (RFC 2131 §3.1, step 5).
             if message.kind == Kind::Nak {
                 return Ok(None);
             }
@@ -190,6 +192,8 @@ fn request(mac: MacAddr, xid: u32, kind: Kind, offer: Option<&Message>) -> Messa
         ]
         .to_vec(),
     );
+    // RFC 2131 §4.3.2, SELECTING. The server's id tells the other servers that their offers are
+    // declined.
     if let Some(offer) = offer {
         options.set_addresses(code::REQUESTED_ADDRESS, &[offer.yiaddr]);
         if let Some(server) = offer.options.address(code::SERVER_ID) {

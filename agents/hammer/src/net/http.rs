@@ -54,6 +54,8 @@ impl Http {
         let mut uri: Uri = url.parse().context("not a URL")?;
         for _ in 0..REDIRECTS_MAX {
             let mut request = Request::builder().method(Method::GET);
+            // A redirect gets the same headers: image servers often redirect to a store, which must
+            // see the range.
             for (name, value) in extra {
                 request = request.header(*name, value);
             }
@@ -100,6 +102,8 @@ impl Http {
         body: Bytes,
     ) -> Result<Answer> {
         let host = uri.host().context("a URL without a host")?;
+        // The brackets are syntax of IPv6 literals in URLs (RFC 3986 §3.2.2). Neither an address
+        // nor the name in a certificate has them.
         let host = host.trim_matches(['[', ']']);
         let tls = match uri.scheme_str() {
             Some("http") => false,
@@ -117,10 +121,13 @@ impl Http {
         let path = uri.path_and_query().map_or("/", |p| p.as_str());
         let authority = uri.authority().context("a URL without a host")?;
         let request = request
+            // Origin form (RFC 9112 §3.2.1): a server that is no proxy may refuse a whole URL here.
             .uri(path)
             .header(HOST, authority.as_str())
             .header(USER_AGENT, AGENT)
             .body(Full::new(body))?;
+        // The limit ends with the head: an image's body takes as long as it takes, and its reader
+        // has a limit of its own for a stalled server.
         let exchange = async {
             if tls {
                 let name = ServerName::try_from(host.to_string())?;
@@ -184,6 +191,7 @@ impl Answer {
             match self.response.body_mut().frame().await {
                 None => return Ok(None),
                 Some(frame) => {
+                    // Fails for trailers, which are no part of the body.
                     if let Ok(data) = frame?.into_data() {
                         return Ok(Some(data));
                     }
@@ -213,12 +221,13 @@ fn connector() -> Result<TlsConnector> {
 /// # Errors
 /// When it leads from https to http, which would let the network replace the image, or is no URL.
 fn redirect(from: &Uri, location: &str) -> Result<Uri> {
-    let to = if location.starts_with('/') {
+    let scheme = from.scheme_str().unwrap_or("http");
+    // Two slashes begin with a host, and leave only the scheme as it was (RFC 3986 §4.2).
+    let to = if location.starts_with("//") {
+        format!("{scheme}:{location}")
+    } else if location.starts_with('/') {
         let authority = from.authority().context("no host")?;
-        format!(
-            "{}://{authority}{location}",
-            from.scheme_str().unwrap_or("http")
-        )
+        format!("{scheme}://{authority}{location}")
     } else {
         location.to_string()
     };
@@ -238,6 +247,7 @@ mod tests {
         for (location, want) in [
             ("/y?z", Some("https://a/y?z")),
             ("https://b/y", Some("https://b/y")),
+            ("//b/y", Some("https://b/y")),
             ("http://a/y", None),
         ] {
             let to = redirect(&from, location).ok().map(|u| u.to_string());

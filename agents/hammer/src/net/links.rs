@@ -112,6 +112,7 @@ fn list_in(dir: &Path) -> Vec<Link> {
             continue;
         }
         let mac = fs::read_to_string(path.join("address")).unwrap_or_default();
+        // Addresses of InfiniBand have 20 bytes and do not parse: its links are left out.
         if let Ok(mac) = mac.trim().parse() {
             out.push(Link {
                 name: entry.file_name().to_string_lossy().into_owned(),
@@ -127,6 +128,7 @@ fn list_in(dir: &Path) -> Vec<Link> {
 #[must_use]
 pub fn has_carrier(name: &str) -> bool {
     let path = Path::new(SYS_NET).join(name).join("carrier");
+    // The kernel refuses the read (EINVAL) while the interface is down. That is no carrier either.
     fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
 }
 
@@ -143,6 +145,8 @@ pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> 
             .collect();
         let now = Instant::now();
         if !up.is_empty() {
+            // Unused ports never get a carrier. The wait for them starts with the first carrier, so
+            // that they do not cost each boot the whole limit.
             let since = *first.get_or_insert(now);
             if up.len() == links.len() || now >= since + others {
                 return up;

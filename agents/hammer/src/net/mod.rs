@@ -108,6 +108,8 @@ async fn first_lease(links: Vec<Link>) -> Result<(Link, Lease)> {
     let mut last = None;
     while let Some(done) = asking.join_next().await {
         match done? {
+            // The first lease is taken. Dropping the set ends the other attempts; their offers
+            // expire at their servers.
             (link, Ok(lease)) => return Ok((link, lease)),
             (_, Err(error)) => last = Some(error),
         }
@@ -162,6 +164,8 @@ pub async fn run_renewal(link: Link, mut lease: Lease) {
                 }
                 Err(error) => tracing::warn!(error = format!("{error:#}"), "lease not renewed"),
             }
+            // Retried beyond the end of the lease too, against RFC 2131 §4.4.5: without its address
+            // the machine is out of control's reach until somebody cuts its power.
             pause = retry;
         }
     }

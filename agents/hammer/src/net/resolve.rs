@@ -40,14 +40,18 @@ impl Resolver {
         if let Ok(address) = host.parse() {
             return Ok(address);
         }
+        // Never sent to a server (RFC 6761 §6.3).
         if host == "localhost" {
             return Ok(Ipv4Addr::LOCALHOST.into());
         }
         for _ in 0..TRIES_MAX {
             for server in self.servers.iter().take(SERVERS_MAX) {
+                // A first: the boot network gives the machine an IPv4 address.
                 for kind in [TYPE::A, TYPE::AAAA] {
                     match ask(*server, host, kind).await {
                         Ok(Some(address)) => return Ok(address),
+                        // The next server may know the name: with split DNS not every server knows
+                        // the site's own names.
                         Ok(None) => {}
                         Err(error) => tracing::debug!(%server, host, %error, "no DNS answer"),
                     }
@@ -80,6 +84,8 @@ async fn ask(server: IpAddr, host: &str, kind: TYPE) -> Result<Option<IpAddr>> {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
+    // A port of its own for each query: a forged answer must guess the port besides the 16-bit id
+    // (RFC 5452 §4.5).
     let socket = UdpSocket::bind((any, 0)).await?;
     socket.connect((server, 53)).await?;
     let id: u16 = rand::random();
@@ -111,6 +117,8 @@ fn answer(id: u16, bytes: &[u8]) -> Result<Option<IpAddr>> {
     if !matches!(packet.rcode(), RCODE::NoError | RCODE::NameError) {
         bail!("the server refuses: {:?}", packet.rcode());
     }
+    // A recursive server puts the aliases (CNAME) before the addresses of their target. Taking the
+    // first address follows the chain.
     Ok(packet.answers.iter().find_map(|r| match &r.rdata {
         RData::A(a) => Some(Ipv4Addr::from_bits(a.address).into()),
         RData::AAAA(a) => Some(Ipv6Addr::from_bits(a.address).into()),

@@ -64,6 +64,11 @@ fn count(
     samples: &Samples,
     is_bad: impl Fn(&[u8; SAMPLE_LEN], &[u8; SAMPLE_LEN]) -> bool,
 ) -> io::Result<usize> {
+    // A disk of which no block could be read before has nothing to compare with: the method counts
+    // as failed, and overwriting, which needs no proof, is left.
+    if samples.places.is_empty() {
+        return Err(io::Error::other("no block could be read before the wipe"));
+    }
     // Opened anew: when the last user of a block device closes it, the kernel drops its page cache,
     // so that these reads come from the device and not from the cache of the first sampling.
     let file = File::open(path)?;
@@ -168,6 +173,14 @@ mod tests {
         assert!(data[..4 << 20].iter().all(|b| *b == 0));
         assert!(data[16 << 20..].iter().all(|b| *b == 0));
         assert_eq!(data[10 << 20], 7);
+    }
+
+    #[test]
+    fn no_samples_prove_nothing() {
+        let (_file, path) = disk(8192, 7);
+        let none = Samples { places: Vec::new() };
+        assert!(not_zero(&path, &none).is_err());
+        assert!(unchanged(&path, &none).is_err());
     }
 
     #[test]

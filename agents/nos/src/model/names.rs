@@ -4,13 +4,12 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use super::error::ModelError;
+use crate::frr;
 
 /// Longest name of a network device, bytes: `IFNAMSIZ` of Linux without its final zero.
 const DEVICE_MAX: usize = 15;
 /// Longest name of a policy, bytes: it stays readable in FRR's tables, which have no lower limit.
 const POLICY_MAX: usize = 63;
-/// Beginning of the names of VRFs and policies that belong to the agent.
-const PREFIX: &str = "mm";
 
 /// Name of a front-panel port: 1 to 15 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,10 +54,10 @@ impl VrfName {
         checked(name, "a VRF", DEVICE_MAX).map(Self)
     }
 
-    /// `true` if a VRF of this name belongs to the agent. Others stay as they are.
+    /// `true` if a VRF of this name belongs to the agent (`Vrf27`). Others stay as they are.
     #[must_use]
     pub fn is_managed(&self) -> bool {
-        self.0.starts_with(PREFIX)
+        frr::VrfName::new(&self.0).is_ok()
     }
 }
 
@@ -71,10 +70,10 @@ impl PolicyName {
         checked(name, "a policy", POLICY_MAX).map(Self)
     }
 
-    /// `true` if a policy of this name belongs to the agent. Others stay as they are.
+    /// `true` if a policy of this name belongs to the agent (`MM-…`). Others stay as they are.
     #[must_use]
     pub fn is_managed(&self) -> bool {
-        self.0.starts_with(PREFIX)
+        frr::ObjectName::new(&self.0).is_ok()
     }
 }
 

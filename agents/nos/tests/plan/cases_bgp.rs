@@ -18,16 +18,16 @@ fn neighbours_come_and_change() {
             to: tenant(),
             steps: &[
                 "l3mdev first",
-                "make mmv27",
-                "list mm-list",
-                "mm-list permits 10.0.0.0/8",
-                "paths mm-paths",
-                "map mm-in",
-                "map mm-out",
+                "make Vrf27",
+                "list MM-list",
+                "MM-list permits 10.0.0.0/8",
+                "paths MM-paths",
+                "map MM-in",
+                "map MM-out",
                 "bgp 4200000011",
-                "bgp of mmv27",
-                "p1 enters mmv27",
-                "neighbour p1 in mmv27",
+                "bgp of Vrf27",
+                "p1 enters Vrf27",
+                "neighbour p1 in Vrf27",
                 "p1 up",
             ],
         },
@@ -35,23 +35,23 @@ fn neighbours_come_and_change() {
             name: "a neighbour that somebody unfiltered gets its filter back, and its port stays",
             from: tenant().change(|model| {
                 let bgp = model.bgp.as_mut().unwrap();
-                let of = bgp.vrfs.get_mut(&vrf("mmv27")).unwrap();
+                let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
                 of.insert(peer("p1"), unfiltered);
             }),
             to: tenant(),
-            steps: &["neighbour p1 in mmv27"],
+            steps: &["neighbour p1 in Vrf27"],
         },
         Case {
             name: "another AS number is another BGP; ports stay",
             from: tenant(),
-            to: tenant().bgp(4_200_000_012).bgp_vrf("mmv27", &["p1"]),
+            to: tenant().bgp(4_200_000_012).bgp_vrf("Vrf27", &["p1"]),
             steps: &[
-                "no neighbour p1 in mmv27",
-                "no bgp of mmv27",
+                "no neighbour p1 in Vrf27",
+                "no bgp of Vrf27",
                 "no bgp",
                 "bgp 4200000012",
-                "bgp of mmv27",
-                "neighbour p1 in mmv27",
+                "bgp of Vrf27",
+                "neighbour p1 in Vrf27",
             ],
         },
     ]);
@@ -65,18 +65,18 @@ fn filters_change() {
             from: tenant(),
             to: tenant().change(|model| {
                 let lists = &mut model.policies.prefix_lists;
-                let list = lists.get_mut(&list_id("mm-list", false)).unwrap();
+                let list = lists.get_mut(&list_id("MM-list", false)).unwrap();
                 list.rules.insert(rule("192.0.2.0/24"));
             }),
-            steps: &["mm-list permits 192.0.2.0/24"],
+            steps: &["MM-list permits 192.0.2.0/24"],
         },
         Case {
             name: "a prefix is cut before another one is permitted",
             from: tenant(),
             to: tenant().filters("172.16.0.0/12"),
             steps: &[
-                "mm-list forgets 10.0.0.0/8",
-                "mm-list permits 172.16.0.0/12",
+                "MM-list forgets 10.0.0.0/8",
+                "MM-list permits 172.16.0.0/12",
             ],
         },
         Case {
@@ -87,30 +87,30 @@ fn filters_change() {
                     rules: [rule("2001:db8::/32")].into(),
                 };
                 let lists = &mut model.policies.prefix_lists;
-                lists.insert(list_id("mm-list", true), list);
+                lists.insert(list_id("MM-list", true), list);
             }),
-            steps: &["list mm-list", "mm-list permits 2001:db8::/32"],
+            steps: &["list MM-list", "MM-list permits 2001:db8::/32"],
         },
         Case {
             name: "another origin",
             from: tenant(),
             to: tenant().change(|model| {
                 let lists = &mut model.policies.as_path_lists;
-                lists.insert(policy("mm-paths"), paths(4_210_000_002));
+                lists.insert(policy("MM-paths"), paths(4_210_000_002));
             }),
-            steps: &["paths mm-paths"],
+            steps: &["paths MM-paths"],
         },
         Case {
             name: "a neighbour gets its new map before the old one goes",
             from: tenant().change(|model| {
                 let maps = &mut model.policies.route_maps;
-                maps.insert(policy("mm-old"), export_map());
+                maps.insert(policy("MM-old"), export_map());
                 let bgp = model.bgp.as_mut().unwrap();
-                let of = bgp.vrfs.get_mut(&vrf("mmv27")).unwrap();
-                of.get_mut(&peer("p1")).unwrap().export = Some(policy("mm-old"));
+                let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
+                of.get_mut(&peer("p1")).unwrap().export = Some(policy("MM-old"));
             }),
             to: tenant(),
-            steps: &["neighbour p1 in mmv27", "no map mm-old"],
+            steps: &["neighbour p1 in Vrf27", "no map MM-old"],
         },
         Case {
             name: "policies of somebody else stay",

@@ -98,8 +98,8 @@ fn ports_change_in_place() {
 fn routed_ports_move() {
     let other = || {
         tenant()
-            .vrf("mmv28", 28, 1028)
-            .bgp_vrf("mmv28", &[])
+            .vrf("Vrf28", 28, 1028)
+            .bgp_vrf("Vrf28", &[])
             .port("p2", QUARANTINE, true)
     };
     check(vec![
@@ -108,47 +108,47 @@ fn routed_ports_move() {
             from: tenant(),
             to: ports(&[("p1", QUARANTINE, true)]).bgp(4_200_000_011),
             steps: &[
-                "no neighbour p1 in mmv27",
+                "no neighbour p1 in Vrf27",
                 "p1 leaves",
-                "no bgp of mmv27",
-                "no map mm-in",
-                "no map mm-out",
-                "no list mm-list",
-                "no paths mm-paths",
-                "remove mmv27",
+                "no bgp of Vrf27",
+                "no map MM-in",
+                "no map MM-out",
+                "no list MM-list",
+                "no paths MM-paths",
+                "remove Vrf27",
             ],
         },
         Case {
             name: "one port moves to another VRF; nothing else is touched",
             from: other(),
             to: other()
-                .port("p1", routed("mmv28"), true)
-                .bgp_vrf("mmv27", &[])
-                .bgp_vrf("mmv28", &["p1"]),
+                .port("p1", routed("Vrf28"), true)
+                .bgp_vrf("Vrf27", &[])
+                .bgp_vrf("Vrf28", &["p1"]),
             steps: &[
-                "no neighbour p1 in mmv27",
+                "no neighbour p1 in Vrf27",
                 "p1 leaves",
-                "p1 enters mmv28",
-                "neighbour p1 in mmv28",
+                "p1 enters Vrf28",
+                "neighbour p1 in Vrf28",
             ],
         },
         Case {
             name: "a second port joins",
             from: other(),
             to: other()
-                .port("p2", routed("mmv27"), true)
-                .bgp_vrf("mmv27", &["p1", "p2"]),
-            steps: &["p2 enters mmv27", "neighbour p2 in mmv27"],
+                .port("p2", routed("Vrf27"), true)
+                .bgp_vrf("Vrf27", &["p1", "p2"]),
+            steps: &["p2 enters Vrf27", "neighbour p2 in Vrf27"],
         },
         Case {
             name: "a neighbour whose port somebody moved is set up again",
             from: other().port("p1", Membership::Underlay, true),
             to: other(),
             steps: &[
-                "no neighbour p1 in mmv27",
+                "no neighbour p1 in Vrf27",
                 "p1 leaves",
-                "p1 enters mmv27",
-                "neighbour p1 in mmv27",
+                "p1 enters Vrf27",
+                "neighbour p1 in Vrf27",
             ],
         },
     ]);

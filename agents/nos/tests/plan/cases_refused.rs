@@ -41,7 +41,7 @@ async fn a_switch_with_segments_only_takes_them_and_tells_the_rest() {
     let to = tenant()
         .port("p2", segment_place(10), true)
         .segment(10, &[1])
-        .gateway(10, "mmv27", "10.0.0.1/8");
+        .gateway(10, "Vrf27", "10.0.0.1/8");
     let linux = Linux::open(Config {
         ports: vec!["p*".into()],
         vtep: [10, 0, 0, 11].into(),
@@ -53,11 +53,11 @@ async fn a_switch_with_segments_only_takes_them_and_tells_the_rest() {
         [
             "port p1 needs VRFs, which this switch lacks",
             "gateway of segment 10 needs VRFs, which this switch lacks",
-            "VRF mmv27 needs VRFs, which this switch lacks",
-            "IPv4 prefix list mm-list needs a BGP daemon, which this switch lacks",
-            "as-path list mm-paths needs a BGP daemon, which this switch lacks",
-            "route map mm-in needs a BGP daemon, which this switch lacks",
-            "route map mm-out needs a BGP daemon, which this switch lacks",
+            "VRF Vrf27 needs VRFs, which this switch lacks",
+            "IPv4 prefix list MM-list needs a BGP daemon, which this switch lacks",
+            "as-path list MM-paths needs a BGP daemon, which this switch lacks",
+            "route map MM-in needs a BGP daemon, which this switch lacks",
+            "route map MM-out needs a BGP daemon, which this switch lacks",
             "BGP needs a BGP daemon, which this switch lacks",
         ]
     );
@@ -67,9 +67,9 @@ async fn a_switch_with_segments_only_takes_them_and_tells_the_rest() {
 fn what_would_open_a_tenant_is_left_out() {
     let mut to = tenant().port("p2", Membership::Quarantine, true);
     let bgp = to.0.bgp.as_mut().unwrap();
-    let of = bgp.vrfs.get_mut(&vrf("mmv27")).unwrap();
+    let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
     let mut open = neighbour();
-    open.import = Some(policy("mm-out"));
+    open.import = Some(policy("MM-out"));
     of.insert(crate::fixture::peer("p1"), open);
     let mut bare = neighbour();
     bare.export = None;
@@ -83,10 +83,10 @@ fn what_would_open_a_tenant_is_left_out() {
     assert_eq!(
         problems,
         [
-            "neighbour 10.0.0.9 in VRF mmv27 has no route map for each direction",
-            "neighbour p1 in VRF mmv27 imports routes by mm-out, which does not check both prefix \
+            "neighbour 10.0.0.9 in VRF Vrf27 has no route map for each direction",
+            "neighbour p1 in VRF Vrf27 imports routes by MM-out, which does not check both prefix \
              and AS path of each",
-            "neighbour p2 in VRF mmv27 is on a port that is not in its VRF",
+            "neighbour p2 in VRF Vrf27 is on a port that is not in its VRF",
         ]
     );
 }
@@ -94,10 +94,10 @@ fn what_would_open_a_tenant_is_left_out() {
 #[test]
 fn numbers_and_names_are_not_shared() {
     let to = Build::default()
-        .vrf("mmv1", 1, 1001)
-        .vrf("mmv2", 1, 1002)
+        .vrf("Vrf1", 1, 1001)
+        .vrf("Vrf2", 1, 1002)
         .vrf("mgmt2", 3, 1003)
-        .vrf("mmv4", 4, 1009)
+        .vrf("Vrf4", 4, 1009)
         .segment(1, &[])
         .change(|model| {
             let maps = &mut model.policies.route_maps;
@@ -105,15 +105,15 @@ fn numbers_and_names_are_not_shared() {
         });
     let from = Build::default().vrf("mgmt", 300, 1009);
     let [steps, problems] = planned(&from, &to, Capability::ALL);
-    assert_eq!(steps, ["make mmv1"]);
+    assert_eq!(steps, ["make Vrf1"]);
     assert_eq!(
         problems,
         [
-            "segment 1 has the VNI 1 of VRF mmv1",
-            "VRF mgmt2 has a name that does not begin with \"mm\"",
-            "VRF mmv2 has the VNI 1 of VRF mmv1",
-            "VRF mmv4 has the table 1009 of VRF mgmt",
-            "route map theirs has a name that does not begin with \"mm\"",
+            "segment 1 has the VNI 1 of VRF Vrf1",
+            "VRF Vrf2 has the VNI 1 of VRF Vrf1",
+            "VRF Vrf4 has the table 1009 of VRF mgmt",
+            "VRF mgmt2 has a name that is not ours: Vrf and a number, or MM-…",
+            "route map theirs has a name that is not ours: Vrf and a number, or MM-…",
         ]
     );
     let stolen = Build::default().port("p1", routed("mgmt"), true);
@@ -128,7 +128,7 @@ fn values_are_checked_where_they_are_made() {
     for bad in ["", "swp 1", "a\nb", "..", "abcdefghijklmnop"] {
         assert!(PortName::new(bad).is_err(), "{bad:?}");
     }
-    assert!(PolicyName::new("mm-a_b.c:1").is_ok());
+    assert!(PolicyName::new("PL_a.b:1").is_ok());
     assert_eq!(Mtu::new(1279), Err(ModelError::Mtu(1279)));
     assert!(Vlan::new(0).is_err() && Vlan::new(4095).is_err() && Vlan::new(4094).is_ok());
     assert!(Table::new(254).is_err() && Table::new(1001).is_ok());

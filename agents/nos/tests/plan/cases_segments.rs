@@ -60,13 +60,13 @@ fn vrfs_and_gateways_change() {
     let routed = |build: Build| {
         build
             .segment(10, &[])
-            .vrf("mmv1", 100, 1001)
-            .gateway(10, "mmv1", "10.1.0.1/24")
+            .vrf("Vrf1", 100, 1001)
+            .gateway(10, "Vrf1", "10.1.0.1/24")
     };
     let unguarded = |build: Build| build.change(|model| model.is_l3mdev_first = false);
     let open = |build: Build| {
         build.change(|model| {
-            let vrf = model.vrfs.get_mut(&vrf("mmv1")).unwrap();
+            let vrf = model.vrfs.get_mut(&vrf("Vrf1")).unwrap();
             vrf.has_unreachable_default = false;
         })
     };
@@ -75,37 +75,37 @@ fn vrfs_and_gateways_change() {
             name: "the rule for VRFs comes before the first VRF, the VRF before its gateway",
             from: one().segment(10, &[]),
             to: routed(one()),
-            steps: &["l3mdev first", "make mmv1", "10 gateway in mmv1"],
+            steps: &["l3mdev first", "make Vrf1", "10 gateway in Vrf1"],
         },
         Case {
             name: "a VRF that leads into the underlay is repaired in place",
             from: open(unguarded(routed(one()))),
             to: routed(one()),
-            steps: &["l3mdev first", "make mmv1"],
+            steps: &["l3mdev first", "make Vrf1"],
         },
         Case {
             name: "a gateway's address changes in place",
             from: routed(one()),
-            to: routed(one()).gateway(10, "mmv1", "10.2.0.1/24"),
-            steps: &["10 gateway in mmv1"],
+            to: routed(one()).gateway(10, "Vrf1", "10.2.0.1/24"),
+            steps: &["10 gateway in Vrf1"],
         },
         Case {
             name: "a gateway leaves its VRF before it enters another one",
-            from: routed(one()).vrf("mmv2", 200, 1002),
+            from: routed(one()).vrf("Vrf2", 200, 1002),
             to: routed(one())
-                .vrf("mmv2", 200, 1002)
-                .gateway(10, "mmv2", "10.1.0.1/24"),
-            steps: &["10 without gateway", "10 gateway in mmv2"],
+                .vrf("Vrf2", 200, 1002)
+                .gateway(10, "Vrf2", "10.1.0.1/24"),
+            steps: &["10 without gateway", "10 gateway in Vrf2"],
         },
         Case {
             name: "another table is another VRF",
             from: routed(one()),
-            to: routed(one()).vrf("mmv1", 100, 1009),
+            to: routed(one()).vrf("Vrf1", 100, 1009),
             steps: &[
                 "10 without gateway",
-                "remove mmv1",
-                "make mmv1",
-                "10 gateway in mmv1",
+                "remove Vrf1",
+                "make Vrf1",
+                "10 gateway in Vrf1",
             ],
         },
         Case {
@@ -113,14 +113,14 @@ fn vrfs_and_gateways_change() {
             from: one().segment(10, &[]),
             to: Build::default()
                 .port("p1", Membership::Quarantine, true)
-                .vrf("mmv1", 10, 1001),
-            steps: &["p1 leaves", "remove 10", "l3mdev first", "make mmv1"],
+                .vrf("Vrf1", 10, 1001),
+            steps: &["p1 leaves", "remove 10", "l3mdev first", "make Vrf1"],
         },
         Case {
             name: "two VRFs exchange their tables: both go first",
-            from: Build::default().vrf("mmv1", 1, 1001).vrf("mmv2", 2, 1002),
-            to: Build::default().vrf("mmv1", 1, 1002).vrf("mmv2", 2, 1001),
-            steps: &["remove mmv1", "remove mmv2", "make mmv1", "make mmv2"],
+            from: Build::default().vrf("Vrf1", 1, 1001).vrf("Vrf2", 2, 1002),
+            to: Build::default().vrf("Vrf1", 1, 1002).vrf("Vrf2", 2, 1001),
+            steps: &["remove Vrf1", "remove Vrf2", "make Vrf1", "make Vrf2"],
         },
         Case {
             name: "the VRF of somebody else stays",

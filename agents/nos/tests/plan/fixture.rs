@@ -75,7 +75,7 @@ pub(crate) fn paths(asn: u32) -> AsPathList {
 }
 
 pub(crate) fn neighbour() -> BgpNeighbour {
-    BgpNeighbour::filtered(policy("mm-in"), policy("mm-out"))
+    BgpNeighbour::filtered(policy("MM-in"), policy("MM-out"))
 }
 
 pub(crate) fn gateway(of: &str, address: &str) -> Gateway {
@@ -131,13 +131,13 @@ impl Build {
         let list = PrefixList {
             rules: [rule(prefix)].into(),
         };
-        let id = list_id("mm-list", false);
+        let id = list_id("MM-list", false);
         policies.prefix_lists.insert(id, list);
-        let name = policy("mm-paths");
+        let name = policy("MM-paths");
         policies.as_path_lists.insert(name, paths(4_210_000_001));
-        let map = import_map("mm-list", "mm-paths");
-        policies.route_maps.insert(policy("mm-in"), map);
-        policies.route_maps.insert(policy("mm-out"), export_map());
+        let map = import_map("MM-list", "MM-paths");
+        policies.route_maps.insert(policy("MM-in"), map);
+        policies.route_maps.insert(policy("MM-out"), export_map());
         self
     }
 
@@ -163,11 +163,11 @@ impl Build {
 /// A tenant's VRF with `p1` in it, its neighbour and filters.
 pub(crate) fn tenant() -> Build {
     Build::default()
-        .port("p1", routed("mmv27"), true)
-        .vrf("mmv27", 27, 1027)
+        .port("p1", routed("Vrf27"), true)
+        .vrf("Vrf27", 27, 1027)
         .filters("10.0.0.0/8")
         .bgp(4_200_000_011)
-        .bgp_vrf("mmv27", &["p1"])
+        .bgp_vrf("Vrf27", &["p1"])
 }
 
 /// A named plan.

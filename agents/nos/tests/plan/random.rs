@@ -19,10 +19,10 @@ use crate::fixture::{
 
 const PORTS: [&str; 4] = ["p1", "p2", "p3", "p4"];
 const VNIS: [u32; 4] = [1, 2, 3, 4];
-const VRFS: [&str; 3] = ["mm-a", "mm-b", "mgmt"];
-const LISTS: [&str; 3] = ["mm-l", "mm-m", "THEIRS"];
-const PATHS: [&str; 2] = ["mm-p", "PATHS"];
-const MAPS: [&str; 4] = ["mm-in", "mm-out", "mm-x", "MAP"];
+const VRFS: [&str; 3] = ["Vrf1", "Vrf2", "mgmt"];
+const LISTS: [&str; 3] = ["MM-l", "MM-m", "THEIRS"];
+const PATHS: [&str; 2] = ["MM-p", "PATHS"];
+const MAPS: [&str; 4] = ["MM-in", "MM-out", "MM-x", "MAP"];
 
 /// The kind of a random state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -195,14 +195,14 @@ fn bound(mut state: SwitchModel) -> SwitchModel {
     };
     let policies = &mut state.policies;
     let lists = &mut policies.prefix_lists;
-    lists.entry(list_id("mm-l", false)).or_default();
+    lists.entry(list_id("MM-l", false)).or_default();
     let origins = &mut policies.as_path_lists;
     origins
-        .entry(policy("mm-p"))
+        .entry(policy("MM-p"))
         .or_insert_with(|| paths(4_210_000_001));
     let maps = &mut policies.route_maps;
-    maps.insert(policy("mm-in"), import_map("mm-l", "mm-p"));
-    maps.insert(policy("mm-out"), export_map());
+    maps.insert(policy("MM-in"), import_map("MM-l", "MM-p"));
+    maps.insert(policy("MM-out"), export_map());
     for (name, port) in &state.ports {
         let peer = Peer::Interface(name.clone());
         match &port.membership {

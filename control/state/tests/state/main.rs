@@ -33,6 +33,7 @@ mod quota;
 mod repeats;
 mod restored;
 mod revival;
+mod rivals;
 mod scale;
 mod storage;
 mod strangers;

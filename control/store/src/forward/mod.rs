@@ -113,6 +113,8 @@ impl<M: StateMachine> Forwarder<M> {
                 queue,
             };
             session.send(forward);
+            // The old session loses its sender here: its queue ends, and so does the session, once
+            // it has its answers.
             current = Some(session);
             let session = LeaderSession {
                 raft: self.raft.clone(),

@@ -103,6 +103,8 @@ impl<M: StateMachine> Inbound<M> {
         while let Some(answer) = answers.next().await {
             match answer {
                 Ok(answer) => outgoing.send(wire::say(&answer)?).await?,
+                // Raft of this node has stopped. The refusal says so; a closed channel would look
+                // like a broken network.
                 Err(fatal) => {
                     let (node, reason) = (self.this.node, fatal.to_string());
                     let frame = wire::refuse(&PeerRefusal::Stopped { node, reason })?;

@@ -65,6 +65,7 @@ impl AsyncRuntime for RaftRuntime {
     #[cfg(not(feature = "sim"))]
     type Watch = openraft_rt_tokio::TokioWatch;
     #[cfg(feature = "sim")]
+    // Tokio's own wakes waiters in random order, so that a run could not be repeated.
     type Watch = crate::sim::FairWatch;
     type Oneshot = TokioOneshot;
     type Mutex<T: OptionalSend + 'static> = TokioMutex<T>;

@@ -54,6 +54,7 @@ impl Content {
 fn put(content: &mut Vec<u8>, start: usize, bytes: &[u8]) {
     let end = start + bytes.len();
     if content.len() < end {
+        // A lost write before a durable one leaves zeros, as the hole of a sparse file.
         content.resize(end, 0);
     }
     content[start..end].copy_from_slice(bytes);

@@ -101,6 +101,8 @@ impl SimDisk {
     pub fn lose_power(&self) {
         self.mend();
         let mut state = self.state();
+        // One more than the history has: the last version is the present one, of which nothing is
+        // lost.
         let versions = state.history.len() as u64 + 1;
         let survivor = (super::next(&mut state.random) % versions) as usize;
         if let Some(names) = state.history.get(survivor) {
@@ -245,6 +247,7 @@ impl StoreDisk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.change(|names| {
+            // Names are whole paths: the content of a directory moves with it, path by path.
             let moved: Vec<PathBuf> = names
                 .keys()
                 .filter(|path| path.starts_with(from))

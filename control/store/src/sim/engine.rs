@@ -50,6 +50,8 @@ impl Rows {
     /// Keeps some of the unflushed commits: a prefix, as a write-ahead log would.
     pub(super) fn crash(&mut self, random: &mut u64) {
         let commits = self.unflushed.len() as u64 + 1;
+        // A prefix and not any subset: RocksDB flushes its memory as a whole, in the order of the
+        // commits.
         let left = (super::next(random) % commits) as usize;
         for (rows, progress) in self.unflushed.drain(..).take(left) {
             self.durable.apply(&rows, &progress);
@@ -156,6 +158,8 @@ impl StateEngine for SimEngine {
         let progress = copy.progress.clone();
         self.sync("replace")?;
         let mut rows = lock(&self.rows);
+        // The replacement is durable when it returns: no crash may bring the commits before it
+        // back.
         rows.unflushed.clear();
         rows.live = copy.clone();
         rows.durable = copy;

@@ -36,6 +36,7 @@ impl<T> WatchCell<T> {
     }
 
     pub(super) fn wake(&self) {
+        // The version before the wake: a woken receiver compares it, and would sleep on otherwise.
         self.version.fetch_add(1, Ordering::SeqCst);
         self.changed.notify_waiters();
     }

@@ -81,6 +81,8 @@ impl<T: OptionalSend + OptionalSync> WatchSender<FairWatch, T> for FairSender<T>
 impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for FairReceiver<T> {
     async fn changed(&mut self) -> Result<(), RecvError> {
         loop {
+            // Made before the version is read: `notify_waiters` wakes every waiter that exists,
+            // also one that was not polled yet.
             let changed = self.channel.changed.notified();
             let version = self.channel.version.load(Ordering::SeqCst);
             if version != self.seen {
@@ -99,6 +101,7 @@ impl<T: OptionalSend + OptionalSync> WatchReceiver<FairWatch, T> for FairReceive
     }
 
     fn borrow_and_update(&mut self) -> FairRef<'_, T> {
+        // The version before the value: a change in between counts as unseen and is not missed.
         self.seen = self.channel.version.load(Ordering::SeqCst);
         self.channel.look()
     }

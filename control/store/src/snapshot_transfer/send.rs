@@ -105,6 +105,8 @@ impl FilePieces {
         most: usize,
     ) -> io::Result<Option<(usize, SnapshotPiece)>> {
         let Range { start, end } = self.range;
+        // A receiver that claims more than the file has is sent nothing of it. Its own check of the
+        // checksum finds the rest.
         let left = end.saturating_sub(start);
         let bytes = usize::try_from(left).map_or(most, |left| left.min(most));
         if bytes == 0 {

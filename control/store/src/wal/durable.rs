@@ -15,6 +15,7 @@ impl DurableIndex {
     /// Sets the durable end: all entries below `next` are synced, and the entries from `next` on
     /// count as not synced. It also goes down, when the log is truncated.
     pub(super) fn set(&self, next: u64) {
+        // The value before the wake: a woken applier compares it.
         self.next.store(next, Ordering::Release);
         self.changed.notify_waiters();
     }

@@ -133,6 +133,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, salt: u32) -> Result<LogFrame, Frame
     if le_u32(header, 0) != MAGIC {
         return Err(Damaged("no record begins here"));
     }
+    // Before the length is used: a damaged one would put the payload anywhere.
     if checksum(salt, &header[..HEADER_BYTES - 4]) != le_u32(header, 28) {
         return Err(Damaged("the checksum of a record's header does not match"));
     }

@@ -46,6 +46,7 @@ impl SyncHistogram {
     /// Counts one sync.
     pub(crate) fn add(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        // The bounds are inclusive, as those of a Prometheus histogram (`le`).
         let bucket = SYNC_BOUNDS_US.partition_point(|bound| *bound < us);
         if let Some(count) = self.counts.get(bucket) {
             count.fetch_add(1, Ordering::Relaxed);

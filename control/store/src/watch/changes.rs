@@ -22,6 +22,7 @@ impl<C> Changes<C> {
     /// The result of `make`, cached: the first caller computes it for all. The cache holds one
     /// type; callers with another type compute theirs each time.
     pub fn derived<T: Any + Send + Sync>(&self, make: impl Fn(&[C]) -> T) -> Arc<T> {
+        // Subscribers that ask meanwhile wait for the first one, instead of computing the same.
         let held = self.derived.get_or_init(|| Arc::new(make(&self.list)));
         Arc::clone(held)
             .downcast()

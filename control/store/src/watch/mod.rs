@@ -59,6 +59,7 @@ impl<C> Hub<C> {
 
     /// Adds the changes of commands, in their order.
     pub(crate) fn publish(&self, commands: impl IntoIterator<Item = (Revision, Vec<C>)>) {
+        // All commands under one lock and with one wake: every subscriber is woken each time.
         let mut history = self.history.write();
         for (revision, changes) in commands {
             history.push(revision, Arc::new(Changes::new(changes)));
@@ -80,6 +81,8 @@ impl<C> Hub<C> {
 
     pub(crate) fn subscribe_after(&self, from: Revision) -> Result<Subscription<C>, Compacted> {
         let history = self.history.read();
+        // A `from` beyond the newest revision is right on a node that lags behind the one that was
+        // read: the subscriber then skips the changes that it has seen.
         if from < history.floor {
             let oldest = history.floor;
             return Err(Compacted { from, oldest });

@@ -71,6 +71,7 @@ impl FileNetwork {
             interface: self.interface.clone(),
             reason: reason.into(),
         };
+        // Linux stores names in 16 bytes with a final 0 (IFNAMSIZ).
         if self.interface.is_empty() || self.interface.len() > 15 {
             return Err(wrong("an interface name has 1 to 15 characters"));
         }
@@ -80,6 +81,7 @@ impl FileNetwork {
         if self.lease_time_s < LEASE_TIME_S_MIN {
             return Err(wrong("lease_time_s must be at least 60"));
         }
+        // A network of BMCs alone needs no range for machines.
         let wants_range = self.mode == Mode::Server && self.bmc.is_none();
         if wants_range && self.range.is_none() {
             return Err(wrong("a server without a range gives no addresses"));

@@ -37,6 +37,7 @@ async fn open(path: &Path, request: &Request<Incoming>) -> io::Result<Response<B
     // The open file is served to its end even if its pair is replaced meanwhile.
     let mut file = tokio::fs::File::open(path).await?;
     let metadata = file.metadata().await?;
+    // A directory opens like a file. Its first read would fail only after the headers are sent.
     if !metadata.is_file() {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -59,6 +60,7 @@ async fn open(path: &Path, request: &Request<Incoming>) -> io::Result<Response<B
         full("")
     } else {
         file.seek(SeekFrom::Start(first)).await?;
+        // `take`: a file that grows during the transfer must not exceed the announced length.
         let stream = ReaderStream::with_capacity(file.take(count), CHUNK_LEN);
         BodyExt::boxed(StreamBody::new(stream.map_ok(Frame::data)))
     };
@@ -102,10 +104,12 @@ fn span(text: &str, len: u64) -> Span {
         count => Span::Part { first, count },
     };
     match (first.parse::<u64>(), last.parse::<u64>()) {
+        // A last position beyond the end means the end (RFC 9110 §14.1.2).
         (Ok(first), Ok(last)) if first <= last => {
             part(first, last.saturating_add(1).min(len).saturating_sub(first))
         }
         (Ok(first), Err(_)) if last.is_empty() => part(first, len.saturating_sub(first)),
+        // `bytes=-500` asks for the last 500 bytes.
         (Err(_), Ok(suffix)) if first.is_empty() => {
             let count = suffix.min(len);
             part(len - count, count)

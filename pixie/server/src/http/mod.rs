@@ -182,6 +182,8 @@ fn named_file(context: &Context, path: &str) -> Option<PathBuf> {
     if let Some(name) = path.strip_prefix("/assets/") {
         return is_asset_name(name).then(|| shared.config.assets.join(name));
     }
+    // The key is compared with those of the pairs and never joined to a path itself: no request
+    // leads out of the directory.
     let (key, name) = path.strip_prefix("/boot/")?.split_once('/')?;
     let is_named = |file: &PairFile| file.name() == name;
     let file = [PairFile::Kernel, PairFile::Image]

@@ -102,6 +102,8 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
     context
         .shared
         .boots()
+        // Before the script is sent: the installer that it starts asks for a ticket, which is
+        // refused without this note.
         .note(machine, mac, target == Target::Hammer, now_ms());
     tracing::info!(%machine, %mac, ?target, "script");
     let text = match target {
@@ -145,6 +147,7 @@ fn hammer(context: &Context, base: &str, machine: MachineId, mac: MacAddr) -> St
 
 /// Identifies a machine by its UUID or, if that is blank, by its Ethernet address.
 fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
+    // Boards without a UUID show all zeros or all ones; each such board would be the same machine.
     let told = uuid.parse::<MachineId>().ok();
     told.filter(|id| !id.uuid().is_nil() && !id.uuid().is_max())
         .or_else(|| {
@@ -167,10 +170,13 @@ async fn ask(context: &Context, seen: Seen) -> Target {
             shared.control_answered();
             target.unwrap_or_else(|| last_good(context, seen))
         }
+        // Not spooled: control would refuse the event again.
         Ok(Err(ControlError::Refused(reason))) => {
             tracing::warn!(machine = %seen.machine, mac = %seen.mac, reason, "event refused");
             last_good(context, seen)
         }
+        // A call without an answer may have arrived. Control recognises the repetition of a report
+        // by card and time.
         Ok(Err(ControlError::Away(_))) | Err(_) => {
             let target = last_good(context, seen);
             let to_disk = target == Target::Disk;

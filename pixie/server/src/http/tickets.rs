@@ -88,6 +88,7 @@ fn status_of(reason: TicketRefusal) -> StatusCode {
 
 async fn read(request: Request<Incoming>) -> Result<TicketRequest, String> {
     let body = Limited::new(request.into_body(), BODY_LEN_MAX).collect();
+    // hyper limits the wait for the headers only.
     let bytes = timeout(BODY_WAIT, body)
         .await
         .map_err(|_| "the body did not arrive in time".to_owned())?

@@ -92,6 +92,7 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         let work = self.fetch_untimed(url, file, known, to);
         let limit = self.limits.time_max;
+        // The read timeout alone does not end a download whose server sends a byte now and then.
         timeout(limit, work)
             .await
             .map_err(|_| FetchError::Slow(limit))?
@@ -217,6 +218,7 @@ async fn save(mut answer: Response, len_max: u64, to: &Path) -> Result<FetchedFi
         return Err(FetchError::Empty);
     }
     // Synced before the record of the pair is written: the record vouches for complete files.
+    // tokio writes in the background: the error of the last write shows only in the flush.
     file.flush().await.map_err(FetchError::Write)?;
     file.sync_all().await.map_err(FetchError::Write)?;
     Ok(FetchedFile {

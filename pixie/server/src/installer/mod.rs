@@ -65,6 +65,7 @@ impl InstallerState {
             let is_new = wanted != source;
             if is_new {
                 wanted.clone_from(source);
+                // The error is about the URLs that were wanted before.
                 self.set_trouble(None);
             }
             is_new

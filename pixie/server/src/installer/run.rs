@@ -94,6 +94,7 @@ async fn attend(
 ) -> Result<(), PairError> {
     match source {
         InstallerSource::Urls(urls) => refresh(shared, fetcher, urls).await,
+        // No machine is sent to a fetched pair now, which would only fill the disk.
         InstallerSource::Own => on_store(shared, |installer| installer.store.keep(None)).await,
         // The pair on disk stays: the next desired state may want it, and a restart without control
         // must not delete it.

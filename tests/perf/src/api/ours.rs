@@ -160,7 +160,7 @@ impl Asks {
             let mac = format!("02:{high:02x}:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
             // A port of its own: machines that claim one port are judged again together.
             let port = format!("swp{number}");
-            let leaf = json!({"name": port, "hostname": leaf, "identifier": leaf});
+            let leaf = json!({"name": port, "hostname": leaf, "identifier": port});
             json!({"name": name, "mac": mac, "identifier": mac, "vendor": "Bench", "model": "25G",
                    "speed": "25000", "neighbors": [leaf]})
         };

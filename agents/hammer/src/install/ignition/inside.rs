@@ -132,6 +132,7 @@ impl SelinuxPlaceholder {
 
 fn bounded(stream: impl Read, max: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than allowed tells a config that is too long from one of the full length.
     stream.take(max + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= max, "more than {max} bytes");
     Ok(bytes)
@@ -218,6 +219,7 @@ fn in_image(program: &Path) -> Command {
         .env("PATH", format!("{PROGRAMS}:{PATH}"))
         .env("HOME", "/root")
         .env("LC_ALL", "C")
+        // systemctl works on files only: there is no systemd to talk to in these namespaces.
         .env("SYSTEMD_OFFLINE", "1")
         .stdin(Stdio::null());
     command
@@ -236,6 +238,7 @@ fn preset_units() -> Result<()> {
         return Ok(());
     }
     let mut command = in_image(Path::new("systemctl"));
+    // `--`: the names are the tenant's, and one may look like an option.
     let status = command.args(["preset", "--"]).args(&units).status();
     let status = status.context("systemctl")?;
     if !status.success() {

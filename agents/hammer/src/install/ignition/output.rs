@@ -61,6 +61,7 @@ fn without_password_arguments(text: &str) -> String {
     let mut parts = text.split(PASSWORD_ARGUMENT);
     let mut out = parts.next().unwrap_or_default().to_string();
     for part in parts {
+        // Without a closing quote, as in output that was cut, the whole part may be the hash.
         let rest = part.split_once('"').map_or("", |(_, rest)| rest);
         out.push_str(PASSWORD_ARGUMENT);
         out.push_str(MASK);

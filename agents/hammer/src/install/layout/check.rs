@@ -38,6 +38,7 @@ pub(super) fn array_name(name: &str) -> Result<(), LayoutError> {
     let rest = name.strip_prefix("/dev/md").unwrap_or_default();
     let is_number = || {
         let number = rest.parse::<u32>().ok().filter(|n| *n <= ARRAY_NUMBER_MAX);
+        // `/dev/md007` and `/dev/md+7` parse too, but the kernel's node is `/dev/md7`.
         number.is_some_and(|n| n.to_string() == rest)
     };
     let is_name = || {
@@ -83,6 +84,7 @@ fn lvm_name(what: &'static str, name: &str) -> Result<(), LayoutError> {
     let is_good = !name.is_empty()
         && name.chars().all(plain)
         && !name.starts_with('-')
+        // The names become directories and links below /dev.
         && !matches!(name, "." | "..");
     if is_good {
         return Ok(());

@@ -144,6 +144,7 @@ fn partition(
         }
         check::gpt_type(&p.gpt_type)?;
         check::partition_label(&p.label)?;
+        // A partition that takes the rest needs some room too.
         need_mib = need_mib.saturating_add(p.size_mib.max(1));
         let end = if p.size_mib == 0 {
             "0".to_string()
@@ -171,6 +172,8 @@ fn partition(
     }
     args.push(path.clone());
     let mut commands = vec![
+        // A new table leaves the signature of a disk that was used as a whole, such as an array's
+        // member; blkid would then report an ambiguous result.
         Cmd::new("wipefs", ["--all", "--force", path.as_str()]).optional(),
         Cmd::new("sgdisk", args),
     ];
@@ -219,6 +222,7 @@ fn filesystem(
     let (device, id) = match wanted.format.as_str() {
         "tmpfs" => ("tmpfs".to_string(), String::new()),
         "vfat" => {
+            // FAT has a volume id of 32 bits in place of a UUID.
             let n = uuid().as_u128() & 0xffff_ffff;
             (
                 names.take(&wanted.device)?,
@@ -250,6 +254,8 @@ fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
     let program = match fs.format.as_str() {
         "vfat" => {
             args.extend([
+                // UEFI wants FAT32 on fixed disks (specification 2.10, 13.3); mkfs would choose
+                // FAT16 for a small partition.
                 "-F".to_string(),
                 "32".to_string(),
                 "-i".to_string(),
@@ -280,6 +286,7 @@ fn mkfs(fs: &Fs, wanted: &Filesystem) -> Option<Cmd> {
         }
         _ => return None,
     };
+    // The device comes last: mke2fs reads a word after it as the size of the file system.
     args.extend(wanted.create_options.iter().cloned());
     args.push(fs.device.clone());
     Some(Cmd::new(program, args))
@@ -321,7 +328,11 @@ fn primary_disk(filesystems: &[Fs], chosen: &[(String, Disk)]) -> String {
         .find(|f| f.path == "/")
         .map(|f| f.device.as_str());
     let holds_root = |d: &&(String, Disk)| root.is_some_and(|r| r.starts_with(&d.1.path()));
-    let disk = chosen.iter().find(holds_root).or_else(|| chosen.first());
+    // The longest name: `/dev/sdaa1` begins with `/dev/sda` too, and `/dev/nvme0n10p1` with
+    // `/dev/nvme0n1`.
+    let holders = chosen.iter().filter(holds_root);
+    let holder = holders.max_by_key(|(_, d)| d.name.len());
+    let disk = holder.or_else(|| chosen.first());
     disk.map(|(_, d)| d.path()).unwrap_or_default()
 }
 

@@ -105,6 +105,22 @@ fn nvme_partitions_have_their_own_names() {
 }
 
 #[test]
+fn the_primary_disk_is_not_one_with_a_shorter_name() {
+    let mut layout = default_layout();
+    layout.disks[0].device = "/dev/sdaa".into();
+    layout.filesystems[0].device = "/dev/sdaa2".into();
+    layout.filesystems[1].device = "/dev/sdaa3".into();
+    let data = proto_mesh::Disk {
+        device: "/dev/sda".into(),
+        partitions: vec![part(1, "data", 0, "8300")],
+    };
+    layout.disks.insert(0, data);
+    let disks = [disk("sda", 8), disk("sdaa", 8)];
+    let plan = plan(&layout, &disks, true, counter()).unwrap();
+    assert_eq!(plan.primary_disk, "/dev/sdaa");
+}
+
+#[test]
 fn mirrored_disks_with_volumes() {
     let one = |device: &str| proto_mesh::Disk {
         device: device.into(),

@@ -83,6 +83,8 @@ fn check_partition(network: &Network, partition: &PartitionId) -> CheckResult {
 fn check_mix(kind: AllocationType, networks: &[Arc<Network>]) -> CheckResult {
     let count = |kind: NetworkType| networks.iter().filter(|n| n.kind == kind).count();
     let shared = count(NetworkType::ChildShared);
+    // The child network is the segment of the machine's ports (`tenant_vrf`): with none or two
+    // there would be no one answer.
     let children = count(NetworkType::Child) + shared;
     let rule = match kind {
         AllocationType::Machine if children != 1 => {

@@ -164,6 +164,8 @@ fn check_reservations(
     }
     // Counted last: it looks at every machine on offer, and most requests need no such look.
     let free = candidates(tables, partition, size).count();
+    // Without a free machine the caller gets `NoMachineAvailable`, which says more than a
+    // reservation.
     if free == 0 || others < free {
         return Ok(());
     }

@@ -11,6 +11,7 @@ use crate::machine::entity::{
     Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
 };
 use crate::machine::phase::{PhaseEvent, enter};
+use crate::machine::read::cables::concerned::concerned;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
@@ -97,7 +98,7 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> ApplyResult {
     let mut machine = tx.update(machine);
     // The claims of a locked free machine do not count, so that those of its rivals may win; made
     // available, they count again.
-    let concerned = links::concerned(tx.tables(), &machine);
+    let concerned = concerned(tx.tables(), &machine);
     links::take_again(tx, concerned);
     if op.state == Availability::Available {
         let known: Machine = tx.require(&op.id)?;
@@ -158,7 +159,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
         return Err(isolated(&machine));
     }
     // Rivals for its ports are found through its links, and so before it is gone.
-    let concerned = links::concerned(tx.tables(), &machine);
+    let concerned = concerned(tx.tables(), &machine);
     forget(tx, op.id);
     links::take_again(tx, concerned);
     Ok(Reply::Machine(machine))

@@ -24,6 +24,7 @@ pub(crate) fn redeem(
     shown: Option<&Digest>,
 ) -> Result<(), Error> {
     let nonce = Nonce::of(tx.tables(), machine);
+    // Before anything is taken: a stranger that shows a wrong nonce must not spend the right one.
     nonce.judge(shown, tx.now)?;
     // Taken out of the order, so that a copy of the nonce cannot join a second time.
     let spent = nonce.order.filter(|_| nonce.is_demanded).cloned();

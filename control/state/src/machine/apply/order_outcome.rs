@@ -9,6 +9,8 @@ pub(crate) fn observe(tx: &mut Tx<'_>, order: &BmcOrder, power_state: Option<&st
     let Some(mut machine) = tx.get::<Machine>(&order.machine).map(|m| Machine::clone(m)) else {
         return;
     };
+    // Without a reading after the order the last known state stays; the next report of the agent
+    // replaces it.
     if let (Some(bmc), Some(power)) = (&mut machine.bmc, power_state.filter(|p| !p.is_empty())) {
         bmc.power_state = power.to_owned();
     }

@@ -10,6 +10,7 @@ use crate::machine::apply::{events, links};
 use crate::machine::command::{MachineSeen, RegisterMachine};
 use crate::machine::entity::{Bmc, BmcAction, HoldCause, Machine, Phase, Segment};
 use crate::machine::phase::{PhaseEvent, enter, transition_of};
+use crate::machine::read::cables::concerned::concerned;
 use crate::machine::read::match_size;
 use crate::meta::label;
 use crate::reply::{ApplyResult, Reply};
@@ -32,7 +33,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
     let is_new_boot = machine.boot_id != op.boot_id;
     // Before and after the new inventory: rivals lose or win by what the machine claimed and
     // claims.
-    let mut concerned = links::concerned(tx.tables(), &machine);
+    let mut again = concerned(tx.tables(), &machine);
     machine.boot_id.clone_from(&op.boot_id);
     if !may_tell(&machine) {
         return register_without_inventory(tx, machine, is_new_boot);
@@ -42,6 +43,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
     // An allocated machine keeps the size that its project asked for.
     if machine.allocation.is_none() {
         machine.size = match_size(tx.tables(), &machine.hardware);
+        // Set and never cleared here: only the report of a wipe clears it.
         machine.dirty |= has_unknown_disk(&machine, is_new_boot);
     }
     sign_of_life(tx, op.id);
@@ -51,8 +53,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
         machine.reason = resting_reason(&machine).to_owned();
     }
     let machine = tx.save(machine);
-    concerned.append(&mut links::concerned(tx.tables(), &machine));
-    links::take_again(tx, concerned);
+    again.append(&mut concerned(tx.tables(), &machine));
+    links::take_again(tx, again);
     Ok(Reply::Machine(machine))
 }
 

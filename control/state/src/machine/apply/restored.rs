@@ -10,6 +10,7 @@ use crate::cluster::read::restored;
 use crate::machine::apply::links;
 use crate::machine::command::ReconcileRestore;
 use crate::machine::entity::{Availability, Condition, Machine};
+use crate::machine::read::cables::concerned::concerned;
 use crate::machine::read::{kept_ports, restored_machines, silent_switches};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::entity::Switch;
@@ -87,7 +88,7 @@ fn lock_unproven(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
         };
         let machine = tx.update(machine);
         // A locked free machine's claims on ports no longer count: rivals may win theirs now.
-        let concerned = links::concerned(tx.tables(), &machine);
+        let concerned = concerned(tx.tables(), &machine);
         links::take_again(tx, concerned);
     }
     Ok(())

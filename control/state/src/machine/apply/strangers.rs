@@ -33,6 +33,7 @@ pub(crate) fn check_room(
         let error = Error::new(ErrorCode::TooManyUnknown, message).object("partition", partition);
         Err(error.hint(hint))
     };
+    // By the MAC address: one card that invents UUIDs would use up the rate of its partition.
     let at_mac = mac.and_then(|mac| index.first_macs.get(&(partition.clone(), mac)));
     if let (Some(mac), Some(at_mac)) = (mac, at_mac)
         && at_mac.len() >= MAC_MACHINES_MAX

@@ -88,6 +88,7 @@ fn wipe_failure(machine: &Machine, op: &WipeDone) -> Option<String> {
     let missing = || {
         let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
         fixed
+            // By name: it is unique within a boot, and not every disk has a serial number.
             .filter(|disk| !op.disks.iter().any(|wiped| wiped.name == disk.name))
             .map(|disk| format!("disk {} was not wiped", disk.name))
             .next()

@@ -40,6 +40,7 @@ impl Bmc {
 
 /// The host of `host:port` or of a bare address.
 pub fn bmc_host(address: &str) -> &str {
+    // A bare IPv6 address has colons too, and no port.
     let is_bare = address.parse::<std::net::IpAddr>().is_ok();
     match address.rsplit_once(':') {
         Some((host, _)) if !is_bare => host.trim_matches(['[', ']']),

@@ -111,6 +111,7 @@ impl EventLog {
     pub fn events_since(&self, allocation: &Allocation) -> &[Event] {
         let counted = self.recorded.saturating_sub(allocation.events_before);
         let counted = usize::try_from(counted).unwrap_or(usize::MAX);
+        // More events than are kept may belong to the allocation: then all kept ones are its own.
         let first = self.events.len().saturating_sub(counted);
         self.events.get(first..).unwrap_or_default()
     }

@@ -41,6 +41,8 @@ impl PhaseGuard {
                 allocation.is_some_and(|allocation| allocation.install.installed_at.is_some())
             }
             Self::IsAvailable => is_available,
+            // Ports of an isolated machine carry nothing: a registration in its name comes from
+            // somewhere else.
             Self::IsReachable => is_available && machine.segment != Segment::Isolated,
             Self::HasNoReason => machine.reason.is_empty(),
             // One more than the attempts: the last pass only writes the reason that they are used

@@ -46,6 +46,7 @@ pub fn switch_machines<'a>(
     tables: &'a Tables,
     switch: &'a SwitchId,
 ) -> impl Iterator<Item = (&'a str, &'a Arc<Machine>)> {
+    // The empty name comes before every port of the switch.
     let cables = tables
         .index()
         .port_machine

@@ -82,6 +82,7 @@ fn amount(constraint: &SizeConstraint, hardware: &Hardware) -> u64 {
         SizeConstraintType::Storage => hardware
             .disks
             .iter()
+            // A stick that somebody left in the machine must not change its size.
             .filter(|disk| disk.is_fixed() && selects(constraint, &disk.name))
             .map(|disk| disk.size)
             .sum(),

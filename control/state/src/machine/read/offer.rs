@@ -42,6 +42,8 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     if machine.condition.state == Availability::Locked {
         return Some(format!("it is locked: {}", machine.condition.description));
     }
+    // A machine that phones home after its release (`failed_reclaim`) runs the last tenant's
+    // system.
     let is_alive =
         log.is_some_and(|log| log.liveliness == Liveliness::Alive && !log.failed_reclaim);
     (!is_alive).then(|| "it gives no sign of life".into())

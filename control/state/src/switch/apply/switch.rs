@@ -9,13 +9,13 @@ use crate::catalog::entity::Partition;
 use crate::fields::{check_description, in_use};
 use crate::machine::apply::{links, reclaim};
 use crate::machine::entity::Machine;
-use crate::meta::Meta;
+use crate::machine::read::cables::concerned::{concerned_by_port, concerned_by_switch};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::apply::replace;
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
 };
-use crate::switch::entity::{ReplaceMode, Switch, SwitchPort, SwitchSync};
+use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
 use crate::switch::read::is_stale;
 use crate::tables::{Tables, Tx};
 
@@ -38,7 +38,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
     if is_new {
         check_new(tx.tables(), op)?;
     }
-    let mut switch = known.unwrap_or_else(|| blank(op));
+    let mut switch = known.unwrap_or_else(|| Switch::unknown(op.id.clone(), op.partition.clone()));
     if switch.partition != op.partition {
         return Err(Error::new(
             ErrorCode::AlreadyExists,
@@ -71,7 +71,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
     } else {
         tx.save(switch)
     };
-    let concerned = links::concerned_by_switch(tx.tables(), &switch);
+    let concerned = concerned_by_switch(tx.tables(), &switch);
     links::take_again(tx, concerned);
     if let Some(twin) = &twin {
         replace::adopt_cables(tx, &switch, twin);
@@ -100,28 +100,6 @@ fn check_new(tables: &Tables, op: &RegisterSwitch) -> CheckResult {
     );
     let error = Error::new(ErrorCode::TooMany, rule).object("partition", &op.partition);
     Err(error.hint("delete those that are gone: metalmesh switch delete"))
-}
-
-fn blank(op: &RegisterSwitch) -> Switch {
-    Switch {
-        id: op.id.clone(),
-        meta: Meta::default(),
-        partition: op.partition.clone(),
-        description: String::new(),
-        rack: String::new(),
-        room: String::new(),
-        replace_mode: ReplaceMode::Operational,
-        management_ip: None,
-        management_user: None,
-        console_command: None,
-        vtep_ip: None,
-        os_vendor: String::new(),
-        os_version: String::new(),
-        agent_version: String::new(),
-        hears: false,
-        ports: BTreeMap::new(),
-        sync: SwitchSync::default(),
-    }
 }
 
 /// The ports of the registration. Ports that the switch had before keep their intent and their
@@ -171,7 +149,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
         let before = port.observed.replace(seen.clone()).unwrap_or_default();
         if before.neighbours != seen.neighbours {
             for heard in [&before.neighbours, &seen.neighbours] {
-                concerned.extend(links::concerned_by_port(tx.tables(), &op.id, name, heard));
+                concerned.extend(concerned_by_port(tx.tables(), &switch, name, heard));
             }
         }
     }

@@ -88,3 +88,28 @@ pub struct Switch {
     #[serde(default)]
     pub sync: SwitchSync,
 }
+
+impl Switch {
+    /// A switch of which nothing is known yet but its name and partition.
+    pub(crate) fn unknown(id: SwitchId, partition: PartitionId) -> Self {
+        Self {
+            id,
+            meta: Meta::default(),
+            partition,
+            description: String::new(),
+            rack: String::new(),
+            room: String::new(),
+            replace_mode: ReplaceMode::Operational,
+            management_ip: None,
+            management_user: None,
+            console_command: None,
+            vtep_ip: None,
+            os_vendor: String::new(),
+            os_version: String::new(),
+            agent_version: String::new(),
+            hears: false,
+            ports: BTreeMap::new(),
+            sync: SwitchSync::default(),
+        }
+    }
+}

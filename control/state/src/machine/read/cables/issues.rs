@@ -70,7 +70,11 @@ pub(crate) fn missing(tables: &Tables, machine: &Machine) -> Option<String> {
     let partition = machine.partition.as_ref();
     let partition = partition.and_then(|id| tables.get::<Partition>(id))?;
     let wanted = partition.uplinks();
+    // Without a wanted number only NICs that hear a switch, or are heard, count: an unused NIC
+    // would be missed for ever.
     let expected = wanted.unwrap_or_else(|| machine.hardware.nics.iter().filter(is_wired).count());
+    // A port that only the switch reports never enters a tenant's segment, so that no tenant is
+    // helped by it.
     let links = machine.links.iter().filter(|link| !link.unclaimed);
     let count = links.count();
     if count >= expected {

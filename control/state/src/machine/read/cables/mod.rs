@@ -8,6 +8,7 @@
 //! own, whatever others claim or hear. Otherwise a forged LLDP frame could pull a port out of a
 //! tenant's segment.
 
+pub(crate) mod concerned;
 pub(crate) mod issues;
 
 use std::fmt;
@@ -193,6 +194,7 @@ pub(crate) fn judge(
     }
     // A bare MAC address is easily copied: it counts only if no other machine has such a NIC.
     match named(found) {
+        // `is_heard` has made sure that the name is this machine's.
         Some(_) => Ok(()),
         None => namesake(tables, machine.id, switch, mac)
             .map_or(Ok(()), |other| Err(ClaimRefused::Contested(other))),

@@ -1,0 +1,31 @@
+//! The whole configuration that is ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use super::as_path::{AsPathKey, AsPathRule};
+use super::instance::BgpInstance;
+use super::prefix::PrefixEntry;
+use super::route_map::{RouteMapEntry, RouteMapKey};
+use super::vrf::{BgpVrf, VrfName};
+use crate::Vni;
+
+/// Everything of ours in a running FRR.
+///
+/// Canonical: two configurations with one meaning are equal. Everything is sorted, and what has
+/// no content (a list without entries, a VRF without a VNI) cannot be said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrrConfig {
+    /// Router id of every daemon. `None` means that FRR chooses.
+    pub router_id: Option<Ipv4Addr>,
+    /// VNIs by which the VRFs exchange routes with other switches (L3 VNI).
+    pub vrfs: BTreeMap<VrfName, Vni>,
+    /// BGP instances.
+    pub bgp: BTreeMap<BgpVrf, BgpInstance>,
+    /// Prefix lists of both families.
+    pub prefixes: BTreeSet<PrefixEntry>,
+    /// AS-path access lists.
+    pub as_paths: BTreeMap<AsPathKey, AsPathRule>,
+    /// Route-maps.
+    pub route_maps: BTreeMap<RouteMapKey, RouteMapEntry>,
+}
