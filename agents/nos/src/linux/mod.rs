@@ -4,8 +4,6 @@
 //! and no bridge VLAN filtering, so that any kernel with bridge and VXLAN will do. The bridge has
 //! no address of its own: the switch is not a host in a tenant's segment. Broadcasts reach the
 //! other switches by head-end replication, one all-zeros FDB entry per remote tunnel end.
-//!
-//! Quarantined ports are in the bridge `mmq`, which is never up.
 
 mod apply;
 mod observe;
@@ -22,10 +20,8 @@ use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::back_end::{Nos, NosError};
-use crate::capability::Capability;
-use crate::observation::Observation;
-use crate::step::Step;
+use crate::state::SwitchState;
+use crate::{Delta, OsError, SwitchOs};
 
 /// UDP port of VXLAN (RFC 7348 §5).
 pub const VXLAN_PORT: u16 = 4789;
@@ -67,12 +63,12 @@ impl Linux {
     ///
     /// # Errors
     /// When the sockets cannot be opened.
-    pub fn open(config: Config) -> Result<Self, NosError> {
+    pub fn open(config: Config) -> Result<Self, OsError> {
         let mut tasks = JoinSet::new();
-        let (connection, handle, _) = new_connection().map_err(NosError::Open)?;
+        let (connection, handle, _) = new_connection().map_err(OsError::Open)?;
         tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
-        watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
+        watch_links(&mut tasks, Arc::clone(&changed)).map_err(OsError::Open)?;
         Ok(Self {
             config,
             handle,
@@ -81,11 +77,11 @@ impl Linux {
         })
     }
 
-    async fn links(&self) -> Result<Vec<LinkMessage>, NosError> {
+    async fn links(&self) -> Result<Vec<LinkMessage>, OsError> {
         collect("list links", self.handle.link().get().execute()).await
     }
 
-    async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, NosError> {
+    async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, OsError> {
         let request = self
             .handle
             .neighbours()
@@ -94,14 +90,14 @@ impl Linux {
         collect("list forwarding entries", request.execute()).await
     }
 
-    async fn view(&self) -> Result<observe::View, NosError> {
+    async fn view(&self) -> Result<observe::View, OsError> {
         let links = self.links().await?;
         let entries = self.forwarding_entries().await?;
         Ok(observe::View::new(&links, &entries))
     }
 }
 
-impl Nos for Linux {
+impl SwitchOs for Linux {
     fn vendor(&self) -> &'static str {
         "linux"
     }
@@ -112,16 +108,12 @@ impl Nos for Linux {
             .unwrap_or_default()
     }
 
-    fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::PrivatePorts]
+    async fn observe(&self) -> Result<SwitchState, OsError> {
+        Ok(self.view().await?.state(&self.config))
     }
 
-    async fn observe(&self) -> Result<Observation, NosError> {
-        Ok(self.view().await?.observation(&self.config))
-    }
-
-    async fn apply(&self, step: &Step) -> Result<(), NosError> {
-        apply::apply(self, step).await
+    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
+        apply::apply(self, delta).await
     }
 
     async fn changed(&self) {
@@ -145,12 +137,12 @@ fn watch_links(tasks: &mut JoinSet<()>, changed: Arc<Notify>) -> io::Result<()> 
 async fn collect<T>(
     action: &str,
     stream: impl Stream<Item = Result<T, rtnetlink::Error>>,
-) -> Result<Vec<T>, NosError> {
+) -> Result<Vec<T>, OsError> {
     stream.try_collect().await.map_err(|e| failed(action, e))
 }
 
-fn failed(action: impl Into<String>, source: rtnetlink::Error) -> NosError {
-    NosError::Netlink {
+fn failed(action: impl Into<String>, source: rtnetlink::Error) -> OsError {
+    OsError::Netlink {
         action: action.into(),
         source: Box::new(source),
     }
