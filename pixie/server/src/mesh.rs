@@ -44,15 +44,15 @@ impl MeshControl {
 
 impl MeshControl {
     /// Adds a span for a boot to the trace of the API call that the machine boots for.
-    fn told(&self, traceparent: &str, seen: &Seen, target: Option<Target>) {
+    fn told(&self, traceparent: &str, seen: &Seen, target: Target) {
         // Empty for a boot that no traced call has caused.
         let Ok(call) = traceparent.parse::<TraceContext>() else {
             return;
         };
         let name = match target {
-            Some(Target::Hammer) => "boot hammer",
-            Some(Target::Disk) => "boot disk",
-            Some(Target::Nothing) | None => "boot nothing",
+            Target::Hammer => "boot hammer",
+            Target::Disk => "boot disk",
+            Target::Nothing => "boot nothing",
         };
         self.spans.put(Span {
             context: call.child(),
@@ -85,7 +85,7 @@ impl Control for MeshControl {
             let response = response?;
             let target = target(response.target());
             self.told(&response.traceparent, &seen, target);
-            Ok(target)
+            Ok(Some(target))
         })
     }
 
@@ -140,12 +140,13 @@ fn error(status: &LinkStatus) -> ControlError {
     }
 }
 
-fn target(target: BootTarget) -> Option<Target> {
+fn target(target: BootTarget) -> Target {
     match target {
-        BootTarget::Hammer => Some(Target::Hammer),
-        BootTarget::Disk => Some(Target::Disk),
-        BootTarget::None => Some(Target::Nothing),
-        BootTarget::Unspecified => None,
+        BootTarget::Hammer => Target::Hammer,
+        BootTarget::Disk => Target::Disk,
+        // One that only a newer control knows decodes as unspecified. Left out of the table, the
+        // machine would count as unknown and boot the installer, also over a tenant's system.
+        BootTarget::None | BootTarget::Unspecified => Target::Nothing,
     }
 }
 
@@ -155,18 +156,18 @@ fn target(target: BootTarget) -> Option<Target> {
 pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
     let mut machines = Machines::default();
     for machine in &message.machines {
-        let (Ok(id), Some(target)) = (
-            machine.machine_uuid.parse::<MachineId>(),
-            target(machine.target()),
-        ) else {
+        let Ok(id) = machine.machine_uuid.parse::<MachineId>() else {
             tracing::warn!(machine = machine.machine_uuid, "malformed machine left out");
             continue;
         };
+        if machine.target() == BootTarget::Unspecified {
+            tracing::warn!(machine = %id, "unknown boot target: the machine boots nothing");
+        }
         let macs = machine
             .macs
             .iter()
             .filter_map(|mac| mac.parse::<MacAddr>().ok());
-        machines.insert(id, macs, target);
+        machines.insert(id, macs, target(machine.target()));
     }
     let control = if message.control.is_empty() {
         fallback.to_vec()
@@ -211,6 +212,7 @@ mod tests {
     #[test]
     fn malformed_machines_do_not_keep_others_from_booting() {
         let uuid = "6f1c0001-0000-4000-8000-525400770101";
+        let newer = "6f1c0001-0000-4000-8000-525400770102";
         let machine = |uuid: &str, target: BootTarget| MachineBoot {
             machine_uuid: uuid.into(),
             macs: vec!["52:54:00:77:01:01".into(), "x".into()],
@@ -220,16 +222,20 @@ mod tests {
             generation: 3,
             machines: vec![
                 machine("nonsense", BootTarget::Disk),
-                machine(
-                    "6f1c0001-0000-4000-8000-525400770102",
-                    BootTarget::Unspecified,
-                ),
+                MachineBoot {
+                    machine_uuid: newer.into(),
+                    macs: vec![],
+                    // A target of a newer control.
+                    target: 99,
+                },
                 machine(uuid, BootTarget::Disk),
             ],
             ..BootDesired::default()
         };
         let desired = desired(&message, &["10.90.0.1:4443".into()]);
-        assert_eq!(desired.machines.len(), 1);
+        assert_eq!(desired.machines.len(), 2);
+        let unknown = desired.machines.find(newer.parse().ok(), MacAddr([2; 6]));
+        assert_eq!(unknown.unwrap().target, Target::Nothing);
         let mac = "52:54:00:77:01:01".parse().unwrap();
         assert_eq!(
             desired.machines.find(None, mac).unwrap().target,

@@ -242,11 +242,12 @@ fn configure(
     handling: Handling,
 ) -> Result<()> {
     let root = target()?;
+    let read = |path: &str| root.text(path).with_context(|| path.to_owned());
     let accounts = Accounts {
-        passwd: root.text("etc/passwd"),
-        shadow: root.text("etc/shadow"),
-        group: root.text("etc/group"),
-        gshadow: root.text("etc/gshadow"),
+        passwd: read("etc/passwd")?,
+        shadow: read("etc/shadow")?,
+        group: read("etc/group")?,
+        gshadow: read("etc/gshadow")?,
         ..Accounts::default()
     };
     let accounts = config::accounts_with_user(accounts, hash, root.exists("bin/bash"));

@@ -16,7 +16,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, symlinkat, unlinkat};
 
-/// Bytes that [`Root::read`] reads of a file at most, such as passwd; the rest is cut.
+/// Most bytes of a file that [`Root::read`] reads, such as passwd. A longer one is refused.
 const READ_MAX: u64 = 8 << 20;
 
 /// A directory that stands for `/`.
@@ -137,21 +137,34 @@ impl Root {
     /// The content of a small file. Links are followed inside the root.
     ///
     /// # Errors
-    /// When it does not exist or cannot be read.
+    /// When it does not exist, cannot be read, is no regular file, or is longer than 8 MiB.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // Not blocking: a FIFO of the image would wait for a writer for ever. It reads as empty.
+        // Not blocking: opening a FIFO of the image would wait for a writer for ever.
         let how = Self::how(OFlag::O_RDONLY | OFlag::O_NONBLOCK);
         let fd = openat2(&self.dir, &relative(path)?, how)?;
+        let file = File::from(fd);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
         let mut out = Vec::new();
-        File::from(fd).take(READ_MAX).read_to_end(&mut out)?;
+        file.take(READ_MAX + 1).read_to_end(&mut out)?;
+        if u64::try_from(out.len()).is_ok_and(|length| length > READ_MAX) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         Ok(out)
     }
 
-    /// Like `read`, as text. Empty if the file does not exist or cannot be read.
-    #[must_use]
-    pub fn text(&self, path: &str) -> String {
-        let bytes = self.read(Path::new(path)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+    /// Like `read`, as text. Empty if the file does not exist.
+    ///
+    /// # Errors
+    /// When it exists and cannot be read, or is not UTF-8: written again, it would lose what it
+    /// held.
+    pub fn text(&self, path: &str) -> io::Result<String> {
+        match self.read(Path::new(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => String::from_utf8(read?)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
+        }
     }
 
     /// `true` if the path exists, links followed.
@@ -287,7 +300,7 @@ mod tests {
         let root = Root::open(dir.path()).unwrap();
         root.write(Path::new("/up/etc/hosts"), me(0o644), b"x")
             .unwrap();
-        assert_eq!(root.text("etc/hosts"), "x");
+        assert_eq!(root.text("etc/hosts").unwrap(), "x");
         // The link's target does not exist below the root, so it is no way out.
         assert!(root.write(Path::new("evil/file"), me(0o644), b"x").is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -313,7 +326,7 @@ mod tests {
         assert!(!root.exists("etc/resolv.conf") && root.exists("etc"));
     }
     #[test]
-    fn a_fifo_in_place_of_a_file_does_not_block() {
+    fn a_file_that_cannot_be_read_is_not_taken_as_empty() {
         let dir = tempfile::tempdir().unwrap();
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         nix::unistd::mkfifo(&dir.path().join("passwd"), mode).unwrap();
@@ -321,6 +334,16 @@ mod tests {
         let (to, read) = std::sync::mpsc::channel();
         std::thread::spawn(move || to.send(root.text("passwd")));
         let text = read.recv_timeout(std::time::Duration::from_secs(20));
-        assert_eq!(text.as_deref(), Ok(""));
+        assert_eq!(text.unwrap().unwrap_err().to_string(), "not a regular file");
+        let root = Root::open(dir.path()).unwrap();
+        assert_eq!(root.text("group").unwrap(), "", "it does not exist");
+        std::fs::create_dir(dir.path().join("shadow")).unwrap();
+        std::fs::write(dir.path().join("gshadow"), [0xff, b':']).unwrap();
+        std::fs::write(dir.path().join("hosts"), vec![b'x'; 8 << 20]).unwrap();
+        std::fs::write(dir.path().join("longer"), vec![b'x'; (8 << 20) + 1]).unwrap();
+        assert_eq!(root.text("hosts").unwrap().len(), 8 << 20);
+        for path in ["shadow", "gshadow", "longer"] {
+            assert!(root.text(path).is_err(), "{path}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod refreshes;
 use std::collections::BTreeSet;
 
 use super::delta::{Block, FrrDelta};
-use super::model::{BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, Remote};
+use super::model::{BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, Remote, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::render;
@@ -100,12 +100,7 @@ impl<'a> Plan<'a> {
             // An instance with a VNI cannot go.
             let instance_leaves = self.leaving.contains(&BgpVrf::Tenant(*vrf));
             if self.new.vrfs.get(vrf) != Some(vni) || instance_leaves {
-                let lines = [
-                    format!("vrf {vrf}"),
-                    format!(" no vni {vni}"),
-                    "exit-vrf".to_owned(),
-                ];
-                self.push(FrrObject::Vrf(*vrf), lines.to_vec());
+                self.in_vrf(*vrf, format!(" no vni {vni}"));
             }
         }
     }
@@ -114,14 +109,15 @@ impl<'a> Plan<'a> {
         for (vrf, vni) in &self.new.vrfs {
             let instance_left = self.leaving.contains(&BgpVrf::Tenant(*vrf));
             if self.old.vrfs.get(vrf) != Some(vni) || instance_left {
-                let lines = [
-                    format!("vrf {vrf}"),
-                    format!(" vni {vni}"),
-                    "exit-vrf".to_owned(),
-                ];
-                self.push(FrrObject::Vrf(*vrf), lines.to_vec());
+                self.in_vrf(*vrf, format!(" vni {vni}"));
             }
         }
+    }
+
+    /// One line in the section of a VRF.
+    fn in_vrf(&mut self, vrf: VrfName, line: String) {
+        let lines = vec![format!("vrf {vrf}"), line, "exit-vrf".to_owned()];
+        self.push(FrrObject::Vrf(vrf), lines);
     }
 
     fn router_id(&mut self) {
