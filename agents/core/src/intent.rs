@@ -1,77 +1,99 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use agents_nos::{Intent, PortIntent, SegmentIntent, Vni};
-use proto_mesh::{Segment, SwitchDesired};
+use agents_nos::model::{Mtu, Port, PortName, Segment as L2Segment, SwitchModel};
+use agents_nos::{Membership, Vni};
+use proto_mesh::{PortIntent, Segment, SwitchDesired};
 
 use crate::config::Config;
 
-/// Smallest MTU of a segment, bytes: IPv6 needs it (RFC 8200 §5). A smaller one is raised to it.
-const MTU_MIN: u32 = 1280;
-/// Largest MTU of a segment, bytes: the jumbo frames of common switches. A larger one is lowered to
-/// it.
-const MTU_MAX: u32 = 9216;
-/// MTU of a segment for which control names none, bytes.
-const MTU_DEFAULT: u32 = 1500;
-
-/// Translates control's desired state into an intent, and adds the site's configuration: the
-/// uplinks in the provisioning segment, the routers in every tenant segment. Invalid parts are left
-/// out and returned as problems, so that one bad port does not stop the others.
+/// Translates control's desired state into the model of a switch, and adds the site's
+/// configuration: the uplinks in the provisioning segment, the routers in every tenant segment.
+/// Invalid parts are left out and returned as problems, so that one bad port does not stop the
+/// others.
+///
+/// Ports of machines are private in the provisioning segment: machines without a tenant reach the
+/// uplinks, and not each other. Control orders no VRFs and no BGP yet.
 #[must_use]
-pub fn intent(desired: &SwitchDesired, config: &Config) -> (Intent, Vec<String>) {
+pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<String>) {
     let mut problems = Vec::new();
-    let mut out = Intent::default();
+    let mut out = SwitchModel {
+        vtep: Some(config.vtep),
+        ..SwitchModel::default()
+    };
+    // `true` for a segment that machines boot in.
+    let mut kinds: BTreeMap<Vni, bool> = BTreeMap::new();
     let mut provisioning = None;
     for segment in &desired.segments {
         match Vni::new(segment.vni) {
             Ok(vni) => {
                 out.segments
-                    .insert(vni, segment_intent(segment, config, &mut problems));
+                    .insert(vni, l2_segment(segment, config, &mut problems));
+                kinds.insert(vni, segment.provisioning);
                 provisioning = provisioning.or_else(|| segment.provisioning.then_some(vni));
             }
             Err(error) => problems.push(error.to_string()),
         }
     }
-    out.ports = ports(desired, &mut problems);
+    for port in &desired.ports {
+        let place = place(port, &kinds, &mut problems);
+        insert_port(&mut out, &port.name, port.admin_up, place, &mut problems);
+    }
     for uplink in &config.uplinks {
-        let asked = PortIntent {
-            segment: provisioning,
-            admin_up: true,
-        };
-        out.ports.insert(uplink.clone(), asked);
+        let place = provisioning.map_or(Membership::Quarantine, |vni| Membership::Segment {
+            vni,
+            is_private: false,
+        });
+        insert_port(&mut out, uplink, true, place, &mut problems);
     }
     (out, problems)
 }
 
-fn ports(desired: &SwitchDesired, problems: &mut Vec<String>) -> BTreeMap<String, PortIntent> {
-    let mut out = BTreeMap::new();
-    for port in &desired.ports {
-        let segment = match port.vni {
-            0 => None,
-            number => Vni::new(number)
-                .map_err(|error| problems.push(format!("port {}: {error}", port.name)))
-                .ok(),
-        };
-        out.insert(
-            port.name.clone(),
-            PortIntent {
-                segment,
-                admin_up: port.admin_up,
-            },
-        );
+fn insert_port(
+    out: &mut SwitchModel,
+    name: &str,
+    admin_up: bool,
+    membership: Membership,
+    problems: &mut Vec<String>,
+) {
+    let port = Port {
+        admin_up,
+        mtu: None,
+        membership,
+    };
+    match PortName::new(name) {
+        Ok(name) => {
+            out.ports.insert(name, port);
+        }
+        Err(error) => problems.push(error.to_string()),
     }
-    out
 }
 
-fn segment_intent(segment: &Segment, config: &Config, problems: &mut Vec<String>) -> SegmentIntent {
+fn place(port: &PortIntent, kinds: &BTreeMap<Vni, bool>, problems: &mut Vec<String>) -> Membership {
+    if port.vni == 0 {
+        return Membership::Quarantine;
+    }
+    match Vni::new(port.vni) {
+        Ok(vni) => Membership::Segment {
+            vni,
+            is_private: kinds.get(&vni).copied().unwrap_or(false),
+        },
+        Err(error) => {
+            problems.push(format!("port {}: {error}", port.name));
+            Membership::Quarantine
+        }
+    }
+}
+
+fn l2_segment(segment: &Segment, config: &Config, problems: &mut Vec<String>) -> L2Segment {
     let mtu = match segment.mtu {
-        0 => MTU_DEFAULT,
-        mtu => mtu.clamp(MTU_MIN, MTU_MAX),
+        0 => Mtu::ETHERNET,
+        mtu => Mtu::nearest(mtu),
     };
-    let mut remotes = BTreeSet::new();
+    let mut out = L2Segment::new(mtu);
     for text in &segment.remote_vteps {
         match text.parse() {
             Ok(remote) => {
-                remotes.insert(remote);
+                out.remotes.insert(remote);
             }
             Err(_) => problems.push(format!(
                 "segment {}: {text:?} is not an address",
@@ -80,11 +102,11 @@ fn segment_intent(segment: &Segment, config: &Config, problems: &mut Vec<String>
         }
     }
     if !segment.provisioning {
-        remotes.extend(&config.gateways);
+        out.remotes.extend(&config.gateways);
     }
     // A tunnel to the switch itself would return its own broadcasts to it.
-    remotes.remove(&config.vtep);
-    SegmentIntent { mtu, remotes }
+    out.remotes.remove(&config.vtep);
+    out
 }
 
 #[cfg(test)]
@@ -134,11 +156,16 @@ mod tests {
         };
         let (intent, problems) = intent(&desired, &config());
         assert_eq!(problems, Vec::<String>::new());
-        let place = |port: &str| intent.ports[port].segment.map(Vni::get);
-        assert_eq!(place("up1"), Some(4000));
-        assert_eq!(place("swp1"), Some(4000));
-        assert_eq!(place("swp2"), Some(27));
-        assert_eq!(place("swp3"), None);
+        let place = |port: &str| intent.ports[port].membership.clone();
+        let segment = |number, is_private| Membership::Segment {
+            vni: Vni::new(number).unwrap(),
+            is_private,
+        };
+        assert_eq!(place("up1"), segment(4000, false));
+        assert_eq!(place("swp1"), segment(4000, true));
+        assert_eq!(place("swp2"), segment(27, false));
+        assert_eq!(place("swp3"), Membership::Quarantine);
+        assert_eq!(intent.vtep, Some(config().vtep));
         let remotes = |vni: u32| {
             let segment = &intent.segments[&Vni::new(vni).unwrap()];
             segment
@@ -162,15 +189,16 @@ mod tests {
     #[test]
     fn nonsense_is_said_and_left_out() {
         let desired = SwitchDesired {
-            ports: vec![port("swp1", 1 << 24)],
+            ports: vec![port("swp1", 1 << 24), port("swp 2", 9)],
             segments: vec![segment(0, false, &[]), segment(9, false, &["leaf2"])],
             ..SwitchDesired::default()
         };
         let (intent, problems) = intent(&desired, &config());
-        assert_eq!(problems.len(), 3, "{problems:?}");
-        assert_eq!(intent.ports["swp1"].segment, None);
+        assert_eq!(problems.len(), 4, "{problems:?}");
+        assert_eq!(intent.ports["swp1"].membership, Membership::Quarantine);
         assert_eq!(
-            intent.ports["up1"].segment, None,
+            intent.ports["up1"].membership,
+            Membership::Quarantine,
             "no provisioning segment, no uplink"
         );
         assert_eq!(intent.segments.len(), 1);
@@ -183,7 +211,8 @@ mod tests {
                 mtu: asked,
                 ..segment(1, false, &[])
             };
-            assert_eq!(segment_intent(&one, &config(), &mut Vec::new()).mtu, got);
+            let made = l2_segment(&one, &config(), &mut Vec::new());
+            assert_eq!(made.mtu.get(), got);
         }
     }
 }

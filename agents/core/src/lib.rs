@@ -27,7 +27,7 @@ mod traces;
 use std::sync::Arc;
 
 use agents_kit::{Agent, Origin, run_desired};
-use agents_nos::SwitchOs;
+use agents_nos::Nos;
 use agents_nos::lldp::Neighbours;
 use config::Config;
 pub use intent::intent;
@@ -40,7 +40,7 @@ use tracing::info;
 
 /// Runs the agent on a switch until `stop`. The switch keeps forwarding in its last state
 /// afterwards.
-pub async fn run<S: SwitchOs + 'static>(
+pub async fn run<S: Nos + 'static>(
     agent: Agent,
     config: Config,
     switch: S,

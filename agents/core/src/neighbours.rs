@@ -31,13 +31,17 @@ pub(crate) async fn run(
     let mut ports: BTreeMap<String, SpeakingPort> = BTreeMap::new();
     loop {
         let state = observed.borrow_and_update().state.clone();
-        for (name, seen) in state.ports.iter().filter(|(n, _)| config.is_front(n)) {
+        for (name, seen) in &state.links {
+            let name: &str = name.as_ref();
+            if !config.is_front(name) {
+                continue;
+            }
             if !ports.contains_key(name) && ports.len() < PORTS_MAX {
                 let came_up = Arc::new(Notify::new());
                 let speaker = Speaker {
                     switch: switch.clone(),
                     description: concat!("metalmesh-core ", env!("CARGO_PKG_VERSION")).to_owned(),
-                    port: name.clone(),
+                    port: name.to_owned(),
                 };
                 let speak = lldp::run(
                     speaker,
@@ -47,7 +51,7 @@ pub(crate) async fn run(
                 );
                 tasks.spawn(speak);
                 ports.insert(
-                    name.clone(),
+                    name.to_owned(),
                     SpeakingPort {
                         came_up,
                         up: seen.oper_up,

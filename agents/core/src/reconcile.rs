@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
-use agents_nos::{OsError, SwitchOs, SwitchState, plan};
+use agents_nos::{Nos, NosError, Observation, Problem, plan};
 use base_runtime::{Backoff, Chain};
 use proto_mesh::SwitchDesired;
 use tokio::sync::watch;
@@ -23,11 +23,15 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// Pauses after failed passes.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
 
+/// Problems of one pass in a report. Further ones are counted: a desired state of 500 VRFs for a
+/// switch without VRFs would otherwise fill every report.
+const PROBLEMS_SHOWN: usize = 20;
+
 /// The result of the last pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// The observed state.
-    pub(crate) state: SwitchState,
+    pub(crate) state: Observation,
     /// Term and generation of the desired state that the switch is in.
     pub(crate) applied: (u64, u64),
     /// Duration of the last pass with changes.
@@ -40,7 +44,7 @@ pub(crate) struct Outcome {
 #[derive(Debug, thiserror::Error)]
 enum PassError {
     #[error("switch")]
-    Os(#[from] OsError),
+    Nos(#[from] NosError),
     #[error("the switch did not accept {0} of the changes")]
     Unverified(usize),
 }
@@ -55,7 +59,7 @@ pub(crate) struct Reconciler<S> {
     pub(crate) traces: PortTraces,
 }
 
-impl<S: SwitchOs> Reconciler<S> {
+impl<S: Nos> Reconciler<S> {
     /// Runs passes until `stop`. A running pass is finished: half of a plan could leave a port
     /// down.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
@@ -108,27 +112,28 @@ impl<S: SwitchOs> Reconciler<S> {
             });
             return Ok(());
         };
-        let (intent, mut problems) = intent(desired, &self.config);
-        let todo = plan(&observed, &intent);
-        problems.extend(todo.problems);
+        let (wanted, mut problems) = intent(desired, &self.config);
+        let capabilities = self.switch.capabilities();
+        let todo = plan(&observed.model, &wanted, capabilities);
+        problems.extend(todo.problems.iter().map(Problem::to_string));
         let mut state = observed;
         let mut took = self.outcome.borrow().took;
-        if !todo.deltas.is_empty() {
-            for delta in &todo.deltas {
-                info!(?delta, generation = desired.generation, "apply");
-                self.switch.apply(delta).await?;
+        if !todo.steps.is_empty() {
+            for step in &todo.steps {
+                info!(?step, generation = desired.generation, "apply");
+                self.switch.apply(step).await?;
             }
             // Verified by a second observation: control hands the port to a tenant on the report,
             // and an accepted netlink message is no proof that the device is configured.
             state = self.switch.observe().await?;
-            let rest = plan(&state, &intent).deltas;
+            let rest = plan(&state.model, &wanted, capabilities).steps;
             if !rest.is_empty() {
                 return Err(PassError::Unverified(rest.len()));
             }
             took = started.elapsed();
         }
         let applied = (desired.term, desired.generation);
-        let error = problems.join("; ");
+        let error = summary(&problems);
         self.traces.applied(desired.generation, &error);
         self.publish(Outcome {
             state,
@@ -146,4 +151,15 @@ impl<S: SwitchOs> Reconciler<S> {
             news
         });
     }
+}
+
+/// The problems in one line, the first ones in full.
+fn summary(problems: &[String]) -> String {
+    let shown = problems.iter().take(PROBLEMS_SHOWN).cloned();
+    let mut shown: Vec<String> = shown.collect();
+    let more = problems.len() - shown.len();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
 }

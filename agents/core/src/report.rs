@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_nos::lldp::Neighbours;
-use agents_nos::{PortPlace, SwitchOs, SwitchState};
+use agents_nos::model::PortName;
+use agents_nos::{Nos, Observation, Vni};
 use base_runtime::jittered;
 use proto_mesh::{
     LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
@@ -28,7 +29,7 @@ const REGISTER_RETRY: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Registers at the start, and again when the switch's ports have changed.
-pub(crate) async fn register<S: SwitchOs>(
+pub(crate) async fn register<S: Nos>(
     client: SwitchServiceClient,
     config: Arc<Config>,
     switch: Arc<S>,
@@ -65,7 +66,7 @@ pub(crate) async fn register<S: SwitchOs>(
     }
 }
 
-fn registration<S: SwitchOs>(
+fn registration<S: Nos>(
     config: &Config,
     switch: &S,
     ports: &BTreeMap<String, String>,
@@ -88,10 +89,13 @@ fn registration<S: SwitchOs>(
     }
 }
 
-fn front_ports(config: &Config, state: &SwitchState) -> BTreeMap<String, String> {
-    let front = state.ports.iter().filter(|(name, _)| config.is_front(name));
+fn front_ports(config: &Config, state: &Observation) -> BTreeMap<String, String> {
+    let front = state
+        .links
+        .iter()
+        .filter(|(name, _)| is_front(config, name));
     front
-        .map(|(name, port)| (name.clone(), mac(port.mac)))
+        .map(|(name, link)| (name.to_string(), mac(link.mac)))
         .collect()
 }
 
@@ -131,30 +135,34 @@ pub(crate) async fn run(
 }
 
 fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> SwitchReport {
-    let front = outcome
-        .state
-        .ports
-        .iter()
-        .filter(|(name, _)| config.is_front(name));
+    let links = outcome.state.links.iter();
+    let front = links.filter(|(name, _)| is_front(config, name));
+    let ports = front.filter_map(|(name, link)| {
+        let port = outcome.state.model.ports.get(name)?;
+        Some(PortState {
+            name: name.to_string(),
+            mac: mac(link.mac),
+            admin_up: port.admin_up,
+            oper_up: link.oper_up,
+            vni: port.membership.segment().map_or(0, Vni::get),
+            neighbours: neighbours
+                .on(name.as_ref())
+                .into_iter()
+                .map(neighbour)
+                .collect(),
+        })
+    });
     SwitchReport {
         applied_term: outcome.applied.0,
         applied_generation: outcome.applied.1,
         sync_duration_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
         error: outcome.error.clone(),
-        ports: front
-            .map(|(name, port)| PortState {
-                name: name.clone(),
-                mac: mac(port.mac),
-                admin_up: port.admin_up,
-                oper_up: port.oper_up,
-                vni: match port.place {
-                    PortPlace::Segment(vni) => vni.get(),
-                    PortPlace::Isolated | PortPlace::Foreign(_) => 0,
-                },
-                neighbours: neighbours.on(name).into_iter().map(neighbour).collect(),
-            })
-            .collect(),
+        ports: ports.collect(),
     }
+}
+
+fn is_front(config: &Config, port: &PortName) -> bool {
+    config.is_front(port.as_ref())
 }
 
 fn neighbour(frame: proto_wire_lldp::Frame) -> LldpNeighbour {

@@ -9,7 +9,7 @@ use agents_core::config::Config;
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
-use agents_nos::{PortPlace, SwitchOs, Vni};
+use agents_nos::{Membership, Nos, Vni};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
@@ -130,13 +130,13 @@ impl Site {
 
 /// The switch of each test.
 fn fresh() -> Stub {
-    Stub::with_ports(&["swp1", "swp2", "up1"])
+    Stub::with_links(["swp1", "swp2", "up1"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap()
 }
 
 /// Waits until the port is where it should be.
-async fn until(switch: &Stub, port: &str, place: PortPlace) {
+async fn until(switch: &Stub, port: &str, place: Membership) {
     let there = async {
-        while switch.observe().await.unwrap().ports[port].place != place {
+        while switch.observe().await.unwrap().model.ports[port].membership != place {
             tokio::task::yield_now().await;
         }
     };
@@ -180,8 +180,12 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
     }
 }
 
-fn segment(vni: u32) -> PortPlace {
-    PortPlace::Segment(Vni::new(vni).unwrap())
+/// The place of a machine's port in a segment.
+fn segment(vni: u32) -> Membership {
+    Membership::Segment {
+        vni: Vni::new(vni).unwrap(),
+        is_private: vni == 4000,
+    }
 }
 
 async fn heard<T: Clone>(from: &watch::Sender<T>, want: impl FnMut(&T) -> bool) -> T {
@@ -227,7 +231,11 @@ async fn a_port_follows_control_and_control_hears_of_it() {
         ("rack-1", "10.91.0.11")
     );
     until(&switch, "swp1", segment(4000)).await;
-    until(&switch, "up1", segment(4000)).await;
+    let up1 = Membership::Segment {
+        vni: Vni::new(4000).unwrap(),
+        is_private: false,
+    };
+    until(&switch, "up1", up1).await;
 
     control.desired.send_replace(desired(6, 27));
     until(&switch, "swp1", segment(27)).await;
@@ -240,7 +248,7 @@ async fn a_port_follows_control_and_control_hears_of_it() {
 
     control.desired.send_replace(desired(4, 99));
     control.desired.send_replace(desired(7, 0));
-    until(&switch, "swp1", PortPlace::Isolated).await;
+    until(&switch, "swp1", Membership::Quarantine).await;
     let moved_to_99 = switch
         .applied()
         .into_iter()
@@ -258,7 +266,10 @@ async fn drift_is_repaired_and_a_fault_is_told_and_outlived() {
     let running = Running::start(agent, switch.clone());
     until(&switch, "swp1", segment(4000)).await;
 
-    switch.drift(|s| s.ports.get_mut("swp1").unwrap().place = PortPlace::Foreign("br0".into()));
+    switch.drift(|seen| {
+        let port = seen.model.ports.get_mut("swp1").unwrap();
+        port.membership = Membership::Foreign("br0".into());
+    });
     until(&switch, "swp1", segment(4000)).await;
 
     switch.fail_next(2);

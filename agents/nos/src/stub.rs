@@ -5,82 +5,100 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
+use crate::back_end::{Nos, NosError};
+use crate::capability::Capability;
+use crate::interpret::interpret;
 use crate::lldp::Neighbours;
-use crate::place::PortPlace;
-use crate::state::{PortObserved, SegmentObserved, SwitchState};
-use crate::{Delta, OsError, SwitchOs};
+use crate::model::{Membership, ModelError, Port, PortName};
+use crate::observation::{Observation, PortLink};
+use crate::step::Step;
 
 /// A switch in memory. Clones are the same switch.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Stub {
     inner: Arc<Mutex<Inner>>,
+    capabilities: &'static [Capability],
     changed: Arc<Notify>,
     neighbours: Neighbours,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    state: SwitchState,
-    applied: Vec<Delta>,
-    /// Number of next changes that fail.
+    state: Observation,
+    applied: Vec<Step>,
+    /// Number of next steps that fail.
     faults: u32,
 }
 
 impl Stub {
-    /// A switch in this state.
+    /// A switch in this state, with every capability.
     #[must_use]
-    pub fn new(state: SwitchState) -> Self {
+    pub fn new(state: Observation) -> Self {
         let inner = Inner {
             state,
             ..Inner::default()
         };
         Self {
             inner: Arc::new(Mutex::new(inner)),
-            ..Self::default()
+            capabilities: Capability::ALL,
+            changed: Arc::default(),
+            neighbours: Neighbours::default(),
         }
     }
 
-    /// A switch whose ports are up and isolated, as after its start.
-    #[must_use]
-    pub fn with_ports(names: &[&str]) -> Self {
-        let port = PortObserved {
-            mac: [2, 0, 0, 0, 0, 1],
-            admin_up: true,
-            oper_up: true,
-            place: PortPlace::Isolated,
-        };
-        let ports = names.iter();
-        Self::new(SwitchState {
-            ports: ports
-                .map(|name| ((*name).to_owned(), port.clone()))
-                .collect(),
-            ..SwitchState::default()
-        })
+    /// A switch whose ports are up and in quarantine, each with its MAC address.
+    ///
+    /// # Errors
+    /// When a name is none of a port.
+    pub fn with_links<'a>(
+        links: impl IntoIterator<Item = (&'a str, [u8; 6])>,
+    ) -> Result<Self, ModelError> {
+        let mut state = Observation::default();
+        for (name, mac) in links {
+            let name = PortName::new(name)?;
+            let port = Port {
+                admin_up: true,
+                mtu: None,
+                membership: Membership::Quarantine,
+            };
+            let link = PortLink { mac, oper_up: true };
+            state.model.ports.insert(name.clone(), port);
+            state.links.insert(name, link);
+        }
+        Ok(Self::new(state))
     }
 
-    /// Makes the next `count` changes fail.
+    /// The same switch with other capabilities.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: &'static [Capability]) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Makes the next `count` steps fail.
     pub fn fail_next(&self, count: u32) {
         self.lock().faults = count;
     }
 
-    /// All changes applied so far.
+    /// All steps applied so far.
     #[must_use]
-    pub fn applied(&self) -> Vec<Delta> {
+    pub fn applied(&self) -> Vec<Step> {
         self.lock().applied.clone()
     }
 
     /// Changes the switch behind the agent's back.
-    pub fn drift(&self, change: impl FnOnce(&mut SwitchState)) {
+    pub fn drift(&self, change: impl FnOnce(&mut Observation)) {
         change(&mut self.lock().state);
         self.changed.notify_one();
     }
 
     /// The place of a port. `None` if the port is down or does not exist.
     #[must_use]
-    pub fn place(&self, port: &str) -> Option<PortPlace> {
+    pub fn place(&self, port: &str) -> Option<Membership> {
         let inner = self.lock();
-        let port = inner.state.ports.get(port)?;
-        (port.admin_up && port.oper_up).then(|| port.place.clone())
+        let link = inner.state.links.get(port)?;
+        let port = inner.state.model.ports.get(port)?;
+        (port.admin_up && link.oper_up).then(|| port.membership.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -88,7 +106,7 @@ impl Stub {
     }
 }
 
-impl SwitchOs for Stub {
+impl Nos for Stub {
     fn vendor(&self) -> &'static str {
         "stub"
     }
@@ -97,18 +115,28 @@ impl SwitchOs for Stub {
         String::new()
     }
 
-    async fn observe(&self) -> Result<SwitchState, OsError> {
+    fn capabilities(&self) -> &'static [Capability] {
+        self.capabilities
+    }
+
+    async fn observe(&self) -> Result<Observation, NosError> {
         Ok(self.lock().state.clone())
     }
 
-    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
+    async fn apply(&self, step: &Step) -> Result<(), NosError> {
         let mut inner = self.lock();
         if inner.faults > 0 {
             inner.faults -= 1;
-            return Err(OsError::Injected(format!("{delta:?}")));
+            return Err(NosError::Injected(format!("{step:?}")));
         }
-        carry_out(&mut inner.state, delta)?;
-        inner.applied.push(delta.clone());
+        interpret(&mut inner.state.model, step)?;
+        // A cable of the stub has a carrier when its port is up.
+        if let Step::SetAdmin { port, up } = step
+            && let Some(link) = inner.state.links.get_mut(port)
+        {
+            link.oper_up = *up;
+        }
+        inner.applied.push(step.clone());
         Ok(())
     }
 
@@ -120,49 +148,4 @@ impl SwitchOs for Stub {
     fn neighbours(&self) -> Option<Neighbours> {
         Some(self.neighbours.clone())
     }
-}
-
-fn carry_out(state: &mut SwitchState, delta: &Delta) -> Result<(), OsError> {
-    match delta {
-        Delta::EnsureSegment { vni, mtu } => {
-            let segment = state
-                .segments
-                .entry(*vni)
-                .or_insert_with(|| SegmentObserved {
-                    mtu: *mtu,
-                    remotes: std::collections::BTreeSet::new(),
-                    intact: true,
-                });
-            segment.mtu = *mtu;
-            segment.intact = true;
-        }
-        Delta::RemoveSegment { vni } => {
-            state.segments.remove(vni);
-        }
-        Delta::AddRemote { vni, remote } => {
-            if let Some(segment) = state.segments.get_mut(vni) {
-                segment.remotes.insert(*remote);
-            }
-        }
-        Delta::RemoveRemote { vni, remote } => {
-            if let Some(segment) = state.segments.get_mut(vni) {
-                segment.remotes.remove(remote);
-            }
-        }
-        Delta::Isolate { port } => port_of(state, port)?.place = PortPlace::Isolated,
-        Delta::Move { port, vni } => port_of(state, port)?.place = PortPlace::Segment(*vni),
-        Delta::SetAdmin { port, up } => {
-            let port = port_of(state, port)?;
-            port.admin_up = *up;
-            port.oper_up = *up;
-        }
-    }
-    Ok(())
-}
-
-fn port_of<'a>(state: &'a mut SwitchState, name: &str) -> Result<&'a mut PortObserved, OsError> {
-    state
-        .ports
-        .get_mut(name)
-        .ok_or_else(|| OsError::NoInterface(name.to_owned()))
 }

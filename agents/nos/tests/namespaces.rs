@@ -2,14 +2,14 @@
 //! between them, hosts on their ports. Needs root; says so and passes without.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers")]
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::process::Command;
 use std::time::Duration;
 
 use agents_nos::linux::{Config, Linux};
 use agents_nos::lldp::{Neighbours, Speaker};
-use agents_nos::{Delta, Intent, PortIntent, PortPlace, SegmentIntent, SwitchOs, Vni, plan};
+use agents_nos::model::{Mtu, Port, PortName, Segment};
+use agents_nos::{Membership, Nos, Problem, Step, SwitchModel, Vni, plan};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -60,7 +60,7 @@ impl Namespace {
         std::thread::spawn(enter).join().unwrap()
     }
 
-    fn apply(&self, vtep: IpAddr, intent: Intent) -> Vec<Delta> {
+    fn apply(&self, vtep: IpAddr, intent: SwitchModel) -> Vec<Step> {
         self.inside(async move || reconcile(&open(vtep), &intent).await)
     }
 }
@@ -101,42 +101,42 @@ fn open(vtep: IpAddr) -> Linux {
     .unwrap()
 }
 
-async fn reconcile(switch: &Linux, intent: &Intent) -> Vec<Delta> {
-    let todo = plan(&switch.observe().await.unwrap(), intent);
-    assert_eq!(todo.problems, Vec::<String>::new());
-    for delta in &todo.deltas {
-        switch.apply(delta).await.unwrap();
+async fn reconcile(switch: &Linux, desired: &SwitchModel) -> Vec<Step> {
+    let observed = switch.observe().await.unwrap().model;
+    let todo = plan(&observed, desired, switch.capabilities());
+    assert_eq!(todo.problems, Vec::<Problem>::new());
+    for step in &todo.steps {
+        switch.apply(step).await.unwrap();
+        switch.apply(step).await.unwrap();
     }
-    let rest = plan(&switch.observe().await.unwrap(), intent).deltas;
+    let observed = switch.observe().await.unwrap().model;
+    let rest = plan(&observed, desired, switch.capabilities()).steps;
     assert_eq!(rest, vec![], "an applied plan leaves nothing to do");
-    todo.deltas
+    todo.steps
 }
 
-fn intent(ports: &[(&str, u32)], remote: IpAddr) -> Intent {
-    let segments: BTreeSet<_> = ports
-        .iter()
-        .filter_map(|(_, n)| Vni::new(*n).ok())
-        .collect();
-    let segment = SegmentIntent {
-        mtu: 1500,
-        remotes: BTreeSet::from([remote]),
-    };
-    Intent {
-        ports: ports
-            .iter()
-            .map(|(port, n)| {
-                let asked = PortIntent {
-                    segment: Vni::new(*n).ok(),
-                    admin_up: true,
-                };
-                ((*port).to_owned(), asked)
-            })
-            .collect(),
-        segments: segments
-            .into_iter()
-            .map(|vni| (vni, segment.clone()))
-            .collect(),
+/// Ports in segments; 0 isolates.
+fn intent(ports: &[(&str, u32)], remote: IpAddr) -> SwitchModel {
+    let mut model = SwitchModel::default();
+    for (name, number) in ports {
+        let vni = Vni::new(*number).ok();
+        let membership = vni.map_or(Membership::Quarantine, |vni| Membership::Segment {
+            vni,
+            is_private: false,
+        });
+        let port = Port {
+            admin_up: true,
+            mtu: None,
+            membership,
+        };
+        model.ports.insert(PortName::new(name).unwrap(), port);
+        if let Some(vni) = vni {
+            let mut segment = Segment::new(Mtu::ETHERNET);
+            segment.remotes.insert(remote);
+            model.segments.insert(vni, segment);
+        }
     }
+    model
 }
 
 const VTEP1: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 9, 0, 1));
@@ -224,6 +224,36 @@ fn one_segment_connects_and_another_does_not() {
 }
 
 #[test]
+fn private_ports_reach_the_uplink_and_not_each_other() {
+    if !is_root() {
+        return;
+    }
+    let leaf = Namespace::new("priv", "l1");
+    let hosts = ["h1", "h2", "h3"].map(|name| Namespace::new("priv", name));
+    let mut desired = intent(&[("swp1", 10), ("swp2", 10), ("swp3", 10)], VTEP2);
+    let mut listeners = Vec::new();
+    for (host, number) in hosts.iter().zip(1_u8..) {
+        cable(&leaf, &format!("swp{number}"), host, "eth0");
+        host.ip(&format!("addr add 192.0.2.{number}/24 dev eth0"));
+        listeners.push(host.listen(SocketAddr::from(([192, 0, 2, number], 7))));
+        let port = desired.ports.get_mut(format!("swp{number}").as_str());
+        port.unwrap().membership = Membership::Segment {
+            vni: Vni::new(10).unwrap(),
+            is_private: number != 3,
+        };
+    }
+    leaf.apply(VTEP1, desired);
+    let [first, _, uplink] = &hosts;
+    let target = |number| SocketAddr::from(([192, 0, 2, number], 7));
+    let until = std::time::Instant::now() + DEADLINE;
+    while !first.reaches(target(3)) {
+        assert!(std::time::Instant::now() < until, "the uplink is reached");
+    }
+    assert!(uplink.reaches(target(2)), "the uplink reaches every port");
+    assert!(!first.reaches(target(2)), "a private port reaches another");
+}
+
+#[test]
 fn what_an_operator_breaks_is_repaired_and_what_is_not_ours_is_left() {
     if !is_root() {
         return;
@@ -241,6 +271,9 @@ fn what_an_operator_breaks_is_repaired_and_what_is_not_ours_is_left() {
     for damage in [
         "link set swp1 nomaster",
         "link set swp2 master br-mine",
+        "link set swp2 nomaster",
+        "link set mmq up",
+        "link set swp1 type bridge_slave isolated on",
         "link set mmb10 down",
         "link set mmx10 nomaster",
         "link set mmx10 mtu 1400",
@@ -253,11 +286,12 @@ fn what_an_operator_breaks_is_repaired_and_what_is_not_ours_is_left() {
             "not seen: {damage}"
         );
     }
-    let nothing = Intent::default();
+    let nothing = SwitchModel::default();
     leaf.apply(VTEP1, nothing);
     let left = leaf.inside(async || open(VTEP1).observe().await.unwrap());
-    assert!(left.segments.is_empty());
-    assert!(left.ports.values().all(|p| p.place == PortPlace::Isolated));
+    assert!(left.model.segments.is_empty());
+    let is_isolated = |port: &Port| port.membership == Membership::Quarantine;
+    assert!(left.model.ports.values().all(is_isolated));
     leaf.ip("link show mmbx");
     leaf.ip("link show br-mine");
 }
@@ -277,7 +311,7 @@ fn a_change_by_somebody_else_is_noticed() {
         tokio::time::timeout(DEADLINE, switch.changed())
             .await
             .unwrap();
-        assert!(switch.observe().await.unwrap().ports["swp1"].admin_up);
+        assert!(switch.observe().await.unwrap().model.ports["swp1"].admin_up);
     });
 }
 

@@ -1,7 +1,8 @@
 //! The leaves of one partition, in memory.
 
+use agents_nos::Nos as _;
+use agents_nos::model::ModelError;
 use agents_nos::stub::Stub;
-use agents_nos::{PortObserved, PortPlace, SwitchOs as _, SwitchState};
 use proto_wire_lldp::Frame;
 
 use crate::plan::{Cable, MachinePlan, RACK};
@@ -19,27 +20,18 @@ pub(crate) struct Fabric {
 
 impl Fabric {
     /// Leaves whose ports are up and belong to nobody.
-    pub(crate) fn new(leaves: usize) -> Self {
+    pub(crate) fn new(leaves: usize) -> Result<Self, ModelError> {
         let leaf = |leaf: usize| {
             let [_, _, c, d] = u32::try_from(leaf).unwrap_or_default().to_be_bytes();
             let port = |port: usize| {
                 let last = u8::try_from(port).unwrap_or_default();
-                let seen = PortObserved {
-                    mac: [2, 0xfd, 0, c, d, last],
-                    admin_up: true,
-                    oper_up: true,
-                    place: PortPlace::Isolated,
-                };
-                (format!("swp{port}"), seen)
+                (format!("swp{port}"), [2, 0xfd, 0, c, d, last])
             };
-            Stub::new(SwitchState {
-                ports: (1..=RACK).map(port).collect(),
-                ..SwitchState::default()
-            })
+            let ports: Vec<_> = (1..=RACK).map(port).collect();
+            Stub::with_links(ports.iter().map(|(name, mac)| (name.as_str(), *mac)))
         };
-        Self {
-            leaves: (0..leaves).map(leaf).collect(),
-        }
+        let leaves = (0..leaves).map(leaf).collect::<Result<_, _>>()?;
+        Ok(Self { leaves })
     }
 
     /// Whether a machine's first cable reaches the boot server.
@@ -49,15 +41,16 @@ impl Fabric {
             .leaves
             .get(cable.leaf)
             .and_then(|leaf| leaf.place(&cable.port));
-        matches!(place, Some(PortPlace::Segment(vni)) if vni.get() == PROVISIONING_VNI)
+        let segment = place.and_then(|place| place.segment());
+        segment.is_some_and(|vni| vni.get() == PROVISIONING_VNI)
     }
 
     /// Takes the carrier of a machine's cable away, or gives it back.
     pub(crate) fn set_carrier(&self, cable: &Cable, up: bool) {
         if let Some(leaf) = self.leaves.get(cable.leaf) {
-            leaf.drift(|state| {
-                if let Some(port) = state.ports.get_mut(&cable.port) {
-                    port.oper_up = up;
+            leaf.drift(|seen| {
+                if let Some(link) = seen.links.get_mut(cable.port.as_str()) {
+                    link.oper_up = up;
                 }
             });
         }

@@ -52,7 +52,7 @@ pub(crate) async fn build(
         machines: plans.into_iter().map(Machine::new).collect(),
         fabrics: (0..plan.partitions)
             .map(|p| Fabric::new(plan.leaves_of(p)))
-            .collect(),
+            .collect::<Result<_, _>>()?,
         relays,
         otlp: options.otlp.clone(),
         bmc_nonce: options.bmc_nonce,

@@ -6,48 +6,115 @@ use rtnetlink::packet_core::{
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoBridge, LinkAttribute, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoBridge, InfoBridgePort, LinkAttribute,
+    LinkMessage,
 };
 use rtnetlink::packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
-use rtnetlink::{Error, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVxlan};
+use rtnetlink::{Error, LinkBridge, LinkBridgePort, LinkMessageBuilder, LinkUnspec, LinkVxlan};
 
-use super::observe::{Kind, Link, View, bridge_name, tunnel_fits, tunnel_name};
+use super::observe::{
+    Kind, Link, QUARANTINE, View, bridge_name, is_quarantine, tunnel_fits, tunnel_name,
+};
 use super::{Linux, VXLAN_PORT, failed};
+use crate::back_end::NosError;
+use crate::capability::Capability;
+use crate::model::{Membership, PortName};
+use crate::step::Step;
 use crate::vni::Vni;
-use crate::{Delta, OsError};
 
 /// The kernel's error for an entry that exists already.
 const EEXIST: i32 = 17;
 /// The kernel's error for an entry that does not exist.
 const ENOENT: i32 = 2;
 
-pub(super) async fn apply(switch: &Linux, delta: &Delta) -> Result<(), OsError> {
+pub(super) async fn apply(switch: &Linux, step: &Step) -> Result<(), NosError> {
     let view = switch.view().await?;
-    match delta {
-        Delta::EnsureSegment { vni, mtu } => ensure_segment(switch, &view, *vni, *mtu).await,
-        Delta::RemoveSegment { vni } => remove_segment(switch, &view, *vni).await,
-        Delta::AddRemote { vni, remote } => add_remote(switch, &view, *vni, *remote).await,
-        Delta::RemoveRemote { vni, remote } => remove_remote(switch, &view, *vni, *remote).await,
-        Delta::Isolate { port } => {
+    match step {
+        Step::EnsureSegment {
+            vni,
+            vlan: None,
+            mtu,
+        } => ensure_segment(switch, &view, *vni, mtu.get()).await,
+        Step::RemoveSegment { vni } => remove_segment(switch, &view, *vni).await,
+        Step::AddRemote { vni, remote } => add_remote(switch, &view, *vni, *remote).await,
+        Step::RemoveRemote { vni, remote } => remove_remote(switch, &view, *vni, *remote).await,
+        Step::Quarantine { port } => {
             let index = port_of(switch, &view, port)?.index;
-            let change = LinkUnspec::new_with_index(index).nocontroller().build();
-            set(switch, change, || format!("take {port} out of its segment")).await
-        }
-        Delta::Move { port, vni } => {
-            let index = port_of(switch, &view, port)?.index;
-            let bridge = find(&view, &bridge_name(*vni))?.index;
+            let bridge = ensure_quarantine(switch, &view).await?;
             let change = LinkUnspec::new_with_index(index).controller(bridge).build();
-            set(switch, change, || format!("put {port} into segment {vni}")).await
+            set(switch, change, || format!("take {port} out of its place")).await
         }
-        Delta::SetAdmin { port, up } => {
+        Step::Enter { port, place } => enter(switch, &view, port, place).await,
+        Step::SetAdmin { port, up } => {
             let change = LinkUnspec::new_with_index(port_of(switch, &view, port)?.index);
             let change = if *up { change.up() } else { change.down() };
             set(switch, change.build(), || format!("set {port} up={up}")).await
         }
+        Step::SetMtu { port, mtu } => {
+            let change = LinkUnspec::new_with_index(port_of(switch, &view, port)?.index);
+            let change = change.mtu(mtu.get()).build();
+            set(switch, change, || format!("set MTU {mtu} of {port}")).await
+        }
+        other => Err(NosError::Unsupported(needed(other))),
     }
 }
 
-async fn ensure_segment(switch: &Linux, view: &View, vni: Vni, mtu: u32) -> Result<(), OsError> {
+/// The capability that a step of another back-end needs.
+fn needed(step: &Step) -> Capability {
+    match step {
+        Step::EnsureSegment { .. } => Capability::Vlans,
+        Step::SetVtep { .. } => Capability::Underlay,
+        Step::SetGateway { .. }
+        | Step::PutL3mdevFirst
+        | Step::EnsureVrf { .. }
+        | Step::RemoveVrf { .. } => Capability::Vrfs,
+        _ => Capability::Bgp,
+    }
+}
+
+/// The bridge of quarantined ports, down.
+async fn ensure_quarantine(switch: &Linux, view: &View) -> Result<u32, NosError> {
+    let Some(link) = view.by_name(QUARANTINE) else {
+        let bridge = LinkMessageBuilder::<LinkBridge>::new(QUARANTINE).build();
+        return add_link(switch, bridge, QUARANTINE).await;
+    };
+    if link.kind != Kind::Bridge {
+        return Err(NosError::NotOurs(QUARANTINE.to_owned()));
+    }
+    if !is_quarantine(link) {
+        let change = LinkUnspec::new_with_index(link.index).down().build();
+        set(switch, change, || format!("bring {QUARANTINE} down")).await?;
+    }
+    Ok(link.index)
+}
+
+async fn enter(
+    switch: &Linux,
+    view: &View,
+    port: &PortName,
+    place: &Membership,
+) -> Result<(), NosError> {
+    let (vni, is_private) = match place {
+        Membership::Segment { vni, is_private } => (*vni, *is_private),
+        Membership::Routed(_) => return Err(NosError::Unsupported(Capability::Vrfs)),
+        _ => return Err(NosError::Unsupported(Capability::Underlay)),
+    };
+    let link = port_of(switch, view, port)?;
+    let bridge = find(view, &bridge_name(vni))?.index;
+    if link.controller != Some(bridge) {
+        let change = LinkUnspec::new_with_index(link.index)
+            .controller(bridge)
+            .build();
+        set(switch, change, || format!("put {port} into segment {vni}")).await?;
+    }
+    // After the port has entered: the kernel gives the flags of a port that enters their defaults.
+    let flag =
+        LinkBridgePort::new(link.index).append_info_data(InfoBridgePort::Isolated(is_private));
+    let changed = switch.handle.link().set_port(flag.build()).execute().await;
+    changed.map_err(|e| failed(format!("set {port} private={is_private}"), e))
+}
+
+async fn ensure_segment(switch: &Linux, view: &View, vni: Vni, mtu: u32) -> Result<(), NosError> {
     let bridge = ensure_bridge(switch, view, vni).await?;
     let tunnel = ensure_tunnel(switch, view, vni).await?;
     for (index, name) in [(tunnel, tunnel_name(vni)), (bridge, bridge_name(vni))] {
@@ -75,12 +142,12 @@ async fn ensure_segment(switch: &Linux, view: &View, vni: Vni, mtu: u32) -> Resu
     .await
 }
 
-async fn ensure_bridge(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsError> {
+async fn ensure_bridge(switch: &Linux, view: &View, vni: Vni) -> Result<u32, NosError> {
     let name = bridge_name(vni);
     if let Some(link) = view.by_name(&name) {
         return match link.kind {
             Kind::Bridge => Ok(link.index),
-            _ => Err(OsError::NotOurs(name)),
+            _ => Err(NosError::NotOurs(name)),
         };
     }
     // No forward delay: if an operator turned STP on, a port would drop a booting machine's DHCP
@@ -92,11 +159,11 @@ async fn ensure_bridge(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
     add_link(switch, bridge.build(), &name).await
 }
 
-async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsError> {
+async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, NosError> {
     let name = tunnel_name(vni);
     if let Some(link) = view.by_name(&name) {
         if !matches!(link.kind, Kind::Vxlan { .. }) {
-            return Err(OsError::NotOurs(name));
+            return Err(NosError::NotOurs(name));
         }
         if tunnel_fits(link, vni, &switch.config) {
             return Ok(link.index);
@@ -115,7 +182,7 @@ async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, OsE
     add_link(switch, tunnel.build(), &name).await
 }
 
-async fn remove_segment(switch: &Linux, view: &View, vni: Vni) -> Result<(), OsError> {
+async fn remove_segment(switch: &Linux, view: &View, vni: Vni) -> Result<(), NosError> {
     for name in [tunnel_name(vni), bridge_name(vni)] {
         if let Some(link) = view.by_name(&name) {
             delete(switch, link).await?;
@@ -124,7 +191,7 @@ async fn remove_segment(switch: &Linux, view: &View, vni: Vni) -> Result<(), OsE
     Ok(())
 }
 
-async fn add_remote(switch: &Linux, view: &View, vni: Vni, remote: IpAddr) -> Result<(), OsError> {
+async fn add_remote(switch: &Linux, view: &View, vni: Vni, remote: IpAddr) -> Result<(), NosError> {
     let message = flood_entry(switch, view, vni, remote)?;
     let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewNeighbour(message));
     // Append, not replace: the all-zeros address has one entry per remote end.
@@ -138,7 +205,7 @@ async fn remove_remote(
     view: &View,
     vni: Vni,
     remote: IpAddr,
-) -> Result<(), OsError> {
+) -> Result<(), NosError> {
     let message = flood_entry(switch, view, vni, remote)?;
     let mut request = NetlinkMessage::from(RouteNetlinkMessage::DelNeighbour(message));
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK;
@@ -151,7 +218,7 @@ fn flood_entry(
     view: &View,
     vni: Vni,
     remote: IpAddr,
-) -> Result<NeighbourMessage, OsError> {
+) -> Result<NeighbourMessage, NosError> {
     let tunnel = find(view, &tunnel_name(vni))?.index;
     let mut request = switch
         .handle
@@ -167,7 +234,7 @@ async fn send(
     request: NetlinkMessage<RouteNetlinkMessage>,
     action: &str,
     harmless: i32,
-) -> Result<(), OsError> {
+) -> Result<(), NosError> {
     let mut handle = switch.handle.clone();
     let mut answers = handle.request(request).map_err(|e| failed(action, e))?;
     while let Some(answer) = answers.next().await {
@@ -185,7 +252,7 @@ async fn set(
     switch: &Linux,
     message: LinkMessage,
     action: impl FnOnce() -> String,
-) -> Result<(), OsError> {
+) -> Result<(), NosError> {
     switch
         .handle
         .link()
@@ -195,26 +262,27 @@ async fn set(
         .map_err(|e| failed(action(), e))
 }
 
-async fn add_link(switch: &Linux, message: LinkMessage, name: &str) -> Result<u32, OsError> {
+async fn add_link(switch: &Linux, message: LinkMessage, name: &str) -> Result<u32, NosError> {
     let added = switch.handle.link().add(message).execute().await;
     added.map_err(|e| failed(format!("make {name}"), e))?;
     Ok(find(&switch.view().await?, name)?.index)
 }
 
-async fn delete(switch: &Linux, link: &Link) -> Result<(), OsError> {
+async fn delete(switch: &Linux, link: &Link) -> Result<(), NosError> {
     let deleted = switch.handle.link().del(link.index).execute().await;
     deleted.map_err(|e| failed(format!("remove {}", link.name), e))
 }
 
-fn find<'a>(view: &'a View, name: &str) -> Result<&'a Link, OsError> {
+fn find<'a>(view: &'a View, name: &str) -> Result<&'a Link, NosError> {
     view.by_name(name)
-        .ok_or_else(|| OsError::NoInterface(name.to_owned()))
+        .ok_or_else(|| NosError::NoInterface(name.to_owned()))
 }
 
 /// The device of a configured port. Other devices are refused, whatever a plan says.
-fn port_of<'a>(switch: &Linux, view: &'a View, name: &str) -> Result<&'a Link, OsError> {
+fn port_of<'a>(switch: &Linux, view: &'a View, name: &PortName) -> Result<&'a Link, NosError> {
+    let name = name.as_ref();
     if !switch.config.is_port(name) {
-        return Err(OsError::NotOurs(name.to_owned()));
+        return Err(NosError::NotOurs(name.to_owned()));
     }
     find(view, name)
 }

@@ -4,6 +4,8 @@
 //! and no bridge VLAN filtering, so that any kernel with bridge and VXLAN will do. The bridge has
 //! no address of its own: the switch is not a host in a tenant's segment. Broadcasts reach the
 //! other switches by head-end replication, one all-zeros FDB entry per remote tunnel end.
+//!
+//! Quarantined ports are in the bridge `mmq`, which is never up.
 
 mod apply;
 mod observe;
@@ -20,8 +22,10 @@ use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::state::SwitchState;
-use crate::{Delta, OsError, SwitchOs};
+use crate::back_end::{Nos, NosError};
+use crate::capability::Capability;
+use crate::observation::Observation;
+use crate::step::Step;
 
 /// UDP port of VXLAN (RFC 7348 §5).
 pub const VXLAN_PORT: u16 = 4789;
@@ -63,12 +67,12 @@ impl Linux {
     ///
     /// # Errors
     /// When the sockets cannot be opened.
-    pub fn open(config: Config) -> Result<Self, OsError> {
+    pub fn open(config: Config) -> Result<Self, NosError> {
         let mut tasks = JoinSet::new();
-        let (connection, handle, _) = new_connection().map_err(OsError::Open)?;
+        let (connection, handle, _) = new_connection().map_err(NosError::Open)?;
         tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
-        watch_links(&mut tasks, Arc::clone(&changed)).map_err(OsError::Open)?;
+        watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
         Ok(Self {
             config,
             handle,
@@ -77,11 +81,11 @@ impl Linux {
         })
     }
 
-    async fn links(&self) -> Result<Vec<LinkMessage>, OsError> {
+    async fn links(&self) -> Result<Vec<LinkMessage>, NosError> {
         collect("list links", self.handle.link().get().execute()).await
     }
 
-    async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, OsError> {
+    async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, NosError> {
         let request = self
             .handle
             .neighbours()
@@ -90,14 +94,14 @@ impl Linux {
         collect("list forwarding entries", request.execute()).await
     }
 
-    async fn view(&self) -> Result<observe::View, OsError> {
+    async fn view(&self) -> Result<observe::View, NosError> {
         let links = self.links().await?;
         let entries = self.forwarding_entries().await?;
         Ok(observe::View::new(&links, &entries))
     }
 }
 
-impl SwitchOs for Linux {
+impl Nos for Linux {
     fn vendor(&self) -> &'static str {
         "linux"
     }
@@ -108,12 +112,16 @@ impl SwitchOs for Linux {
             .unwrap_or_default()
     }
 
-    async fn observe(&self) -> Result<SwitchState, OsError> {
-        Ok(self.view().await?.state(&self.config))
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::PrivatePorts]
     }
 
-    async fn apply(&self, delta: &Delta) -> Result<(), OsError> {
-        apply::apply(self, delta).await
+    async fn observe(&self) -> Result<Observation, NosError> {
+        Ok(self.view().await?.observation(&self.config))
+    }
+
+    async fn apply(&self, step: &Step) -> Result<(), NosError> {
+        apply::apply(self, step).await
     }
 
     async fn changed(&self) {
@@ -137,12 +145,12 @@ fn watch_links(tasks: &mut JoinSet<()>, changed: Arc<Notify>) -> io::Result<()> 
 async fn collect<T>(
     action: &str,
     stream: impl Stream<Item = Result<T, rtnetlink::Error>>,
-) -> Result<Vec<T>, OsError> {
+) -> Result<Vec<T>, NosError> {
     stream.try_collect().await.map_err(|e| failed(action, e))
 }
 
-fn failed(action: impl Into<String>, source: rtnetlink::Error) -> OsError {
-    OsError::Netlink {
+fn failed(action: impl Into<String>, source: rtnetlink::Error) -> NosError {
+    NosError::Netlink {
         action: action.into(),
         source: Box::new(source),
     }

@@ -3,17 +3,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proto_wire_lldp::Mac;
 use rtnetlink::packet_route::link::{
-    InfoData, InfoKind, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoVxlan, LinkAttribute, LinkFlags,
+    LinkInfo, LinkMessage,
 };
 use rtnetlink::packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage};
 
 use super::{Config, VXLAN_PORT};
-use crate::place::PortPlace;
-use crate::state::{PortObserved, SegmentObserved, SwitchState};
+use crate::model::{Membership, Mtu, Port, PortName, Segment, SwitchModel};
+use crate::observation::{Observation, PortLink};
 use crate::vni::Vni;
 
 const BRIDGE_PREFIX: &str = "mmb";
 const TUNNEL_PREFIX: &str = "mmx";
+/// Name of the bridge of quarantined ports.
+pub(super) const QUARANTINE: &str = "mmq";
 
 /// Name of a segment's bridge.
 pub(super) fn bridge_name(vni: Vni) -> String {
@@ -36,6 +39,8 @@ pub(super) struct Link {
     pub(super) carrier: bool,
     pub(super) controller: Option<u32>,
     pub(super) mtu: u32,
+    /// `true` for a port of a bridge that reaches no other port with this flag.
+    pub(super) is_private: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,52 +82,76 @@ impl View {
         self.links.iter().find(|l| l.index == index)
     }
 
-    pub(super) fn state(&self, config: &Config) -> SwitchState {
+    pub(super) fn observation(&self, config: &Config) -> Observation {
         let ports = self.links.iter().filter(|l| config.is_port(&l.name));
+        let ports = ports.filter_map(|l| Some((PortName::new(&l.name).ok()?, l)));
+        let ports: Vec<_> = ports.collect();
         let segments = self.links.iter().filter_map(|l| Some((segment_of(l)?, l)));
-        SwitchState {
-            ports: ports.map(|l| (l.name.clone(), self.port(l))).collect(),
+        let model = SwitchModel {
+            ports: ports
+                .iter()
+                .map(|(name, l)| (name.clone(), self.port(l)))
+                .collect(),
             segments: segments
                 .map(|(vni, l)| (vni, self.segment(vni, l, config)))
                 .collect(),
-        }
-    }
-
-    fn port(&self, link: &Link) -> PortObserved {
-        let place = match link.controller.map(|index| self.by_index(index)) {
-            None => PortPlace::Isolated,
-            Some(Some(bridge)) => segment_of(bridge).map_or_else(
-                || PortPlace::Foreign(bridge.name.clone()),
-                PortPlace::Segment,
-            ),
-            Some(None) => PortPlace::Foreign(String::new()),
+            vtep: Some(config.vtep),
+            ..SwitchModel::default()
         };
-        PortObserved {
-            mac: link.mac,
-            admin_up: link.up,
-            oper_up: link.carrier,
-            place,
+        let links = ports.into_iter().map(|(name, l)| {
+            let link = PortLink {
+                mac: l.mac,
+                oper_up: l.carrier,
+            };
+            (name, link)
+        });
+        Observation {
+            model,
+            links: links.collect(),
         }
     }
 
-    fn segment(&self, vni: Vni, bridge: &Link, config: &Config) -> SegmentObserved {
-        let tunnel = self.by_name(&tunnel_name(vni));
-        let intact = bridge.up
-            && tunnel.is_some_and(|t| {
-                t.up && t.mtu == bridge.mtu
-                    && t.controller == Some(bridge.index)
-                    && tunnel_fits(t, vni, config)
-            });
-        let remotes = tunnel
-            .and_then(|t| self.remotes.get(&t.index))
-            .cloned()
-            .unwrap_or_default();
-        SegmentObserved {
-            mtu: bridge.mtu,
-            remotes,
-            intact,
+    fn port(&self, link: &Link) -> Port {
+        let membership = match link.controller.map(|index| self.by_index(index)) {
+            None => Membership::Underlay,
+            Some(Some(bridge)) if is_quarantine(bridge) => Membership::Quarantine,
+            Some(Some(bridge)) => segment_of(bridge).map_or_else(
+                || Membership::Foreign(bridge.name.clone()),
+                |vni| Membership::Segment {
+                    vni,
+                    is_private: link.is_private,
+                },
+            ),
+            Some(None) => Membership::Foreign(String::new()),
+        };
+        Port {
+            admin_up: link.up,
+            mtu: Mtu::new(link.mtu).ok(),
+            membership,
         }
     }
+
+    fn segment(&self, vni: Vni, bridge: &Link, config: &Config) -> Segment {
+        let tunnel = self.by_name(&tunnel_name(vni));
+        let fits = |t: &Link| {
+            t.up && t.mtu == bridge.mtu
+                && t.controller == Some(bridge.index)
+                && tunnel_fits(t, vni, config)
+        };
+        let remotes = tunnel.and_then(|t| self.remotes.get(&t.index));
+        let mtu = Mtu::new(bridge.mtu);
+        Segment {
+            remotes: remotes.cloned().unwrap_or_default(),
+            is_intact: bridge.up && mtu.is_ok() && tunnel.is_some_and(fits),
+            ..Segment::new(mtu.unwrap_or(Mtu::ETHERNET))
+        }
+    }
+}
+
+/// `true` for the bridge of quarantined ports. It stays down: a bridge that is down forwards
+/// nothing and passes nothing to the switch but link-local frames, which LLDP needs.
+pub(super) fn is_quarantine(link: &Link) -> bool {
+    link.name == QUARANTINE && link.kind == Kind::Bridge && !link.up
 }
 
 /// `true` if a tunnel device has the right settings among those that not every kernel can change
@@ -153,6 +182,7 @@ fn link(message: &LinkMessage) -> Option<Link> {
         carrier: flags.contains(LinkFlags::Up | LinkFlags::LowerUp),
         controller: None,
         mtu: 0,
+        is_private: false,
     };
     for attribute in &message.attributes {
         match attribute {
@@ -166,7 +196,10 @@ fn link(message: &LinkMessage) -> Option<Link> {
             }
             LinkAttribute::Mtu(mtu) => out.mtu = *mtu,
             LinkAttribute::Controller(index) => out.controller = Some(*index),
-            LinkAttribute::LinkInfo(infos) => out.kind = kind(infos),
+            LinkAttribute::LinkInfo(infos) => {
+                out.kind = kind(infos);
+                out.is_private = is_private(infos);
+            }
             _ => {}
         }
     }
@@ -183,6 +216,13 @@ fn kind(infos: &[LinkInfo]) -> Kind {
         }
     }
     out
+}
+
+fn is_private(infos: &[LinkInfo]) -> bool {
+    infos.iter().any(|info| {
+        matches!(info, LinkInfo::PortData(InfoPortData::BridgePort(settings))
+            if settings.contains(&InfoBridgePort::Isolated(true)))
+    })
 }
 
 fn vxlan(settings: &[InfoVxlan]) -> Kind {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use agents_core::config::Config;
 use agents_kit::LogFormat;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
-use agents_nos::SwitchOs;
+use agents_nos::Nos;
 use agents_nos::stub::Stub;
 use proto_mesh::SwitchDesired;
 use proto_public::admin::v2::{
@@ -27,7 +27,7 @@ use crate::nodes::{Cluster, eventually};
 /// Waits until a port is switched on or off.
 async fn until(switch: &Stub, port: &str, is_up: bool) {
     eventually("change of the port", || async {
-        let port = &switch.observe().await.unwrap().ports[port];
+        let port = &switch.observe().await.unwrap().model.ports[port];
         (port.admin_up == is_up)
             .then_some(())
             .ok_or_else(|| format!("{port:?}"))
@@ -57,7 +57,7 @@ impl Running {
             gateways: Vec::new(),
         };
         let (switch, stop) = (
-            Stub::with_ports(&["swp1", "swp2"]),
+            Stub::with_links(["swp1", "swp2"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap(),
             CancellationToken::new(),
         );
         let mut task = JoinSet::new();

@@ -1,0 +1,70 @@
+use std::future::Future;
+
+use thiserror::Error;
+
+use crate::capability::Capability;
+use crate::interpret::StepError;
+use crate::lldp;
+use crate::observation::Observation;
+use crate::step::Step;
+
+/// A failure of a back-end to observe or change the switch.
+#[derive(Debug, Error)]
+pub enum NosError {
+    /// The interface does not exist.
+    #[error("no interface {0}")]
+    NoInterface(String),
+    /// A device with a name of ours is of another kind.
+    #[error("{0} exists and is not ours")]
+    NotOurs(String),
+    /// The back-end lacks the capability for a step.
+    #[error("this switch needs {0} for the step")]
+    Unsupported(Capability),
+    /// The switch is in another state than the step expects.
+    #[error("the step does not fit the switch")]
+    Step(#[from] StepError),
+    /// The kernel refused an action.
+    #[error("{action}")]
+    Netlink {
+        /// The action.
+        action: String,
+        /// The kernel's error.
+        #[source]
+        source: Box<rtnetlink::Error>,
+    },
+    /// The netlink socket cannot be opened.
+    #[error("cannot open the netlink socket")]
+    Open(#[source] std::io::Error),
+    /// A fault that a test has requested of the stub.
+    #[error("fault injected: {0}")]
+    Injected(String),
+}
+
+/// The operating system of a switch (network operating system), of one kind.
+pub trait Nos: Send + Sync {
+    /// Vendor for the registration: "linux", "sonic".
+    fn vendor(&self) -> &'static str;
+
+    /// Version of the operating system. Empty if unknown.
+    fn version(&self) -> String;
+
+    /// The capabilities beyond ports and segments. [`crate::plan`] makes no step that needs another
+    /// one.
+    fn capabilities(&self) -> &'static [Capability];
+
+    /// Observes the current state of the switch.
+    fn observe(&self) -> impl Future<Output = Result<Observation, NosError>> + Send;
+
+    /// Applies one step, with the meaning of [`crate::interpret`]. Idempotent: no error if the
+    /// step is done already.
+    fn apply(&self, step: &Step) -> impl Future<Output = Result<(), NosError>> + Send;
+
+    /// Returns after a change that this back-end may not have made itself.
+    fn changed(&self) -> impl Future<Output = ()> + Send;
+
+    /// LLDP neighbours by port, if the operating system speaks LLDP itself. `None` means that the
+    /// agent has to.
+    fn neighbours(&self) -> Option<lldp::Neighbours> {
+        None
+    }
+}

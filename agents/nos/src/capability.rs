@@ -1,0 +1,39 @@
+use std::fmt;
+
+/// One ability of a back-end beyond ports and segments with a bridge of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    /// Ports that do not reach each other inside a segment.
+    PrivatePorts,
+    /// Segments that are VLANs of one bridge.
+    Vlans,
+    /// Ports routed in the default VRF, and a loopback address of the agent's choice.
+    Underlay,
+    /// VRFs, with the ports and gateways in them.
+    Vrfs,
+    /// BGP, with its policies.
+    Bgp,
+}
+
+impl Capability {
+    /// Every capability.
+    pub const ALL: &[Self] = &[
+        Self::PrivatePorts,
+        Self::Vlans,
+        Self::Underlay,
+        Self::Vrfs,
+        Self::Bgp,
+    ];
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PrivatePorts => "private ports",
+            Self::Vlans => "VLANs",
+            Self::Underlay => "routed ports of the underlay",
+            Self::Vrfs => "VRFs",
+            Self::Bgp => "a BGP daemon",
+        })
+    }
+}

@@ -1,0 +1,100 @@
+use std::collections::BTreeMap;
+
+use super::Fitter;
+use crate::capability::Capability;
+use crate::model::{Bgp, BgpNeighbour, BgpNeighbours, Peer, VrfName};
+use crate::problem::{Refusal, SwitchObject};
+
+impl Fitter<'_> {
+    pub(super) fn bgp(&mut self) {
+        let desired = self.desired.bgp.as_ref();
+        if let Some(refusal) = desired.and_then(|_| self.lacks(Capability::Bgp)) {
+            self.refuse(SwitchObject::Bgp, refusal);
+            return;
+        }
+        let others = self.instances_of_others();
+        let mut out = desired.map(Bgp::without_neighbours);
+        if out.is_none() && !others.is_empty() {
+            out = self.observed.bgp.as_ref().map(Bgp::without_neighbours);
+        }
+        let Some(mut out) = out else { return };
+        out.vrfs = others;
+        if let Some(desired) = desired {
+            out.underlay = self.neighbours(None, &desired.underlay);
+            for (vrf, neighbours) in &desired.vrfs {
+                if let Some(refusal) = self.unknown_vrf(vrf) {
+                    self.refuse(SwitchObject::BgpVrf(vrf.clone()), refusal);
+                    continue;
+                }
+                let fitted = self.neighbours(Some(vrf), neighbours);
+                out.vrfs.insert(vrf.clone(), fitted);
+            }
+        }
+        self.model.bgp = Some(out);
+    }
+
+    /// The BGP instances in VRFs of others. They stay as long as the AS number does: an instance is
+    /// removed with it, and an interrupted change could not make theirs again.
+    fn instances_of_others(&self) -> BTreeMap<VrfName, BgpNeighbours> {
+        let Some(seen) = &self.observed.bgp else {
+            return BTreeMap::new();
+        };
+        let desired = self.desired.bgp.as_ref();
+        if desired.is_some_and(|desired| desired.asn() != seen.asn()) {
+            return BTreeMap::new();
+        }
+        let others = seen.vrfs.iter().filter(|(vrf, _)| !vrf.is_managed());
+        let others = others.filter(|(vrf, _)| self.model.vrfs.contains_key(vrf));
+        others
+            .map(|(vrf, neighbours)| {
+                // The ports of the switch are ours, and leave.
+                let bound = |peer: &Peer| self.model.is_bound(Some(vrf), peer);
+                let stays = neighbours.iter().filter(|(peer, _)| bound(peer));
+                let stays = stays.map(|(peer, of)| (peer.clone(), of.clone()));
+                (vrf.clone(), stays.collect())
+            })
+            .collect()
+    }
+
+    fn neighbours(&mut self, vrf: Option<&VrfName>, desired: &BgpNeighbours) -> BgpNeighbours {
+        let mut out = BgpNeighbours::new();
+        for (peer, neighbour) in desired {
+            match self.neighbour_refusal(vrf, peer, neighbour) {
+                None => {
+                    out.insert(peer.clone(), neighbour.clone());
+                }
+                Some(refusal) => {
+                    let object = SwitchObject::Neighbour {
+                        vrf: vrf.cloned(),
+                        peer: peer.clone(),
+                    };
+                    self.refuse(object, refusal);
+                }
+            }
+        }
+        out
+    }
+
+    fn neighbour_refusal(
+        &self,
+        vrf: Option<&VrfName>,
+        peer: &Peer,
+        neighbour: &BgpNeighbour,
+    ) -> Option<Refusal> {
+        let Some([import, export]) = neighbour.filters() else {
+            return Some(Refusal::NoFilter);
+        };
+        for name in [import, export] {
+            let is_ours = name.is_managed() && self.model.policies.route_maps.contains_key(name);
+            if !is_ours {
+                return Some(Refusal::NoPolicy(name.clone()));
+            }
+        }
+        let map = self.model.policies.route_maps.get(import);
+        if vrf.is_some() && !map.is_some_and(|map| map.permits_own_routes_only()) {
+            return Some(Refusal::OpenImport(import.clone()));
+        }
+        let is_bound = self.model.is_bound(vrf, peer);
+        (!is_bound).then_some(Refusal::NotBound)
+    }
+}

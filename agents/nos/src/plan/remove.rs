@@ -1,0 +1,51 @@
+//! Objects that go once nobody is in them.
+
+use super::kept::Kept;
+use crate::step::Step;
+
+/// What has to go before anything is made.
+pub(super) fn plan_early(change: &Kept<'_>, steps: &mut Vec<Step>) {
+    if let Some(bgp) = &change.observed.bgp {
+        let ending = bgp.vrfs.keys().filter(|vrf| !change.instance(Some(*vrf)));
+        steps.extend(ending.map(|vrf| Step::RemoveBgpVrf { vrf: vrf.clone() }));
+        if !change.bgp() {
+            steps.push(Step::RemoveBgp);
+        }
+    }
+    for (vni, segment) in &change.observed.segments {
+        if change.is_segment_in_the_way(*vni, segment) {
+            steps.push(Step::RemoveSegment { vni: *vni });
+        }
+    }
+    for (name, vrf) in &change.observed.vrfs {
+        if change.is_vrf_in_the_way(name, vrf) {
+            steps.push(Step::RemoveVrf { name: name.clone() });
+        }
+    }
+}
+
+/// What nobody needs any longer, users before what they use.
+pub(super) fn plan_late(change: &Kept<'_>, steps: &mut Vec<Step>) {
+    let (seen, wanted) = (&change.observed.policies, &change.target.policies);
+    let maps = seen.route_maps.keys();
+    let maps = maps.filter(|name| !wanted.route_maps.contains_key(*name));
+    steps.extend(maps.map(|name| Step::RemoveRouteMap { name: name.clone() }));
+    let lists = seen.prefix_lists.keys();
+    let lists = lists.filter(|id| !wanted.prefix_lists.contains_key(*id));
+    steps.extend(lists.map(|id| Step::RemovePrefixList { list: id.clone() }));
+    let lists = seen.as_path_lists.keys();
+    let lists = lists.filter(|name| !wanted.as_path_lists.contains_key(*name));
+    steps.extend(lists.map(|name| Step::RemoveAsPathList { name: name.clone() }));
+    for (vni, segment) in &change.observed.segments {
+        let is_wanted = change.target.segments.contains_key(vni);
+        if !is_wanted && !change.is_segment_in_the_way(*vni, segment) {
+            steps.push(Step::RemoveSegment { vni: *vni });
+        }
+    }
+    for (name, vrf) in &change.observed.vrfs {
+        let is_wanted = change.target.vrfs.contains_key(name);
+        if !is_wanted && !change.is_vrf_in_the_way(name, vrf) {
+            steps.push(Step::RemoveVrf { name: name.clone() });
+        }
+    }
+}

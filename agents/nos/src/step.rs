@@ -1,0 +1,89 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use proto_types::Asn;
+
+use crate::model::{
+    AsPathList, BgpNeighbour, Gateway, Membership, Mtu, Peer, PolicyName, PortName, PrefixListId,
+    PrefixRule, RouteMap, Vlan, Vrf, VrfName,
+};
+use crate::vni::Vni;
+
+/// The smallest change of a switch that can be verified. Idempotent.
+///
+/// [`crate::interpret`] says what each step means; a back-end has to do the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    missing_docs,
+    reason = "the fields are the keys and values of the model"
+)]
+pub enum Step {
+    /// Brings a port up or down.
+    SetAdmin { port: PortName, up: bool },
+    /// Sets the MTU of a port.
+    SetMtu { port: PortName, mtu: Mtu },
+    /// Takes a port out of its place, into nobody's.
+    Quarantine { port: PortName },
+    /// Puts a port into a segment, a VRF or the underlay: from quarantine, or into the segment that
+    /// it is in, with another privacy.
+    Enter { port: PortName, place: Membership },
+    /// Makes a segment, sets its MTU, or repairs it. A repair loses remotes and gateway.
+    EnsureSegment {
+        vni: Vni,
+        vlan: Option<Vlan>,
+        mtu: Mtu,
+    },
+    /// Removes a segment without ports, with its gateway.
+    RemoveSegment { vni: Vni },
+    /// Sends the broadcasts of a segment to one more tunnel end.
+    AddRemote { vni: Vni, remote: IpAddr },
+    /// Stops sending to a tunnel end.
+    RemoveRemote { vni: Vni, remote: IpAddr },
+    /// Sets or removes the gateway of a segment.
+    SetGateway { vni: Vni, gateway: Option<Gateway> },
+    /// Moves the kernel's rule for VRFs before the one for its own addresses.
+    PutL3mdevFirst,
+    /// Makes a VRF, or its unreachable default.
+    EnsureVrf { name: VrfName, vrf: Vrf },
+    /// Removes a VRF without ports, gateways and BGP.
+    RemoveVrf { name: VrfName },
+    /// Makes BGP, or sets its router id.
+    EnsureBgp { asn: Asn, router_id: Ipv4Addr },
+    /// Removes BGP without neighbours and VRFs.
+    RemoveBgp,
+    /// Makes the BGP instance of a VRF, which announces its routes into EVPN.
+    EnsureBgpVrf { vrf: VrfName },
+    /// Removes the BGP instance of a VRF without neighbours.
+    RemoveBgpVrf { vrf: VrfName },
+    /// Makes or changes a neighbour. `vrf` is `None` in the default VRF.
+    SetNeighbour {
+        vrf: Option<VrfName>,
+        peer: Peer,
+        neighbour: BgpNeighbour,
+    },
+    /// Removes a neighbour.
+    RemoveNeighbour { vrf: Option<VrfName>, peer: Peer },
+    /// Makes a prefix list that permits nothing, unless there is one.
+    EnsurePrefixList { list: PrefixListId },
+    /// Permits one more prefix.
+    AddPrefix {
+        list: PrefixListId,
+        rule: PrefixRule,
+    },
+    /// Permits a prefix no longer.
+    RemovePrefix {
+        list: PrefixListId,
+        rule: PrefixRule,
+    },
+    /// Removes a prefix list that no route map names.
+    RemovePrefixList { list: PrefixListId },
+    /// Makes or changes an as-path list.
+    SetAsPathList { name: PolicyName, list: AsPathList },
+    /// Removes an as-path list that no route map names.
+    RemoveAsPathList { name: PolicyName },
+    /// Makes or changes a route map.
+    SetRouteMap { name: PolicyName, map: RouteMap },
+    /// Removes a route map that no neighbour names.
+    RemoveRouteMap { name: PolicyName },
+    /// Sets the address of the loopback and of the tunnels.
+    SetVtep { address: IpAddr },
+}
