@@ -7,9 +7,9 @@ use crate::model::{PortName, SwitchModel};
 /// The observed state of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// What can also be desired.
+    /// The part that can also be desired.
     pub model: SwitchModel,
-    /// What nobody desires: the hardware of each port.
+    /// The hardware of each port, which nobody desires.
     pub links: BTreeMap<PortName, PortLink>,
 }
 

@@ -3,7 +3,7 @@
 use super::kept::Kept;
 use crate::step::Step;
 
-/// What has to go before anything is made.
+/// Removes the objects that are in the way of new ones.
 pub(super) fn plan_early(change: &Kept<'_>, steps: &mut Vec<Step>) {
     if let Some(bgp) = &change.observed.bgp {
         let ending = bgp.vrfs.keys().filter(|vrf| !change.instance(Some(*vrf)));
@@ -24,7 +24,7 @@ pub(super) fn plan_early(change: &Kept<'_>, steps: &mut Vec<Step>) {
     }
 }
 
-/// What nobody needs any longer, users before what they use.
+/// Removes leftovers, each object before those that it uses.
 pub(super) fn plan_late(change: &Kept<'_>, steps: &mut Vec<Step>) {
     let (seen, wanted) = (&change.observed.policies, &change.target.policies);
     let maps = seen.route_maps.keys();
