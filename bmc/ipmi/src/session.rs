@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use crate::packet::{self, PACKET_BYTES_MAX, Payload, Protection, Response};
@@ -22,6 +22,9 @@ const ADMINISTRATOR: u8 = 0x04;
 const THIS_CHANNEL_V2: u8 = 0x8e;
 /// Completion code "node busy". The request is retried.
 const BUSY: u8 = 0xc0;
+/// Pause after the first answer "node busy", doubled with each further one. A BMC that is busy
+/// with a sensor or its flash needs some tenths of a second; asked again at once, it is still busy.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// Packets that are not the expected answer, per attempt. After this many the attempt counts as
 /// unanswered. Without a bound, a host that floods the port would hold a request for ever.
 const STRAY_PACKETS_MAX: usize = 16;
@@ -87,13 +90,13 @@ impl Session {
                         packet_sequence: 0,
                         request_sequence: 0,
                     };
-                    let what = "asking for administrator";
-                    // A session starts with the privilege "user", whatever role it was opened for.
-                    // Without this step the BMC refuses power and boot commands.
-                    session
-                        .request(APP, SET_PRIVILEGE, &[ADMINISTRATOR], what)
-                        .await?;
-                    return Ok(session);
+                    return match session.become_administrator().await {
+                        Ok(()) => Ok(session),
+                        Err(error) => {
+                            session.give_up().await;
+                            Err(error)
+                        }
+                    };
                 }
                 // BMCs refuse an unsupported suite with different status codes. Each of them moves
                 // on to the next suite; any other error is final.
@@ -106,6 +109,23 @@ impl Session {
             }
         }
         Err(IpmiError::NoSuite)
+    }
+
+    async fn become_administrator(&mut self) -> Result<(), IpmiError> {
+        // A session starts with the privilege "user", whatever role it was opened for. Without this
+        // step the BMC refuses power and boot commands.
+        let what = "asking for administrator";
+        let asked = self.request(APP, SET_PRIVILEGE, &[ADMINISTRATOR], what);
+        asked.await.map(drop)
+    }
+
+    /// Closes a session that is of no use, in one attempt: its slot in the BMC is free again, and a
+    /// BMC that went silent does not hold up the caller.
+    async fn give_up(mut self) {
+        self.wire.timing.tries = 1;
+        if let Err(error) = self.close().await {
+            debug!(%error, "the BMC keeps the session until its timeout");
+        }
     }
 
     async fn open(
@@ -144,14 +164,19 @@ impl Session {
         self.request_sequence = (self.request_sequence + 1) % 64;
         let message = packet::request(netfn, command, self.request_sequence, data);
         let mut completion = None;
+        let mut pause = Duration::ZERO;
         for _ in 0..self.wire.timing.tries {
+            sleep(pause).await;
             self.send(&message).await?;
             let Some(response) = self.receive(netfn, command).await? else {
                 continue;
             };
             match response.completion {
                 0 => return Ok(response.data),
-                BUSY => completion = Some(BUSY),
+                BUSY => {
+                    completion = Some(BUSY);
+                    pause = longer(pause);
+                }
                 code => return Err(IpmiError::Completion { what, code }),
             }
         }
@@ -259,7 +284,9 @@ impl Wire {
         let what = "the capabilities request";
         let tries = self.timing.tries;
         let mut failure = IpmiError::Silent { what, tries };
+        let mut pause = Duration::ZERO;
         for _ in 0..tries {
+            sleep(pause).await;
             self.socket.send(&packet::plain_v15(&message)).await?;
             let Some(answer) = self.receive().await? else {
                 continue;
@@ -273,6 +300,7 @@ impl Wire {
             // A busy BMC answers without data, which would pass for one that lacks IPMI 2.0.
             if response.completion == BUSY {
                 failure = IpmiError::Completion { what, code: BUSY };
+                pause = longer(pause);
                 continue;
             }
             return match response.data.get(3) {
@@ -327,4 +355,9 @@ impl Wire {
             }
         }
     }
+}
+
+/// The pause after one more answer "node busy".
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).max(BUSY_PAUSE)
 }

@@ -100,8 +100,8 @@ impl BootLog {
         }
     }
 
-    /// Takes the boot's right to a ticket. It is called before control issues the ticket, so that
-    /// only one of two concurrent requests succeeds.
+    /// Takes the boot's right to a ticket, and returns the boot's time. It is called before control
+    /// issues the ticket, so that only one of two concurrent requests succeeds.
     ///
     /// # Errors
     /// As [`BootLog::check`].
@@ -111,18 +111,19 @@ impl BootLog {
         mac: MacAddr,
         holder: Option<MacAddr>,
         now_ms: u64,
-    ) -> Result<(), TicketRefusal> {
+    ) -> Result<u64, TicketRefusal> {
         self.check(machine, mac, holder, now_ms)?;
-        if let Some(boot) = self.0.get_mut(&machine) {
-            boot.ticket = true;
-        }
-        Ok(())
+        let boot = self.0.get_mut(&machine).ok_or(TicketRefusal::NoBoot)?;
+        boot.ticket = true;
+        Ok(boot.at_ms)
     }
 
-    /// Gives the right back after control failed to issue the ticket.
-    pub fn give_back(&mut self, machine: MachineId) {
-        // The machine may have booted again meanwhile. Its new boot has the right already.
-        if let Some(boot) = self.0.get_mut(&machine) {
+    /// Gives the right of the boot at a time back, after control failed to issue the ticket.
+    pub fn give_back(&mut self, machine: MachineId, at_ms: u64) {
+        // The machine may have booted again meanwhile. Its new boot has a right of its own, and may
+        // have used it.
+        let boot = self.0.get_mut(&machine);
+        if let Some(boot) = boot.filter(|boot| boot.at_ms == at_ms) {
             boot.ticket = false;
         }
     }
@@ -167,18 +168,24 @@ mod tests {
             take(&mut log, 1, MAC, Some(MAC), late),
             Err(TicketRefusal::NoBoot)
         );
-        assert_eq!(take(&mut log, 1, MAC, Some(MAC), 1001), Ok(()));
+        assert_eq!(take(&mut log, 1, MAC, Some(MAC), 1001), Ok(1000));
         assert_eq!(
             take(&mut log, 1, MAC, Some(MAC), 1001),
             Err(TicketRefusal::Used)
         );
-        log.give_back(id(1));
-        assert_eq!(take(&mut log, 1, MAC, Some(MAC), 1001), Ok(()));
+        log.give_back(id(1), 1000);
+        assert_eq!(take(&mut log, 1, MAC, Some(MAC), 1001), Ok(1000));
         log.note(id(1), MAC, true, 2000);
         assert_eq!(
             take(&mut log, 1, MAC, Some(MAC), 2001),
-            Ok(()),
+            Ok(2000),
             "a new boot"
+        );
+        log.give_back(id(1), 1000);
+        assert_eq!(
+            take(&mut log, 1, MAC, Some(MAC), 2001),
+            Err(TicketRefusal::Used),
+            "the right of the boot before is not this one's"
         );
     }
 

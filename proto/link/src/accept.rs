@@ -143,7 +143,7 @@ impl ServerShared {
             CloseReason::Elsewhere.close(&connection);
             return;
         }
-        let place = match self.register(key.clone(), &connection) {
+        let session = match self.register(key.clone(), &connection) {
             Ok(place) => place,
             Err(wait) => {
                 self.handshake_counts.add(Handshake::TooMany);
@@ -157,11 +157,9 @@ impl ServerShared {
         let peer = Peer::new(identity, remote);
         let services = self.services.clone();
         let revocations = self.revocations.clone();
-        let id = connection.stable_id();
         let gate = self.gate.clone().filter(|_| key.is_some());
         session::serve(connection, writes, peer, services, revocations, gate).await;
-        self.forget(&key, id);
-        drop(place);
+        drop(session);
     }
 
     /// Reads the identity from the leaf of the verified chain. `None` means an anonymous caller.
@@ -182,13 +180,13 @@ impl ServerShared {
         }
     }
 
-    /// Registers a session. `Err` is the wait that the caller is to be told. The returned place
-    /// counts an anonymous session for its network.
+    /// Registers a session for as long as the returned value lives. `Err` is the wait that the caller
+    /// is to be told.
     fn register(
         &self,
         key: Option<SpiffeId>,
         connection: &Connection,
-    ) -> Result<Option<Place<IpAddr>>, Duration> {
+    ) -> Result<RegisteredSession<'_>, Duration> {
         // The lock is held from the check to the insertion. Handshakes that end at the same moment
         // would exceed the bounds otherwise.
         let mut sessions = self.sessions.lock();
@@ -204,8 +202,13 @@ impl ServerShared {
             self.admission.enter(Instant::now())?;
             None
         };
-        sessions.add(key, connection);
-        Ok(place)
+        sessions.add(key.clone(), connection);
+        Ok(RegisteredSession {
+            server: self,
+            key,
+            connection: connection.clone(),
+            _place: place,
+        })
     }
 
     fn forget(&self, key: &Option<SpiffeId>, id: usize) {
@@ -218,6 +221,26 @@ impl ServerShared {
             sessions.open.remove(key);
         }
         sessions.count = sessions.count.saturating_sub(1);
+    }
+}
+
+/// A session in the list of a server. Dropped, also by a panic of its task, it leaves the list and
+/// closes its connection: the caller would otherwise keep a session that nobody serves, and hold
+/// its place for ever.
+struct RegisteredSession<'a> {
+    server: &'a ServerShared,
+    key: Option<SpiffeId>,
+    connection: Connection,
+    /// Counts an anonymous session for its network.
+    _place: Option<Place<IpAddr>>,
+}
+
+impl Drop for RegisteredSession<'_> {
+    fn drop(&mut self) {
+        self.server.forget(&self.key, self.connection.stable_id());
+        if std::thread::panicking() {
+            CloseReason::Failed.close(&self.connection);
+        }
     }
 }
 

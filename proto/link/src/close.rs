@@ -18,6 +18,7 @@ pub(crate) enum CloseReason {
     Stopping = 5,
     Replaced = 6,
     Elsewhere = 7,
+    Failed = 8,
 }
 
 impl CloseReason {
@@ -34,6 +35,7 @@ impl CloseReason {
             Self::Stopping => "control stops",
             Self::Replaced => "replaced by a newer session",
             Self::Elsewhere => "another control node serves sessions now",
+            Self::Failed => "control failed to serve the session",
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) const TARGET: &str = "/mnt";
 const GRUB_LIB: &str = "/usr/lib/grub";
 /// Timeout of GRUB's menu, seconds.
 const MENU_S: u32 = 1;
+/// Speed of a serial console whose command line names none, bits per second.
+const SERIAL_SPEED: u32 = 115_200;
 /// Modules that the core image needs to find its configuration, and the menu to load a kernel.
 /// Copying few modules keeps this step short.
 const MODULES: &str = "all_video biosdisk boot cat chain configfile diskfilter echo ext2 fat gfxterm \
@@ -56,12 +58,31 @@ pub fn kernel(names: &[String], links: bool, separate_boot: bool) -> Option<Kern
     })
 }
 
-/// Sort key of kernel versions: 6.1.0-9 comes before 6.1.0-56.
-fn version_key(version: &str) -> Vec<u64> {
-    version
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|n| n.parse().ok())
-        .collect()
+/// Rank of a number in a sort key after "rc": below the end of the version.
+const CANDIDATE: u8 = 0;
+/// Rank of the end of a version.
+const END: u8 = 1;
+/// Rank of any other number.
+const NUMBER: u8 = 2;
+
+/// Sort key of kernel versions: 6.1.0-rc1, 6.1.0, 6.1.0-9, 6.1.0-56.
+fn version_key(version: &str) -> Vec<(u8, u64)> {
+    let mut key = Vec::new();
+    let mut rest = version;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|c: char| !c.is_ascii_digit());
+        let (digits, after) = from.split_at(end.unwrap_or(from.len()));
+        let rank = if before.ends_with("rc") {
+            CANDIDATE
+        } else {
+            NUMBER
+        };
+        key.push((rank, digits.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    key.push((END, 0));
+    key
 }
 
 /// Command line of the installed kernel. Without an initrd the kernel itself must find the root
@@ -82,8 +103,8 @@ pub fn command_line(root: &Fs, partuuid: Option<&str>, inherited: &[String]) -> 
 pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String {
     let mut out = String::from("# Written at installation. A kernel's own update replaces it.\n");
     out.push_str(&format!("set timeout={MENU_S}\nset default=0\n"));
-    if has_serial(command_line) {
-        out.push_str("serial --unit=0 --speed=115200\n");
+    if let Some(serial) = serial_command(command_line) {
+        out.push_str(&format!("{serial}\n"));
         out.push_str("terminal_input console serial\nterminal_output console serial\n");
     }
     out.push_str("insmod part_gpt\ninsmod ext2\n");
@@ -100,10 +121,21 @@ pub fn grub_cfg(kernel: &Kernel, boot_uuid: &str, command_line: &str) -> String 
     out
 }
 
-/// `true` if the kernel has a serial console. Only then GRUB may use one: it stops at a terminal
-/// that does not exist.
-fn has_serial(command_line: &str) -> bool {
-    command_line.contains("ttyS")
+/// GRUB's command for the kernel's last serial console, with unit and speed of
+/// `console=ttySUNIT,SPEED…` (the kernel's documentation, serial-console). Without a speed it is
+/// the usual one of serial over LAN. `None` if the kernel has no serial console: GRUB stops at a
+/// terminal that does not exist.
+fn serial_command(command_line: &str) -> Option<String> {
+    let consoles = command_line.split(' ');
+    let mut consoles = consoles.filter_map(|word| word.strip_prefix("console=ttyS"));
+    let (unit, options) = consoles
+        .next_back()
+        .map(|last| last.split_once(',').unwrap_or((last, "")))?;
+    let unit: u8 = unit.parse().ok()?;
+    let digits = options.split(|c: char| !c.is_ascii_digit()).next();
+    let speed = digits.and_then(|speed| speed.parse::<u32>().ok());
+    let speed = speed.unwrap_or(SERIAL_SPEED);
+    Some(format!("serial --unit={unit} --speed={speed}"))
 }
 
 /// The content of /etc/default/grub.d/metalmesh.cfg, for images with a GRUB package, which writes
@@ -116,11 +148,9 @@ pub fn grub_default(command_line: &str) -> String {
         .filter(|w| !w.starts_with("root=") && *w != "ro")
         .collect();
     let own = own.join(" ");
-    let terminal = if has_serial(command_line) {
-        "GRUB_TERMINAL=\"console serial\"\n"
-    } else {
-        ""
-    };
+    let terminal = serial_command(command_line).map_or_else(String::new, |serial| {
+        format!("GRUB_TERMINAL=\"console serial\"\nGRUB_SERIAL_COMMAND=\"{serial}\"\n")
+    });
     format!("GRUB_CMDLINE_LINUX=\"{own}\"\n{terminal}GRUB_TIMEOUT={MENU_S}\n")
 }
 
@@ -222,12 +252,53 @@ mod tests {
         assert_eq!(
             grub_default(&line),
             "GRUB_CMDLINE_LINUX=\"console=ttyS0 no_timer_check\"\n\
-             GRUB_TERMINAL=\"console serial\"\nGRUB_TIMEOUT=1\n"
+             GRUB_TERMINAL=\"console serial\"\n\
+             GRUB_SERIAL_COMMAND=\"serial --unit=0 --speed=115200\"\nGRUB_TIMEOUT=1\n"
         );
         assert_eq!(
             grub_default("root=x ro quiet"),
             "GRUB_CMDLINE_LINUX=\"quiet\"\nGRUB_TIMEOUT=1\n"
         );
+    }
+
+    #[test]
+    fn versions_are_in_the_order_of_their_releases() {
+        let order = [
+            "6.1.0-rc1-amd64",
+            "6.1.0~rc2",
+            "6.1.0",
+            "6.1.0-9-amd64",
+            "6.1.0-56-cloud-amd64",
+            "6.1.1",
+            "6.10.0-rc1",
+            "6.10.0",
+        ];
+        for pair in order.windows(2) {
+            assert!(version_key(pair[0]) < version_key(pair[1]), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn grub_uses_the_kernels_serial_console() {
+        for (line, wanted) in [
+            (
+                "console=ttyS1,57600n8",
+                Some("serial --unit=1 --speed=57600"),
+            ),
+            (
+                "console=ttyS0 console=tty0",
+                Some("serial --unit=0 --speed=115200"),
+            ),
+            (
+                "console=ttyS0,115200 console=ttyS2,9600",
+                Some("serial --unit=2 --speed=9600"),
+            ),
+            ("console=tty0 quiet", None),
+            ("console=ttySAC0", None),
+            ("comment=ttyS0", None),
+        ] {
+            assert_eq!(serial_command(line).as_deref(), wanted, "{line}");
+        }
     }
 
     #[test]

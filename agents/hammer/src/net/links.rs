@@ -132,10 +132,44 @@ pub fn has_carrier(name: &str) -> bool {
     fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Waits until an interface has a carrier, at most `limit`, then `others` for the rest. Returns
-/// those with a carrier.
-pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> Vec<Link> {
-    let deadline = Instant::now() + limit;
+/// Limits of the wait for carriers.
+#[derive(Debug, Clone, Copy)]
+pub struct CarrierLimits {
+    /// Longest wait for the first carrier.
+    pub first: Duration,
+    /// Wait for the other carriers once the first is there. Unused ports never get one, and must
+    /// not cost each boot the whole limit.
+    pub others: Duration,
+    /// Longest wait for the wanted interface once the first carrier is there. Twisted pairs of 10
+    /// Gbit/s negotiate for several seconds after their driver has reset them.
+    pub wanted: Duration,
+}
+
+impl CarrierLimits {
+    /// `true` if no other carrier is waited for, a time after the first one.
+    fn are_over(
+        &self,
+        up: &[Link],
+        links: &[Link],
+        wanted: Option<&Link>,
+        waited: Duration,
+    ) -> bool {
+        let limit = match wanted {
+            Some(link) if !up.contains(link) => self.wanted,
+            _ => self.others,
+        };
+        up.len() == links.len() || waited >= limit
+    }
+}
+
+/// Waits until interfaces have a carrier: longest for `wanted`, the one that will be used if it is
+/// there. Returns those with a carrier.
+pub async fn wait_carrier(
+    links: &[Link],
+    wanted: Option<&Link>,
+    limits: CarrierLimits,
+) -> Vec<Link> {
+    let deadline = Instant::now() + limits.first;
     let mut first = None;
     loop {
         let up: Vec<Link> = links
@@ -145,14 +179,11 @@ pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> 
             .collect();
         let now = Instant::now();
         if !up.is_empty() {
-            // Unused ports never get a carrier. The wait for them starts with the first carrier, so
-            // that they do not cost each boot the whole limit.
-            let since = *first.get_or_insert(now);
-            if up.len() == links.len() || now >= since + others {
+            let waited = now - *first.get_or_insert(now);
+            if limits.are_over(&up, links, wanted, waited) {
                 return up;
             }
-        }
-        if now >= deadline {
+        } else if now >= deadline {
             return up;
         }
         tokio::time::sleep(POLL).await;
@@ -162,6 +193,36 @@ pub async fn wait_carrier(links: &[Link], limit: Duration, others: Duration) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wanted_interface_is_waited_for() {
+        let links: Vec<Link> = (0..3u8)
+            .map(|n| Link {
+                name: format!("eth{n}"),
+                mac: MacAddr([2, 0, 0, 0, 0, n]),
+            })
+            .collect();
+        let limits = CarrierLimits {
+            first: Duration::from_secs(60),
+            others: Duration::from_millis(200),
+            wanted: Duration::from_secs(20),
+        };
+        let boot = Some(&links[1]);
+        for (up, wanted, waited_ms, is_over) in [
+            (0..1, None, 100, false),
+            (0..1, None, 200, true),
+            (0..1, boot, 200, false),
+            (0..1, boot, 19_999, false),
+            (0..1, boot, 20_000, true),
+            (0..2, boot, 100, false),
+            (0..2, boot, 200, true),
+            (0..3, boot, 0, true),
+        ] {
+            let waited = Duration::from_millis(waited_ms);
+            let over = limits.are_over(&links[up.clone()], &links, wanted, waited);
+            assert_eq!(over, is_over, "{up:?} {wanted:?} {waited:?}");
+        }
+    }
 
     #[test]
     fn only_hardware_counts() {

@@ -14,13 +14,15 @@ use tokio::task::JoinSet;
 
 use crate::cmdline::{Cmdline, StaticIp};
 use dhcp::Lease;
-use links::{Link, Netlink};
+use links::{CarrierLimits, Link, Netlink};
 use resolve::Resolver;
 
-/// Longest wait for the first carrier. Beyond it the set-up of the network fails.
-const CARRIER_LIMIT: Duration = Duration::from_secs(60);
-/// Wait for the other carriers once the first is there.
-const CARRIER_OTHERS: Duration = Duration::from_millis(200);
+/// Waits for carriers. Without the first one the set-up of the network fails.
+const CARRIER_LIMITS: CarrierLimits = CarrierLimits {
+    first: Duration::from_secs(60),
+    others: Duration::from_millis(200),
+    wanted: Duration::from_secs(20),
+};
 /// Shortest pause after a failed renewal of the lease.
 const RENEW_RETRY_MIN: Duration = Duration::from_secs(15);
 
@@ -61,7 +63,7 @@ pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
             );
         }
     }
-    let up = links::wait_carrier(&links, CARRIER_LIMIT, CARRIER_OTHERS).await;
+    let up = links::wait_carrier(&links, wanted(&links, cmdline), CARRIER_LIMITS).await;
     ensure!(
         !up.is_empty(),
         "no interface has a carrier: is a cable plugged in?"
@@ -84,6 +86,16 @@ pub async fn bring_up(cmdline: &Cmdline) -> Result<Network> {
         resolver: resolver(&lease.dns),
         lease: Some(lease),
     })
+}
+
+/// The interface that the machine booted from, or that has the static address. `None` if the command
+/// line names none of these interfaces.
+fn wanted<'l>(links: &'l [Link], cmdline: &Cmdline) -> Option<&'l Link> {
+    let is_wanted = |link: &&Link| match &cmdline.static_ip {
+        Some(ip) => link.name == ip.device,
+        None => cmdline.boot_mac.as_deref() == Some(link.mac.to_string().as_str()),
+    };
+    links.iter().find(is_wanted)
 }
 
 /// The interfaces to ask for an address on: only the firmware's boot interface if it is known and
@@ -175,12 +187,29 @@ pub async fn run_renewal(link: Link, mut lease: Lease) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_boot_interface_goes_alone() {
-        let link = |n: u8| Link {
+    fn link(n: u8) -> Link {
+        Link {
             name: format!("eth{n}"),
             mac: proto_types::MacAddr([2, 0, 0, 0, 0, n]),
-        };
+        }
+    }
+
+    #[test]
+    fn the_command_line_names_the_interface_to_wait_for() {
+        let links = [link(0), link(1)];
+        for (line, found) in [
+            ("BOOTIF=01-02-00-00-00-00-01", Some(&links[1])),
+            ("BOOTIF=01-02-00-00-00-00-09", None),
+            ("ip=10.0.0.5::10.0.0.1:255.255.255.0::eth1", Some(&links[1])),
+            ("ip=10.0.0.5::10.0.0.1:255.255.255.0::", None),
+            ("quiet", None),
+        ] {
+            assert_eq!(wanted(&links, &Cmdline::parse(line)), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_boot_interface_goes_alone() {
         let up = vec![link(0), link(1)];
         assert_eq!(candidates(up.clone(), Some("02:00:00:00:00:01")), [link(1)]);
         assert_eq!(candidates(up.clone(), Some("02:00:00:00:00:09")), up);

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{Body, Context, json, refusal};
 use crate::clock::now_ms;
 use crate::control::{ControlError, Ticket};
+use crate::state::Shared;
 
 /// Longest request body, bytes. A longer one is refused with 400.
 const BODY_LEN_MAX: usize = 4096;
@@ -33,6 +34,32 @@ struct TicketRequest {
     mac: MacAddr,
 }
 
+/// A boot's right to one ticket, taken by a request. It is given back unless it is used up, also
+/// when the installer hangs up and the request is dropped: a ticket that control may have issued
+/// has a secret that nobody knows, and ends with the boot.
+struct TicketRight<'a> {
+    shared: &'a Shared,
+    machine: MachineId,
+    /// Time of the boot, ms.
+    booted_ms: u64,
+    is_used: bool,
+}
+
+impl TicketRight<'_> {
+    fn use_up(mut self) {
+        self.is_used = true;
+    }
+}
+
+impl Drop for TicketRight<'_> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            let mut boots = self.shared.boots();
+            boots.give_back(self.machine, self.booted_ms);
+        }
+    }
+}
+
 /// Answers a request for a ticket.
 pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Response<Body> {
     let wanted = match read(request).await {
@@ -44,10 +71,18 @@ pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Res
     // The right to the ticket is taken before control is called. Two concurrent requests of one
     // boot would otherwise both get a ticket.
     let taken = context.shared.boots().take(machine, mac, holder, now_ms());
-    if let Err(reason) = taken {
-        tracing::warn!(%machine, %mac, from = %context.from, %reason, "ticket refused");
-        return refusal(status_of(reason), &reason.to_string(), None);
-    }
+    let right = match taken {
+        Ok(booted_ms) => TicketRight {
+            shared: &context.shared,
+            machine,
+            booted_ms,
+            is_used: false,
+        },
+        Err(reason) => {
+            tracing::warn!(%machine, %mac, from = %context.from, %reason, "ticket refused");
+            return refusal(status_of(reason), &reason.to_string(), None);
+        }
+    };
     let issued = timeout(
         CONTROL_WAIT,
         context.shared.control.issue_ticket(machine, mac),
@@ -56,14 +91,12 @@ pub(super) async fn ticket(context: &Context, request: Request<Incoming>) -> Res
     let issued = issued.unwrap_or_else(|_| Err(ControlError::Away("no answer in time".into())));
     match issued {
         Ok(ticket) => {
+            right.use_up();
             context.shared.control_answered();
             tracing::info!(%machine, %mac, ticket = ticket.id, "ticket handed out");
             answer(context, machine, &ticket)
         }
         Err(error) => {
-            // A timed-out call may still have issued a ticket in control. Nobody knows its secret,
-            // and control ends it with the boot.
-            context.shared.boots().give_back(machine);
             tracing::warn!(%machine, %mac, %error, "no ticket");
             match error {
                 ControlError::Away(_) => refusal(

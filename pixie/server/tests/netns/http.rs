@@ -194,6 +194,25 @@ fn a_ticket_goes_once_to_the_machine_that_booted() {
 }
 
 #[test]
+fn an_installer_that_hangs_up_keeps_its_right_to_a_ticket() {
+    if skipped() || !have("curl") {
+        return;
+    }
+    let world = World::new();
+    let pixie = Running::start(&world, world.server_config());
+    world.set_address(lease(&world, &[]).yiaddr);
+    pixie.set_target(Target::Hammer);
+    boot(&world);
+    *pixie.control.is_stuck.lock().unwrap() = true;
+    let body = format!("{{\"uuid\":\"{UUID}\",\"mac\":\"{MAC}\"}}");
+    let hung_up = world.curl("/v1/ticket", &["-m", "1", "-d", &body]);
+    assert_eq!(hung_up.0, 0, "no answer: {}", hung_up.1);
+    *pixie.control.is_stuck.lock().unwrap() = false;
+    wait_for("the right to a ticket", || ticket(&world).0 == 200);
+    assert_eq!(ticket(&world).0, 409, "one a boot");
+}
+
+#[test]
 fn files_are_served_whole_in_part_and_by_head() {
     if skipped() || !have("curl") {
         return;

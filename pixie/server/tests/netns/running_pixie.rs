@@ -16,6 +16,8 @@ use crate::world::{MAC, UUID, WAIT, World, on_thread};
 #[derive(Debug, Default)]
 pub(crate) struct FakeControl {
     pub(crate) away: Mutex<bool>,
+    /// Tickets are never issued: their calls hang.
+    pub(crate) is_stuck: Mutex<bool>,
     pub(crate) target: Mutex<Option<Target>>,
     pub(crate) seen: Mutex<Vec<Seen>>,
     pub(crate) tickets: Mutex<Vec<MachineId>>,
@@ -51,7 +53,11 @@ impl Control for FakeControl {
         machine: MachineId,
         _mac: MacAddr,
     ) -> BoxFuture<'_, Result<Ticket, ControlError>> {
+        let is_stuck = *self.is_stuck.lock().unwrap();
         Box::pin(async move {
+            if is_stuck {
+                std::future::pending::<()>().await;
+            }
             self.answer(|| {
                 self.tickets.lock().unwrap().push(machine);
                 Ticket {

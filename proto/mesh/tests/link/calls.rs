@@ -42,6 +42,28 @@ async fn a_stream_carries_each_state_and_ends() {
 }
 
 #[tokio::test]
+async fn a_session_whose_task_panics_is_closed() {
+    let (_ca, server, mesh) = setup();
+    let switch = SwitchServiceClient::from(mesh.clone());
+    let mut stream = switch
+        .desired(SwitchDesiredRequest::default())
+        .await
+        .unwrap();
+    stream.message().await.unwrap();
+    server.revoked.panic_once();
+    // The stream ends instead of staying silent, and the next one is in another session.
+    let ended = timeout(PATIENCE, stream.message()).await;
+    assert!(ended.is_ok_and(|message| message.is_err()));
+    let again = switch.desired(SwitchDesiredRequest::default());
+    let mut again = timeout(PATIENCE, again).await.unwrap().unwrap();
+    assert!(again.message().await.unwrap().is_some());
+    eventually("one session", || {
+        server.presence.stats().sessions.values().sum::<u64>() == 1
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn dropping_a_stream_drops_its_handler() {
     let (_ca, mut server, mesh) = setup();
     let switch = SwitchServiceClient::from(mesh);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proto_identity::profile::{Authority, Purpose};
@@ -109,11 +109,26 @@ impl Ca {
 }
 
 /// Revokes by fingerprint.
-pub struct Revoked(watch::Sender<Vec<String>>, watch::Sender<u64>);
+pub struct Revoked(
+    watch::Sender<Vec<String>>,
+    watch::Sender<u64>,
+    /// `true` if the next question ends in a panic.
+    AtomicBool,
+);
 
 impl Revoked {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(Vec::new()), watch::Sender::new(0)))
+        Arc::new(Self(
+            watch::Sender::new(Vec::new()),
+            watch::Sender::new(0),
+            AtomicBool::new(false),
+        ))
+    }
+
+    /// One session asks, and its task panics.
+    pub fn panic_once(&self) {
+        self.2.store(true, Ordering::SeqCst);
+        self.1.send_modify(|n| *n += 1);
     }
 
     pub fn add(&self, fingerprint: String) {
@@ -124,6 +139,7 @@ impl Revoked {
 
 impl Revocations for Revoked {
     fn is_revoked(&self, peer: &PeerIdentity) -> bool {
+        assert!(!self.2.swap(false, Ordering::SeqCst), "as the test wants");
         self.0.borrow().contains(&peer.fingerprint)
     }
 
