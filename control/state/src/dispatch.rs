@@ -8,8 +8,8 @@ use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::machine::apply::{
-    allocate, bmc_claims, boots, events, install, machine, orders, reclaim, register, restored,
-    sizing, vpn, wipe,
+    allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
+    restored, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
@@ -168,7 +168,7 @@ routes! {
     MachineEvent events::event;
     WipeDone wipe::wipe_done;
     InstallDone install::install_done;
-    PhoneHome events::phone_home;
+    PhoneHome phone_home::phone_home;
     Tick tick::tick;
     AcceptTime clock::accept;
     ReconcileRestore restored::reconcile;

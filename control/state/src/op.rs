@@ -42,7 +42,7 @@ use crate::tenancy::command::{
 ///
 /// The cargo feature `next-level`, which no product is built with, makes a program of the next
 /// level. Tests run it beside this one.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
+pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {

@@ -110,7 +110,7 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
             None => hold("the machine has no allocation"),
         },
         Phase::BootOrder => MachineOrder::Nothing,
-        Phase::Rebooting | Phase::Running => MachineOrder::Reboot,
+        Phase::Rebooting | Phase::TenantPorts | Phase::Running => MachineOrder::Reboot,
         Phase::ReclaimPowerOff
         | Phase::ReclaimPorts
         | Phase::ReclaimBoot

@@ -39,6 +39,7 @@ mod storage;
 mod strangers;
 mod switches;
 mod tenancy;
+mod tenant_ports;
 mod traces;
 mod untrue_reports;
 mod users;

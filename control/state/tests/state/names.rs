@@ -71,6 +71,7 @@ fn names_of_phases_and_actions_do_not_change() {
         (Phase::Installing, "installing"),
         (Phase::BootOrder, "boot-order"),
         (Phase::Rebooting, "rebooting"),
+        (Phase::TenantPorts, "tenant-ports"),
         (Phase::Running, "running"),
         (Phase::ReclaimPowerOff, "reclaim-power-off"),
         (Phase::ReclaimPorts, "reclaim-ports"),

@@ -6,7 +6,7 @@ use proto_types::{MachineId, Timestamp};
 use crate::cluster::command::Tick;
 use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::apply::liveliness::is_observed;
-use crate::machine::apply::{boots, events, handover, reclaim};
+use crate::machine::apply::{boots, events, handover, ports, reclaim};
 use crate::machine::entity::{Availability, EventLog, Machine, Phase, Segment};
 use crate::machine::phase::{
     self, Deadline, DeadlineClock, PhaseEvent, STEP_ATTEMPTS_MAX, Transition, enter,
@@ -99,9 +99,9 @@ fn deadline(tx: &mut Tx<'_>, op: &Tick, id: MachineId) -> Result<(), Error> {
             tx.save(machine);
         }
         PhaseEvent::HandoverLate => handover::chase(tx, machine)?,
-        PhaseEvent::PortsNeverMoved => reclaim::hold_for_ports(tx, machine),
+        PhaseEvent::PortsNeverMoved => reclaim::stop_waiting_for_ports(tx, machine),
         PhaseEvent::PortsLate => {
-            machine.reason = reclaim::unmoved_reason(tx.tables(), &machine);
+            machine.reason = ports::unmoved_reason(tx.tables(), &machine);
             tx.save(machine);
         }
         PhaseEvent::Silent | PhaseEvent::SilentForGood => revive(tx, op, machine, row)?,

@@ -10,9 +10,8 @@ use crate::catalog::entity::Partition;
 use crate::cluster::read::restored;
 use crate::machine::apply::event_log::{advance, failed};
 use crate::machine::apply::{boots, lifecycle, reclaim, strangers};
-use crate::machine::command::{MachineEvent, MachineSeen, PhoneHome};
+use crate::machine::command::{MachineEvent, MachineSeen};
 use crate::machine::entity::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
-use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::{BootTarget, boot_target};
 use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
@@ -221,39 +220,5 @@ pub(crate) fn event(tx: &mut Tx<'_>, op: &MachineEvent) -> ApplyResult {
         _ => {}
     }
     tx.save(machine);
-    Ok(Reply::EventLog(log))
-}
-
-/// Takes a call of the installed system.
-pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> ApplyResult {
-    let mut machine: Machine = tx.require(&op.id)?;
-    let allocation = machine
-        .allocation
-        .as_ref()
-        .filter(|a| a.project == op.project);
-    let Some(allocation) = allocation else {
-        return Err(Error::new(
-            ErrorCode::MachineForeign,
-            format!(
-                "project \"{}\" does not have machine \"{}\"",
-                op.project, op.id
-            ),
-        )
-        .object("machine", op.id));
-    };
-    if allocation.install.installed_at.is_none() {
-        return Err(Error::new(
-            ErrorCode::WrongPhase,
-            format!("machine \"{}\" is not installed", op.id),
-        )
-        .object("machine", op.id));
-    }
-    let log = record(tx, op.id, EventKind::PhonedHome, &op.message, op.time);
-    // A running machine calls again and again: only the first call changes the phase.
-    if transition_of(&machine, PhaseEvent::PhonedHome).is_some() {
-        enter(&mut machine, PhaseEvent::PhonedHome, tx.now, "");
-        tx.save(machine);
-        boots::end(tx, op.id, INSTALLED);
-    }
     Ok(Reply::EventLog(log))
 }

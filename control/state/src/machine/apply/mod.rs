@@ -19,6 +19,8 @@ pub(crate) mod nonce;
 pub(crate) mod order_deadlines;
 pub(crate) mod order_outcome;
 pub(crate) mod orders;
+pub(crate) mod phone_home;
+pub(crate) mod ports;
 pub(crate) mod reclaim;
 pub(crate) mod register;
 pub(crate) mod restored;

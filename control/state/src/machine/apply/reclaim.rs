@@ -12,14 +12,13 @@ use proto_types::{MachineId, Vni};
 
 use crate::identity::apply::certificate;
 use crate::machine::apply::orders::{cancel_life, cancel_open, open_orders, order_life};
-use crate::machine::apply::{boots, events, handover, machine};
+use crate::machine::apply::{boots, events, handover, machine, ports};
 use crate::machine::command::FreeMachine;
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, EventKind, HoldCause, Machine, OrderPurpose, OrderState,
-    Phase, PortLink,
+    Phase,
 };
 use crate::machine::phase::{PhaseEvent, STEP_ATTEMPTS_MAX, enter};
-use crate::machine::read::port_vni;
 use crate::meta::label;
 use crate::network::apply::{ip, pool};
 use crate::network::entity::PoolNumber;
@@ -208,20 +207,16 @@ fn powered_off(tx: &mut Tx<'_>, mut machine: Machine) -> Result<(), Error> {
     go_on(tx, machine.id)
 }
 
-/// `true` if the reclaim waits for the switches to report the machine's ports where they belong.
-pub(crate) fn awaits_ports(machine: &Machine) -> bool {
-    match machine.phase {
-        Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => true,
-        Phase::Held(HoldCause::Bmc) => machine.allocation.is_some(),
-        _ => false,
-    }
-}
-
-/// Resumes the reclaim of a machine if its ports are where they belong now. Every report of a
+/// Resumes the way of a machine that waits for its ports, if they are where they belong now. Every report of a
 /// switch calls it: it does nothing in other phases.
 pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     let mut machine: Machine = tx.require(&id)?;
-    if !awaits_ports(&machine) || !ports_moved(tx.tables(), &machine) {
+    if !ports::awaits_report(&machine) || ports::first_unmoved(tx.tables(), &machine).is_some() {
+        return Ok(());
+    }
+    if machine.phase == Phase::TenantPorts {
+        enter(&mut machine, PhaseEvent::PortsMoved, tx.now, "");
+        tx.save(machine);
         return Ok(());
     }
     release(tx, &mut machine);
@@ -249,47 +244,15 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: MachineId) -> Result<(), Error> {
     }
 }
 
-/// Holds a machine whose ports no switch reported as moved: powered on, it would run in the segment
-/// of its last tenant.
-pub(crate) fn hold_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
-    let reason = unmoved_reason(tx.tables(), &machine);
+/// Ends the wait for the ports. A reclaimed machine is held: powered on, it would run in the segment
+/// of its last tenant. A tenant's machine runs.
+pub(crate) fn stop_waiting_for_ports(tx: &mut Tx<'_>, mut machine: Machine) {
+    let reason = match machine.phase {
+        Phase::TenantPorts => ports::lacking_reason(tx.tables(), &machine),
+        _ => ports::unmoved_reason(tx.tables(), &machine),
+    };
     enter(&mut machine, PhaseEvent::PortsNeverMoved, tx.now, reason);
     tx.update(machine);
-}
-
-/// Names the first port that is not where it belongs.
-pub(crate) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
-    let mut links = tenant_links(machine);
-    let link = links.find(|link| !is_moved(tables, link));
-    link.map_or_else(String::new, |link| {
-        format!(
-            "switch {} has not reported that port {} left the tenant's segment",
-            link.switch, link.port
-        )
-    })
-}
-
-/// `true` if the switches report every port of the machine where it belongs. A switch without a
-/// record reports nothing: deleting it by force removes its cables from the machines.
-fn ports_moved(tables: &Tables, machine: &Machine) -> bool {
-    tenant_links(machine).all(|link| is_moved(tables, link))
-}
-
-/// Cables that a tenant may have used. A port that only its switch reports never enters a tenant's
-/// segment.
-fn tenant_links(machine: &Machine) -> impl Iterator<Item = &PortLink> {
-    machine.links.iter().filter(|link| !link.unclaimed)
-}
-
-/// `true` if the switch reports the port of this cable in the segment that it belongs in.
-fn is_moved(tables: &Tables, link: &PortLink) -> bool {
-    let Some(switch) = tables.get::<Switch>(&link.switch) else {
-        return false;
-    };
-    let port = switch.ports.get(&link.port);
-    let observed = port.and_then(|port| port.observed.as_ref());
-    // The report counts, not the wish: until the switch says so, frames may still reach the tenant.
-    observed.is_some_and(|seen| seen.vni == port_vni(tables, switch, &link.port))
 }
 
 /// `true` if a port of the machine may still carry frames, as far as its switches report: it was

@@ -63,7 +63,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
 /// system.
 fn may_tell(machine: &Machine) -> bool {
     match machine.phase {
-        Phase::BootOrder | Phase::Rebooting | Phase::Running => false,
+        Phase::BootOrder | Phase::Rebooting | Phase::TenantPorts | Phase::Running => false,
         Phase::ReclaimPowerOff | Phase::ReclaimPorts | Phase::Held(HoldCause::Ports) => false,
         Phase::Held(_) => machine.segment != Segment::Isolated || machine.links.is_empty(),
         _ => true,
@@ -80,9 +80,9 @@ fn register_without_inventory(
     sign_of_life(tx, machine.id);
     let is_installed = matches!(
         machine.phase,
-        Phase::BootOrder | Phase::Rebooting | Phase::Running
+        Phase::BootOrder | Phase::Rebooting | Phase::TenantPorts | Phase::Running
     );
-    if is_new_boot && is_installed && machine.phase != Phase::Running {
+    if is_new_boot && matches!(machine.phase, Phase::BootOrder | Phase::Rebooting) {
         machine.reason = "hammer booted although the machine is installed".into();
     }
     let machine = tx.save(machine);

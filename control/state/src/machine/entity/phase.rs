@@ -25,7 +25,10 @@ pub enum Phase {
     BootOrder,
     /// Hammer is told to reboot; the installed system comes up.
     Rebooting,
-    /// The installed system phoned home.
+    /// The installed system phoned home; a switch has not reported a port in the tenant's segment
+    /// yet. From feature level 2.
+    TenantPorts,
+    /// The installed system phoned home, and the switches reported its ports.
     Running,
     /// Freed; the BMC is told to power off. The allocation is still complete.
     ReclaimPowerOff,

@@ -25,11 +25,13 @@ pub(crate) enum PhaseEvent {
     HammerLeft,
     /// The installed system phoned home.
     PhonedHome,
+    /// The installed system phoned home before every switch reported its ports.
+    PhonedHomeEarly,
     /// Its project, or an administrator, gave the machine back.
     Freed,
     /// The BMC powered the machine off.
     PoweredOff,
-    /// The switches reported that every port has left the tenant's segment.
+    /// The switches reported every port where it belongs.
     PortsMoved,
     /// The BMC set the boot device and powered the machine on.
     PoweredOn,
@@ -67,6 +69,7 @@ impl PhaseEvent {
             Self::BootDiskEnded => "order to boot from disk ended",
             Self::HammerLeft => "hammer left",
             Self::PhonedHome => "phoned home",
+            Self::PhonedHomeEarly => "phoned home before its ports",
             Self::Freed => "freed",
             Self::PoweredOff => "powered off",
             Self::PortsMoved => "ports moved",

@@ -21,6 +21,6 @@ pub(super) const FIRST_PHONE_HOME_MS: u64 = 30 * 60_000;
 /// Longest wait for a switch to report a moved port, milliseconds. Beyond it the machine's reason
 /// names the port.
 pub(super) const PORTS_MS: u64 = 30_000;
-/// Longest wait for a switch to report a moved port, milliseconds. Beyond it the machine, which is
-/// powered off, is held.
+/// Longest wait for a switch to report a moved port, milliseconds. Beyond it a machine in a reclaim,
+/// which is powered off, is held, and one on its way to a tenant runs with the ports that it has.
 pub(super) const PORTS_HOLD_MS: u64 = 10 * 60_000;

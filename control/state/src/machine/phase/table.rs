@@ -3,8 +3,8 @@
 use super::effect::Effect;
 use super::event::PhaseEvent::{
     self, Allocated, BmcGaveUp, BootDiskEnded, BootOrderLate, Freed, HammerLeft, HandoverLate,
-    InstallFailed, Installed, MadeAvailable, NotPhonedHome, PhonedHome, PortsLate, PortsMoved,
-    PortsNeverMoved, PoweredOff, PoweredOn, RegisteredClean, RegisteredDirty, Silent,
+    InstallFailed, Installed, MadeAvailable, NotPhonedHome, PhonedHome, PhonedHomeEarly, PortsLate,
+    PortsMoved, PortsNeverMoved, PoweredOff, PoweredOn, RegisteredClean, RegisteredDirty, Silent,
     SilentForGood, WipeFailed, Wiped,
 };
 use super::guard::PhaseGuard::{
@@ -24,13 +24,14 @@ const HELD_BMC: Phase = Phase::Held(HoldCause::Bmc);
 const HELD_PORTS: Phase = Phase::Held(HoldCause::Ports);
 
 /// Every phase, in the order of a machine's life.
-pub(super) const PHASES: [Phase; 15] = [
+pub(super) const PHASES: [Phase; 16] = [
     Phase::New,
     Phase::Wiping,
     Phase::Waiting,
     Phase::Installing,
     Phase::BootOrder,
     Phase::Rebooting,
+    Phase::TenantPorts,
     Phase::Running,
     Phase::ReclaimPowerOff,
     Phase::ReclaimPorts,
@@ -62,6 +63,7 @@ pub(super) const fn rows(phase: Phase) -> &'static [Transition] {
         Phase::Installing => INSTALLING,
         Phase::BootOrder => BOOT_ORDER,
         Phase::Rebooting => REBOOTING,
+        Phase::TenantPorts => TENANT_PORTS,
         Phase::Running => RUNNING,
         Phase::ReclaimPowerOff => RECLAIM_POWER_OFF,
         Phase::ReclaimPorts => RECLAIM_PORTS,
@@ -119,10 +121,14 @@ const BOOT_ORDER: &[Transition] = &[
         .when(IsInstalled)
         .does(Effect::HandOver),
     PHONED_HOME,
+    PHONED_HOME_EARLY,
     FREED,
     Transition::to(BootOrderLate, Phase::Rebooting).after(BOOT_ORDER_MS),
 ];
 const PHONED_HOME: Transition = Transition::to(PhonedHome, Phase::Running)
+    .when(IsInstalled)
+    .does(Effect::HandOver);
+const PHONED_HOME_EARLY: Transition = Transition::to(PhonedHomeEarly, Phase::TenantPorts)
     .when(IsInstalled)
     .does(Effect::HandOver);
 // The deadlines of this phase change no phase: whether the system comes up is the tenant's matter,
@@ -130,6 +136,7 @@ const PHONED_HOME: Transition = Transition::to(PhonedHome, Phase::Running)
 // handover follow once a reason is set.
 const REBOOTING: &[Transition] = &[
     PHONED_HOME,
+    PHONED_HOME_EARLY,
     FREED,
     Transition::to(NotPhonedHome, Phase::Rebooting)
         .when(HasNoReason)
@@ -139,6 +146,16 @@ const REBOOTING: &[Transition] = &[
         .when(HammerIsThere)
         .after(HANDOVER_MS)
         .does(Effect::PowerCycle),
+];
+// The wait ends: a leaf that is down must not keep a machine from its tenant that reaches it over
+// the other one. The reason of the running machine names the port.
+const TENANT_PORTS: &[Transition] = &[
+    Transition::to(PortsMoved, Phase::Running),
+    FREED,
+    Transition::to(PortsNeverMoved, Phase::Running).after(PORTS_HOLD_MS),
+    Transition::to(PortsLate, Phase::TenantPorts)
+        .after(PORTS_MS)
+        .does(Effect::Remark),
 ];
 const RUNNING: &[Transition] = &[FREED];
 // Isolated and not moved to provisioning: the tenant's system may run on, and must not meet the

@@ -64,7 +64,9 @@ pub fn is_left_alone(machine: &Machine) -> bool {
 /// The target by the phase alone.
 fn by_phase(machine: &Machine) -> BootTarget {
     match machine.phase {
-        Phase::BootOrder | Phase::Rebooting | Phase::Running => BootTarget::Disk,
+        Phase::BootOrder | Phase::Rebooting | Phase::TenantPorts | Phase::Running => {
+            BootTarget::Disk
+        }
         // Its ports are isolated: a request with its identity comes from somewhere else.
         Phase::Held(HoldCause::Bmc) if machine.segment == Segment::Isolated => BootTarget::None,
         // It may be in the last tenant's segment still, where hammer must not run.

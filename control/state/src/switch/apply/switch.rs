@@ -7,7 +7,7 @@ use proto_types::{MachineId, SwitchId};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, in_use};
-use crate::machine::apply::{links, reclaim};
+use crate::machine::apply::{links, ports, reclaim};
 use crate::machine::entity::Machine;
 use crate::machine::read::cables::concerned::{concerned_by_port, concerned_by_switch};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -163,7 +163,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
     Ok(Reply::Switch(switch))
 }
 
-/// Machines at the switch whose reclaim waits for a report of their ports.
+/// Machines at the switch that wait for a report of their ports.
 fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
     let tables = tx.tables();
     switch
@@ -176,7 +176,7 @@ fn waiting_for(tx: &Tx<'_>, switch: &Switch) -> BTreeSet<MachineId> {
                 .get(&(switch.id.clone(), port.clone()))
         })
         .filter_map(|id| tables.get::<Machine>(id))
-        .filter(|machine| reclaim::awaits_ports(machine))
+        .filter(|machine| ports::awaits_report(machine))
         .map(|machine| machine.id)
         .collect()
 }

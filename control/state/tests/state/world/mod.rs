@@ -280,10 +280,14 @@ impl World {
             nonce: None,
         });
     }
-    /// The leaf does what it shall and says so.
+    /// The first leaf does what it shall and says so.
     pub(crate) fn switch_obeys(&mut self) {
-        let desired = self.fabric.desired(&text("leaf1")).unwrap();
-        let known = self.tables.get::<Switch>(&text("leaf1")).unwrap().clone();
+        self.leaf_obeys("leaf1");
+    }
+    /// A leaf does what it shall and says so.
+    pub(crate) fn leaf_obeys(&mut self, leaf: &str) {
+        let desired = self.fabric.desired(&text(leaf)).unwrap();
+        let known = self.tables.get::<Switch>(&text(leaf)).unwrap().clone();
         let ports = desired.ports.into_iter().map(|port| {
             let before = known.ports[&port.name].observed.clone();
             let seen = PortObserved {
@@ -296,7 +300,7 @@ impl World {
             (port.name, seen)
         });
         self.ok(ReportSwitch {
-            id: text("leaf1"),
+            id: text(leaf),
             applied_term: 1,
             applied_generation: self.tables.revision(),
             duration_ms: 1,
