@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -35,6 +36,9 @@ pub enum NosError {
     /// The netlink socket cannot be opened.
     #[error("cannot open the netlink socket")]
     Open(#[source] std::io::Error),
+    /// The switch did not answer within a time limit.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),
@@ -57,6 +61,9 @@ pub trait Nos: Send + Sync {
 
     /// Applies one step, with the meaning of [`crate::interpret`]. Idempotent: no error if the
     /// step is done already.
+    ///
+    /// A step that is cut by a time limit has had its effect when the future is dropped, or never
+    /// has it: a port that enters its place later could meet the next tenant there.
     fn apply(&self, step: &Step) -> impl Future<Output = Result<(), NosError>> + Send;
 
     /// Returns after a change that this back-end may not have made itself.
