@@ -28,6 +28,7 @@ struct Inner {
     applied: Vec<Step>,
     /// Number of next steps that fail.
     faults: u32,
+    observations: u64,
 }
 
 impl Stub {
@@ -86,6 +87,12 @@ impl Stub {
         self.lock().applied.clone()
     }
 
+    /// Number of observations so far.
+    #[must_use]
+    pub fn observations(&self) -> u64 {
+        self.lock().observations
+    }
+
     /// Changes the switch behind the agent's back.
     pub fn drift(&self, change: impl FnOnce(&mut Observation)) {
         change(&mut self.lock().state);
@@ -120,7 +127,9 @@ impl Nos for Stub {
     }
 
     async fn observe(&self) -> Result<Observation, NosError> {
-        Ok(self.lock().state.clone())
+        let mut inner = self.lock();
+        inner.observations += 1;
+        Ok(inner.state.clone())
     }
 
     async fn apply(&self, step: &Step) -> Result<(), NosError> {
