@@ -6,10 +6,12 @@ use agents_core::config::{Config, DriftPolicy};
 use agents_kit::Agent;
 use agents_nos::model::{Mtu, SwitchModel};
 use agents_nos::stub::Stub;
-use agents_nos::{Capability, Membership, Nos, NosError, Observation, Step};
+use agents_nos::{Membership, Nos};
 use proto_mesh::{SwitchDrift, SwitchReport};
 
-use crate::fixture::{Control, Running, Site, config, desired, fresh, heard, segment, until};
+use crate::fixture::{
+    Control, Counted, Running, Site, config, desired, fresh, heard, segment, until,
+};
 
 /// A leaf in segment 27 at generation 1.
 struct Leaf {
@@ -169,43 +171,10 @@ async fn what_lets_tenants_meet_is_healed_whatever_the_policy() {
     leaf.running.stop().await;
 }
 
-/// A switch that tells nobody of its changes.
-struct Silent(Stub);
-
-impl Nos for Silent {
-    fn vendor(&self) -> &'static str {
-        self.0.vendor()
-    }
-
-    fn version(&self) -> String {
-        self.0.version()
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        self.0.capabilities()
-    }
-
-    async fn observe(&self) -> Result<Observation, NosError> {
-        self.0.observe().await
-    }
-
-    async fn apply(&self, step: &Step) -> Result<(), NosError> {
-        self.0.apply(step).await
-    }
-
-    async fn changed(&self) {
-        std::future::pending().await
-    }
-
-    fn neighbours(&self) -> Option<agents_nos::lldp::Neighbours> {
-        self.0.neighbours()
-    }
-}
-
 #[tokio::test]
 async fn a_change_without_an_event_is_found_within_five_seconds() {
     let stub = fresh();
-    let leaf = Leaf::start_on(DriftPolicy::Heal, stub.clone(), Silent(stub)).await;
+    let leaf = Leaf::start_on(DriftPolicy::Heal, stub.clone(), Counted::silent(stub)).await;
     leaf.edit(swp1_out);
     let edited = Instant::now();
     until(&leaf.switch, "swp1", segment(27)).await;

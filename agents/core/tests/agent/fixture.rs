@@ -1,6 +1,7 @@
 //! A control of the test's own, and short ways to write states.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use agents_core::config::{Config, DriftPolicy};
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
-use agents_nos::{Membership, Nos, Vni};
+use agents_nos::{Capability, Membership, Nos, NosError, Observation, Step, Vni};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
@@ -229,4 +230,66 @@ pub(crate) fn joined(home: &tempfile::TempDir, site: &Site, control: SocketAddr)
     };
     dir.store(&session).unwrap();
     dir
+}
+
+/// A switch that counts its observations, and perhaps tells nobody of changes.
+pub(crate) struct Counted<S> {
+    switch: S,
+    observations: Arc<AtomicU64>,
+    is_silent: bool,
+}
+
+impl<S: Nos> Counted<S> {
+    pub(crate) fn new(switch: S) -> Self {
+        Self {
+            switch,
+            observations: Arc::default(),
+            is_silent: false,
+        }
+    }
+
+    pub(crate) fn silent(switch: S) -> Self {
+        Self {
+            is_silent: true,
+            ..Self::new(switch)
+        }
+    }
+
+    pub(crate) fn observations(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.observations)
+    }
+}
+
+impl<S: Nos> Nos for Counted<S> {
+    fn vendor(&self) -> &'static str {
+        self.switch.vendor()
+    }
+
+    fn version(&self) -> String {
+        self.switch.version()
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        self.switch.capabilities()
+    }
+
+    async fn observe(&self) -> Result<Observation, NosError> {
+        self.observations.fetch_add(1, Ordering::Relaxed);
+        self.switch.observe().await
+    }
+
+    async fn apply(&self, step: &Step) -> Result<(), NosError> {
+        self.switch.apply(step).await
+    }
+
+    async fn changed(&self) {
+        if self.is_silent {
+            std::future::pending::<()>().await;
+        }
+        self.switch.changed().await;
+    }
+
+    fn neighbours(&self) -> Option<agents_nos::lldp::Neighbours> {
+        self.switch.neighbours()
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
@@ -12,7 +13,7 @@ use proto_link::now_ms;
 use proto_mesh::{SwitchDesired, sealed};
 
 use crate::fixture::{
-    Control, PATIENCE, Running, Site, config, desired, fresh, joined, segment, until,
+    Control, Counted, PATIENCE, Running, Site, config, desired, fresh, joined, segment, until,
 };
 
 #[tokio::test]
@@ -49,13 +50,13 @@ fn nowhere() -> SocketAddr {
 }
 
 /// A leaf without control, with a last-good state of this content.
-struct Alone {
+pub(crate) struct Alone {
     dir: StateDir,
     _home: tempfile::TempDir,
 }
 
 impl Alone {
-    fn new(site: &Site, kept: &[u8]) -> Self {
+    pub(crate) fn new(site: &Site, kept: &[u8]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let dir = joined(&home, site, nowhere());
         let alone = Self { dir, _home: home };
@@ -68,20 +69,23 @@ impl Alone {
     }
 
     fn start(&self, switch: &Stub) -> Running {
-        let agent = Agent::resume(self.dir.clone(), Vec::new()).unwrap();
-        Running::start(agent, config(), switch.clone())
+        Running::start(self.agent(), config(), switch.clone())
+    }
+
+    pub(crate) fn agent(&self) -> Agent {
+        Agent::resume(self.dir.clone(), Vec::new()).unwrap()
     }
 }
 
 /// The file of a state that a control node signed for an agent.
-fn kept(site: &Site, agent: &str, state: SwitchDesired) -> Vec<u8> {
+pub(crate) fn kept(site: &Site, agent: &str, state: SwitchDesired) -> Vec<u8> {
     let node = site.node();
     let sealed = sealed::seal(&node, &agent.parse().unwrap(), state, now_ms()).unwrap();
     [b"mmgood\0\x02", &sealed.encode_to_vec()[..]].concat()
 }
 
-const LEAF1: &str = "spiffe://mesh.test/partition/p1/core/leaf1";
-const LEAF2: &str = "spiffe://mesh.test/partition/p1/core/leaf2";
+pub(crate) const LEAF1: &str = "spiffe://mesh.test/partition/p1/core/leaf1";
+pub(crate) const LEAF2: &str = "spiffe://mesh.test/partition/p1/core/leaf2";
 
 #[tokio::test]
 async fn a_last_good_state_configures_the_switch_without_control() {
@@ -114,10 +118,12 @@ async fn a_state_that_control_did_not_sign_for_this_switch_changes_nothing() {
     for (kind, file) in files {
         let switch = fresh();
         let alone = Alone::new(&site, &file);
-        let running = alone.start(&switch);
+        let counted = Counted::new(switch.clone());
+        let observations = counted.observations();
+        let running = Running::start(alone.agent(), config(), counted);
         // Each change by hand leads to a pass.
         let look = async {
-            while switch.observations() < 5 {
+            while observations.load(Ordering::Relaxed) < 5 {
                 switch.drift(|seen| {
                     let port = seen.model.ports.get_mut("swp1").unwrap();
                     port.membership = Membership::Underlay;
