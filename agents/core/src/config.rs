@@ -106,3 +106,19 @@ impl Config {
         !self.uplinks.iter().any(|u| u == port)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drift_is_healed_unless_the_site_says_otherwise() {
+        let base = "rack = \"r1\"\nmanagement_ip = \"10.0.0.1\"\nvtep = \"10.1.0.1\"\n";
+        let policy = |line: &str| toml::from_str::<Config>(&format!("{base}{line}"));
+        assert_eq!(policy("").unwrap().drift, DriftPolicy::Heal);
+        assert_eq!(policy("drift = \"heal\"").unwrap().drift, DriftPolicy::Heal);
+        let report = policy("drift = \"report\"").unwrap().drift;
+        assert_eq!(report, DriftPolicy::Report);
+        assert!(policy("drift = \"ignore\"").is_err());
+    }
+}
