@@ -52,12 +52,12 @@ pub struct Config {
     /// Tunnel ends of routers that serve every tenant segment.
     #[serde(default)]
     pub gateways: Vec<IpAddr>,
-    /// What happens to changes that somebody made on the switch by hand.
+    /// Policy for changes that somebody made on the switch by hand.
     #[serde(default)]
     pub drift: DriftPolicy,
 }
 
-/// What happens to a change that neither control nor the agent made. It is reported in any case.
+/// Policy for a change that neither control nor the agent made. It is reported in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftPolicy {
@@ -65,7 +65,7 @@ pub enum DriftPolicy {
     #[default]
     Heal,
     /// It stays until somebody takes it back, control changes the object, or the agent starts
-    /// again. What would let tenants meet is taken back all the same
+    /// again. A change that would let tenants meet is taken back all the same
     /// ([`agents_nos::keeps_tenants_apart`]).
     Report,
 }

@@ -25,6 +25,7 @@ pub mod config;
 mod drift_log;
 mod intent;
 mod neighbours;
+mod pass_memory;
 mod problems;
 mod reconcile;
 mod report;
@@ -38,6 +39,7 @@ use agents_nos::Nos;
 use agents_nos::lldp::Neighbours;
 use config::Config;
 pub use intent::intent;
+use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -67,7 +69,7 @@ pub async fn run<S: Nos + 'static>(
         outcome: observed_in,
         steps: agent.steps(),
         traces: PortTraces::new(agent.spans(), agent.identity().id.clone()),
-        memory: reconcile::PassMemory::default(),
+        memory: PassMemory::default(),
     };
     tasks.spawn(reconciler.run(stop.clone()));
     let neighbours = of_switch.unwrap_or_else(|| {

@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::{Config, DriftPolicy};
-use crate::drift_log::{DriftEntry, DriftLog};
+use crate::drift_log::DriftEntry;
 use crate::intent::intent;
+use crate::pass_memory::{LastPass, PassMemory};
 use crate::problems::Problems;
-use crate::retries::Retries;
 use crate::traces::PortTraces;
 
 /// Longest time between two passes, so that drift without an event is found within five seconds.
@@ -63,24 +63,6 @@ pub(crate) struct Reconciler<S> {
     pub(crate) steps: Steps,
     pub(crate) traces: PortTraces,
     pub(crate) memory: PassMemory,
-}
-
-/// The parts of earlier passes that later ones need.
-#[derive(Debug, Default)]
-pub(crate) struct PassMemory {
-    last: Option<LastPass>,
-    retries: Retries,
-    drift: DriftLog,
-    /// Objects that stay as somebody made them.
-    held: BTreeSet<SwitchObject>,
-}
-
-/// The end of the last pass.
-#[derive(Debug)]
-struct LastPass {
-    wanted: SwitchModel,
-    /// Steps that were left. `None` if the pass did not come to its end.
-    left: Option<Vec<Step>>,
 }
 
 impl<S: Nos> Reconciler<S> {
@@ -246,25 +228,23 @@ impl<S: Nos> Reconciler<S> {
         }
         let problems = memory.problems(&passed, invalid);
         let error = problems.error();
-        let before = self.outcome.borrow().clone();
-        let mut applied = before.applied;
+        let (mut applied, mut took) = {
+            let before = self.outcome.borrow();
+            (before.applied, before.took)
+        };
         if passed.rest.is_empty() {
             applied = (desired.term, desired.generation);
             self.traces.applied(desired.generation, &error);
         }
-        let has_changed = !passed.done.is_empty();
-        if has_changed {
+        if !passed.done.is_empty() {
+            took = started.elapsed();
             let steps = passed.done.len();
             info!(steps, generation = desired.generation, "applied");
         }
         self.publish(Outcome {
             state: passed.observation,
             applied,
-            took: if has_changed {
-                started.elapsed()
-            } else {
-                before.took
-            },
+            took,
             error,
             problems,
             drift: self.memory.drift.entries(),
@@ -277,30 +257,5 @@ impl<S: Nos> Reconciler<S> {
             *old = outcome;
             news
         });
-    }
-}
-
-impl PassMemory {
-    /// What keeps the switch from the desired state, the gravest first.
-    fn problems(&self, passed: &Passed, invalid: Vec<String>) -> Problems {
-        let mut out = Problems::default();
-        for (object, retry) in self.retries.iter() {
-            out.failing(object, retry);
-        }
-        for drift in self.drift.open() {
-            if self.held.contains(&drift.object) {
-                out.held(drift);
-            }
-        }
-        for held in &passed.held {
-            out.waiting(&held.step.object(), &held.waits_for);
-        }
-        for problem in &passed.problems {
-            out.refused(problem);
-        }
-        for reason in invalid {
-            out.invalid(reason);
-        }
-        out
     }
 }

@@ -66,6 +66,17 @@ pub trait Nos: Send + Sync {
     /// has it: a port that enters its place later could meet the next tenant there.
     fn apply(&self, step: &Step) -> impl Future<Output = Result<(), NosError>> + Send;
 
+    /// Applies steps in their order, until one fails. A back-end may do steps in a row at once
+    /// where their order does not matter.
+    fn apply_all(&self, steps: &[Step]) -> impl Future<Output = Result<(), NosError>> + Send {
+        async move {
+            for step in steps {
+                self.apply(step).await?;
+            }
+            Ok(())
+        }
+    }
+
     /// Returns after a change that this back-end may not have made itself.
     fn changed(&self) -> impl Future<Output = ()> + Send;
 

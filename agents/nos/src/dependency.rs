@@ -23,8 +23,8 @@ impl Dependencies<'_> {
     #[must_use]
     pub fn holds(&self, earlier: &Step, step: &Step) -> bool {
         match step {
-            // What takes somebody out of a place waits for nothing, except that a session leaves
-            // before its port.
+            // A step out of a place waits for nothing, except that a session leaves before its
+            // port.
             Step::Quarantine { port } => matches!(
                 earlier,
                 Step::RemoveNeighbour { peer, .. } if peer.port() == Some(port)

@@ -9,12 +9,14 @@
 //! just before an observation that shows it.
 
 mod dice;
+mod faults;
 mod inverse;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::time::Duration;
 
 use dice::Dice;
+pub use faults::FaultRates;
+use faults::StepFault;
 use inverse::inverse;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::sleep;
@@ -28,38 +30,6 @@ use crate::step::Step;
 
 /// Changes that can still be lost. Older ones stay for good.
 const LOSABLE_MAX: usize = 8;
-
-/// How often each fault occurs, in percent of the calls that it can occur in.
-#[derive(Clone, Copy, Debug)]
-pub struct FaultRates {
-    /// A step is refused.
-    pub fails: u8,
-    /// A step is answered late, done or not.
-    pub stalls: u8,
-    /// Duration of a stall.
-    pub stall: Duration,
-    /// A step is done, and answered with an error.
-    pub unanswered: u8,
-    /// A step is answered without error, and not done.
-    pub ignored: u8,
-    /// A change is lost before an observation.
-    pub lost: u8,
-    /// An observation is the one before.
-    pub stale: u8,
-}
-
-impl FaultRates {
-    /// No faults.
-    pub const NONE: Self = Self {
-        fails: 0,
-        stalls: 0,
-        stall: Duration::ZERO,
-        unanswered: 0,
-        ignored: 0,
-        lost: 0,
-        stale: 0,
-    };
-}
 
 /// A back-end with faults.
 #[derive(Debug)]
@@ -78,16 +48,6 @@ struct ChaosState {
     losable: VecDeque<Step>,
     /// The last answer to an observation, and whether it was stale.
     last: Option<(Observation, bool)>,
-}
-
-/// The fault of one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StepFault {
-    Fails,
-    StallsBefore(Duration),
-    StallsAfter(Duration),
-    Unanswered,
-    Ignored,
 }
 
 impl<N: Nos> Chaos<N> {

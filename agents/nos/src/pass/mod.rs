@@ -1,9 +1,11 @@
 //! One pass: the steps from the observed to a desired state, applied and verified.
 
+mod result;
 mod schedule;
 
 use std::time::Duration;
 
+pub use result::{FailedStep, Failure, Passed};
 pub use schedule::{HeldStep, Schedule, schedule};
 use tokio::time::timeout;
 use tracing::info;
@@ -25,6 +27,8 @@ const ROUNDS_MAX: usize = 32;
 /// Steps of one pass that may be cut by the time limit. A switch that answers none of them would
 /// otherwise hold the agent for the limit times the number of steps.
 const STALLS_MAX: usize = 3;
+/// Steps applied at once that add one time limit of a step to theirs.
+const STEPS_PER_LIMIT: u32 = 50;
 
 /// Time limits of a pass.
 #[derive(Clone, Copy, Debug)]
@@ -33,47 +37,6 @@ pub struct Limits {
     pub step: Duration,
     /// Time for one observation.
     pub observe: Duration,
-}
-
-/// A step that the switch did not carry out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedStep {
-    /// The step.
-    pub step: Step,
-    /// The reason.
-    pub failure: Failure,
-}
-
-/// The reason why a step is not in effect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The switch refused it, with this error and its causes.
-    #[error("{0}")]
-    Refused(String),
-    /// The switch did not answer within the time limit.
-    #[error("no answer within {0:?}")]
-    Stalled(Duration),
-    /// The switch accepted the step, and an observation shows that it is not in effect.
-    #[error("accepted, but not in effect")]
-    Unverified,
-}
-
-/// The result of a pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// The last observed state.
-    pub observation: Observation,
-    /// Parts of the desired state that this switch cannot have.
-    pub problems: Vec<Problem>,
-    /// Steps that are in effect since this pass.
-    pub done: Vec<Step>,
-    /// Steps that failed. Each was tried once.
-    pub failed: Vec<FailedStep>,
-    /// Steps that wait for a failed or withheld one.
-    pub held: Vec<HeldStep>,
-    /// Steps that are left, with the failed, held and withheld ones. Empty if the switch is as
-    /// desired, as far as it can be.
-    pub rest: Vec<Step>,
 }
 
 /// Observes within a time limit.
@@ -108,25 +71,67 @@ pub async fn run_pass<S: Nos>(
         if now.is_empty() || round > ROUNDS_MAX || pass.stalls() >= STALLS_MAX {
             break;
         }
-        let mut tried = Vec::new();
-        for step in now {
+        for step in &now {
             info!(?step, "apply");
-            let applied = timeout(limits.step, switch.apply(&step)).await;
-            let failure = match applied {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(Failure::Refused(causes(&error))),
-                Err(_) => Some(Failure::Stalled(limits.step)),
-            };
-            let has_stalled = matches!(failure, Some(Failure::Stalled(_)));
-            tried.push((step, failure));
-            if has_stalled && pass.stalls() + stalls(&tried) >= STALLS_MAX {
-                break;
+        }
+        let tried = if pass.is_one_by_one || now.len() == 1 {
+            Ok(apply_one_by_one(switch, now, STALLS_MAX - pass.stalls(), limits).await)
+        } else {
+            apply_together(switch, now, limits).await
+        };
+        pass.observation = observe(switch, limits).await?;
+        match tried {
+            Ok(tried) => pass.judge(tried),
+            Err(steps) => {
+                pass.keep_done(steps);
+                // Which one fails, the next round tells.
+                pass.is_one_by_one = true;
             }
         }
-        pass.observation = observe(switch, limits).await?;
-        pass.judge(tried);
     }
-    Ok(pass.end(desired, capabilities))
+    Ok(pass.end())
+}
+
+/// Steps with the reasons why they failed, if they did.
+type Tried = Vec<(Step, Option<Failure>)>;
+
+/// Applies the steps of a round at once, which some back-ends do faster. Returns the steps as the
+/// error if one failed.
+async fn apply_together<S: Nos>(
+    switch: &S,
+    steps: Vec<Step>,
+    limits: Limits,
+) -> Result<Tried, Vec<Step>> {
+    let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let limit = limits.step + (limits.step / STEPS_PER_LIMIT).saturating_mul(count);
+    let applied = timeout(limit, switch.apply_all(&steps)).await;
+    match applied {
+        Ok(Ok(())) => Ok(steps.into_iter().map(|step| (step, None)).collect()),
+        _ => Err(steps),
+    }
+}
+
+/// Applies the steps of a round, each with its own result, until so many have stalled.
+async fn apply_one_by_one<S: Nos>(
+    switch: &S,
+    steps: Vec<Step>,
+    stalls_max: usize,
+    limits: Limits,
+) -> Tried {
+    let mut tried = Vec::new();
+    for step in steps {
+        let applied = timeout(limits.step, switch.apply(&step)).await;
+        let failure = match applied {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Failure::Refused(causes(&error))),
+            Err(_) => Some(Failure::Stalled(limits.step)),
+        };
+        tried.push((step, failure));
+        if stalls(&tried) >= stalls_max {
+            break;
+        }
+    }
+    tried
 }
 
 /// A pass in progress.
@@ -136,6 +141,10 @@ struct Pass {
     done: Vec<Step>,
     failed: Vec<FailedStep>,
     held: Vec<HeldStep>,
+    /// The last plan.
+    rest: Vec<Step>,
+    /// `true` once steps that were applied at once have failed.
+    is_one_by_one: bool,
 }
 
 impl Pass {
@@ -146,6 +155,8 @@ impl Pass {
             done: Vec::new(),
             failed: Vec::new(),
             held: Vec::new(),
+            rest: Vec::new(),
+            is_one_by_one: false,
         }
     }
 
@@ -177,6 +188,7 @@ impl Pass {
             observed,
             target: &model,
         };
+        self.rest.clone_from(&steps);
         let Schedule { now, held } = schedule(steps, undone, dependencies);
         self.held = held;
         now
@@ -184,7 +196,7 @@ impl Pass {
 
     /// Takes the tried steps as done or failed. The observation counts, not the answer: a step may
     /// be in effect although its answer was an error, and the other way round.
-    fn judge(&mut self, tried: Vec<(Step, Option<Failure>)>) {
+    fn judge(&mut self, tried: Tried) {
         for (step, failure) in tried {
             if is_in_effect(&step, &self.observation.model) {
                 self.done.push(step);
@@ -195,25 +207,30 @@ impl Pass {
         }
     }
 
+    /// Takes those of the steps as done that are in effect.
+    fn keep_done(&mut self, steps: Vec<Step>) {
+        let seen = &self.observation.model;
+        let done = steps.into_iter().filter(|step| is_in_effect(step, seen));
+        self.done.extend(done);
+    }
+
     fn stalls(&self) -> usize {
         let of = self.failed.iter();
         of.filter(|failed| matches!(failed.failure, Failure::Stalled(_)))
             .count()
     }
 
-    fn end(self, desired: &SwitchModel, capabilities: &[Capability]) -> Passed {
-        let Fitted { model, .. } = fit(&self.observation.model, desired, capabilities);
-        let rest = steps_to(&self.observation.model, &model);
-        let still = |step: &Step| rest.contains(step);
+    /// The result, after a plan that no step follows.
+    fn end(self) -> Passed {
         let mut failed = self.failed;
-        failed.retain(|failed| still(&failed.step));
+        failed.retain(|failed| self.rest.contains(&failed.step));
         Passed {
             observation: self.observation,
             problems: self.problems,
             done: self.done,
             failed,
             held: self.held,
-            rest,
+            rest: self.rest,
         }
     }
 }
