@@ -14,6 +14,8 @@ pub(crate) struct PassMemory {
     pub(crate) last: Option<LastPass>,
     pub(crate) retries: Retries,
     pub(crate) drift: DriftLog,
+    /// Passes in a row that did not come to all of their steps.
+    pub(crate) unfinished: u32,
     /// Objects that stay as somebody made them.
     pub(crate) held: BTreeSet<SwitchObject>,
 }
@@ -40,6 +42,9 @@ impl PassMemory {
         }
         for held in &passed.held {
             out.waiting(&held.step.object(), &held.waits_for);
+        }
+        for step in &passed.untried {
+            out.untried(&step.object());
         }
         for problem in &passed.problems {
             out.refused(problem);

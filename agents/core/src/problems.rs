@@ -46,6 +46,18 @@ impl Problems {
         }
     }
 
+    /// Adds an object that a pass did not come to.
+    pub(crate) fn untried(&mut self, object: &SwitchObject) {
+        let object = object.to_string();
+        if self.listed.iter().all(|known| known.object != object) {
+            self.add(
+                object,
+                "waits, because the switch answers too late".into(),
+                0,
+            );
+        }
+    }
+
     /// Adds an object that stays as somebody made it.
     pub(crate) fn held(&mut self, drift: &Drift) {
         let Drift { seen, desired, .. } = drift;

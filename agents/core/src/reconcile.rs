@@ -28,7 +28,7 @@ use crate::traces::PortTraces;
 const IDLE: Duration = Duration::from_secs(4);
 /// Pause after an event. An own change causes several events, which must lead to one pass.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Pauses after observations that failed.
+/// Pauses after passes that did not come to their end.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
 /// Time limits of each pass. A step takes milliseconds; FRR has answered within a second under
 /// load.
@@ -102,6 +102,9 @@ impl<S: Nos> Reconciler<S> {
     fn rest(&self, failures: u32) -> Duration {
         if failures > 0 {
             return BACKOFF.pause(failures);
+        }
+        if self.memory.unfinished > 0 {
+            return BACKOFF.pause(self.memory.unfinished).min(IDLE);
         }
         let due = self.memory.retries.due();
         let due = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -219,6 +222,10 @@ impl<S: Nos> Reconciler<S> {
         for _ in 0..memory.drift.update(|object| !left.contains(object)) {
             self.steps.count("drift", "healed");
         }
+        memory.unfinished = match passed.untried.is_empty() {
+            true => 0,
+            false => memory.unfinished.saturating_add(1),
+        };
         let failed = memory.retries.take(&passed, Instant::now());
         for (object, retry) in memory.retries.iter() {
             if failed.contains(object) {

@@ -96,6 +96,7 @@ mod tests {
             done: Vec::new(),
             failed: failed.collect(),
             held: Vec::new(),
+            untried: Vec::new(),
             rest: steps.to_vec(),
         }
     }

@@ -68,46 +68,55 @@ pub async fn run_pass<S: Nos>(
     let capabilities = switch.capabilities();
     for round in 1.. {
         let now = pass.next_steps(desired, withheld, capabilities);
-        if now.is_empty() || round > ROUNDS_MAX || pass.stalls() >= STALLS_MAX {
+        if now.is_empty() || round > ROUNDS_MAX || pass.stalls >= STALLS_MAX {
             break;
         }
         for step in &now {
             info!(?step, "apply");
         }
         let tried = if pass.is_one_by_one || now.len() == 1 {
-            Ok(apply_one_by_one(switch, now, STALLS_MAX - pass.stalls(), limits).await)
+            Ok(apply_one_by_one(switch, now, STALLS_MAX - pass.stalls, limits).await)
         } else {
             apply_together(switch, now, limits).await
         };
         pass.observation = observe(switch, limits).await?;
         match tried {
             Ok(tried) => pass.judge(tried),
-            Err(steps) => {
+            Err(Cut { steps, has_stalled }) => {
+                pass.stalls += usize::from(has_stalled);
                 pass.keep_done(steps);
                 // Which one fails, the next round tells.
                 pass.is_one_by_one = true;
             }
         }
     }
-    Ok(pass.end())
+    Ok(pass.end(withheld))
 }
 
 /// Steps with the reasons why they failed, if they did.
 type Tried = Vec<(Step, Option<Failure>)>;
 
-/// Applies the steps of a round at once, which some back-ends do faster. Returns the steps as the
-/// error if one failed.
+/// Steps that were applied at once, and not to their end.
+struct Cut {
+    steps: Vec<Step>,
+    has_stalled: bool,
+}
+
+/// Applies the steps of a round at once, which some back-ends do faster.
 async fn apply_together<S: Nos>(
     switch: &S,
     steps: Vec<Step>,
     limits: Limits,
-) -> Result<Tried, Vec<Step>> {
+) -> Result<Tried, Cut> {
     let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let limit = limits.step + (limits.step / STEPS_PER_LIMIT).saturating_mul(count);
     let applied = timeout(limit, switch.apply_all(&steps)).await;
     match applied {
         Ok(Ok(())) => Ok(steps.into_iter().map(|step| (step, None)).collect()),
-        _ => Err(steps),
+        cut => Err(Cut {
+            steps,
+            has_stalled: cut.is_err(),
+        }),
     }
 }
 
@@ -145,6 +154,8 @@ struct Pass {
     rest: Vec<Step>,
     /// `true` once steps that were applied at once have failed.
     is_one_by_one: bool,
+    /// Number of cut steps, also of those that are in effect.
+    stalls: usize,
 }
 
 impl Pass {
@@ -157,6 +168,7 @@ impl Pass {
             held: Vec::new(),
             rest: Vec::new(),
             is_one_by_one: false,
+            stalls: 0,
         }
     }
 
@@ -197,6 +209,7 @@ impl Pass {
     /// Takes the tried steps as done or failed. The observation counts, not the answer: a step may
     /// be in effect although its answer was an error, and the other way round.
     fn judge(&mut self, tried: Tried) {
+        self.stalls += stalls(&tried);
         for (step, failure) in tried {
             if is_in_effect(&step, &self.observation.model) {
                 self.done.push(step);
@@ -214,20 +227,21 @@ impl Pass {
         self.done.extend(done);
     }
 
-    fn stalls(&self) -> usize {
-        let of = self.failed.iter();
-        of.filter(|failed| matches!(failed.failure, Failure::Stalled(_)))
-            .count()
-    }
-
     /// The result, after a plan that no step follows.
-    fn end(self) -> Passed {
+    fn end(self, withheld: &[Step]) -> Passed {
         let mut failed = self.failed;
         failed.retain(|failed| self.rest.contains(&failed.step));
+        let is_known = |step: &Step| {
+            withheld.contains(step)
+                || failed.iter().any(|failed| failed.step == *step)
+                || self.held.iter().any(|held| held.step == *step)
+        };
+        let untried = self.rest.iter().filter(|step| !is_known(step));
         Passed {
             observation: self.observation,
             problems: self.problems,
             done: self.done,
+            untried: untried.cloned().collect(),
             failed,
             held: self.held,
             rest: self.rest,

@@ -41,6 +41,9 @@ pub struct Passed {
     pub failed: Vec<FailedStep>,
     /// Steps that wait for a failed or withheld one.
     pub held: Vec<HeldStep>,
+    /// Steps that the pass did not come to, because the switch stalled too often or somebody kept
+    /// changing it.
+    pub untried: Vec<Step>,
     /// Steps that are left, with the failed, held and withheld ones. Empty if the switch is as
     /// desired, as far as it can be.
     pub rest: Vec<Step>,
