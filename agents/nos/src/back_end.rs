@@ -18,6 +18,9 @@ pub enum NosError {
     /// A device with a name of ours is of another kind.
     #[error("{0} exists and is not ours")]
     NotOurs(String),
+    /// The switch did not answer within a time limit.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
     /// The back-end lacks the capability for a step.
     #[error("this switch needs {0} for the step")]
     Unsupported(Capability),
@@ -36,9 +39,6 @@ pub enum NosError {
     /// The netlink socket cannot be opened.
     #[error("cannot open the netlink socket")]
     Open(#[source] std::io::Error),
-    /// The switch did not answer within a time limit.
-    #[error("no answer within {0:?}")]
-    NoAnswer(Duration),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),

@@ -155,6 +155,35 @@ fn with_report_a_port_stays_down_and_never_outside_its_place() {
 }
 
 #[test]
+fn a_device_in_the_way_keeps_one_port_and_no_other() {
+    let Some(leaf) = Namespace::new("way") else {
+        return;
+    };
+    leaf.ip("link add mmb27 type veth peer name theirs");
+    leaf.inside(async || {
+        let (site, control) = (Site::new(), Control::default());
+        let mut order = desired(1, 27);
+        order.ports[1].vni = 4000;
+        control.desired.send_replace(order);
+        let (address, _server) = site.serve(&control);
+        let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
+        let running = Running::start(agent, config(), open(&config()));
+        leaf.until("swp2", "master mmb4000").await;
+        let want = "segment 27: mmb27 exists and is not ours; port swp1 waits for segment 27";
+        let report = heard(&control.report, |report| report.error == want).await;
+        assert_eq!(report.applied_generation, 0);
+        assert!(leaf.shows("swp1", "master mmq"), "nobody's meanwhile");
+        leaf.ip("link del mmb27");
+        leaf.until("swp1", "master mmb27").await;
+        heard(&control.report, |report| {
+            report.applied_generation == 1 && report.error.is_empty()
+        })
+        .await;
+        running.stop().await;
+    });
+}
+
+#[test]
 fn a_last_good_state_configures_a_switch_without_control() {
     let Some(leaf) = Namespace::new("alone") else {
         return;

@@ -1,10 +1,12 @@
 //! One pass: the steps from the observed to a desired state, applied and verified.
 
+mod apply;
 mod result;
 mod schedule;
 
 use std::time::Duration;
 
+use apply::{Cut, Tried, apply_one_by_one, apply_together, stalls};
 pub use result::{FailedStep, Failure, Passed};
 pub use schedule::{HeldStep, Schedule, schedule};
 use tokio::time::timeout;
@@ -27,9 +29,6 @@ const ROUNDS_MAX: usize = 32;
 /// Steps of one pass that may be cut by the time limit. A switch that answers none of them would
 /// otherwise hold the agent for the limit times the number of steps.
 const STALLS_MAX: usize = 3;
-/// Steps applied at once that add one time limit of a step to theirs.
-const STEPS_PER_LIMIT: u32 = 50;
-
 /// Time limits of a pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -91,56 +90,6 @@ pub async fn run_pass<S: Nos>(
         }
     }
     Ok(pass.end(withheld))
-}
-
-/// Steps with the reasons why they failed, if they did.
-type Tried = Vec<(Step, Option<Failure>)>;
-
-/// Steps that were applied at once, and not to their end.
-struct Cut {
-    steps: Vec<Step>,
-    has_stalled: bool,
-}
-
-/// Applies the steps of a round at once, which some back-ends do faster.
-async fn apply_together<S: Nos>(
-    switch: &S,
-    steps: Vec<Step>,
-    limits: Limits,
-) -> Result<Tried, Cut> {
-    let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    let limit = limits.step + (limits.step / STEPS_PER_LIMIT).saturating_mul(count);
-    let applied = timeout(limit, switch.apply_all(&steps)).await;
-    match applied {
-        Ok(Ok(())) => Ok(steps.into_iter().map(|step| (step, None)).collect()),
-        cut => Err(Cut {
-            steps,
-            has_stalled: cut.is_err(),
-        }),
-    }
-}
-
-/// Applies the steps of a round, each with its own result, until so many have stalled.
-async fn apply_one_by_one<S: Nos>(
-    switch: &S,
-    steps: Vec<Step>,
-    stalls_max: usize,
-    limits: Limits,
-) -> Tried {
-    let mut tried = Vec::new();
-    for step in steps {
-        let applied = timeout(limits.step, switch.apply(&step)).await;
-        let failure = match applied {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(Failure::Refused(causes(&error))),
-            Err(_) => Some(Failure::Stalled(limits.step)),
-        };
-        tried.push((step, failure));
-        if stalls(&tried) >= stalls_max {
-            break;
-        }
-    }
-    tried
 }
 
 /// A pass in progress.
@@ -247,22 +196,4 @@ impl Pass {
             rest: self.rest,
         }
     }
-}
-
-fn stalls(tried: &[(Step, Option<Failure>)]) -> usize {
-    let of = tried.iter();
-    of.filter(|(_, failure)| matches!(failure, Some(Failure::Stalled(_))))
-        .count()
-}
-
-/// An error with its causes in one line.
-fn causes(error: &NosError) -> String {
-    let mut out = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        out.push_str(": ");
-        out.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    out
 }
