@@ -52,6 +52,22 @@ pub struct Config {
     /// Tunnel ends of routers that serve every tenant segment.
     #[serde(default)]
     pub gateways: Vec<IpAddr>,
+    /// Policy for changes that somebody made on the switch by hand.
+    #[serde(default)]
+    pub drift: DriftPolicy,
+}
+
+/// Policy for a change that neither control nor the agent made. It is reported in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriftPolicy {
+    /// The agent takes it back.
+    #[default]
+    Heal,
+    /// It stays until somebody takes it back, control changes the object, or the agent starts
+    /// again. A change that would let tenants meet is taken back all the same
+    /// ([`agents_nos::keeps_tenants_apart`]).
+    Report,
 }
 
 fn default_ports() -> Vec<String> {
@@ -88,5 +104,21 @@ impl Config {
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
         !self.uplinks.iter().any(|u| u == port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drift_is_healed_unless_the_site_says_otherwise() {
+        let base = "rack = \"r1\"\nmanagement_ip = \"10.0.0.1\"\nvtep = \"10.1.0.1\"\n";
+        let policy = |line: &str| toml::from_str::<Config>(&format!("{base}{line}"));
+        assert_eq!(policy("").unwrap().drift, DriftPolicy::Heal);
+        assert_eq!(policy("drift = \"heal\"").unwrap().drift, DriftPolicy::Heal);
+        let report = policy("drift = \"report\"").unwrap().drift;
+        assert_eq!(report, DriftPolicy::Report);
+        assert!(policy("drift = \"ignore\"").is_err());
     }
 }

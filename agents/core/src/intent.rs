@@ -112,6 +112,7 @@ fn l2_segment(segment: &Segment, config: &Config, problems: &mut Vec<String>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DriftPolicy;
 
     fn config() -> Config {
         Config {
@@ -122,6 +123,7 @@ mod tests {
             ports: vec!["swp*".into()],
             uplinks: vec!["up1".into()],
             gateways: vec![[10, 91, 0, 1].into()],
+            drift: DriftPolicy::Heal,
         }
     }
 

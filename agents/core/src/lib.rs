@@ -14,14 +14,22 @@
 //! - Only the configured ports and uplinks, and the devices of segments, are changed
 //!   ([`agents_nos`]).
 //! - A report names a generation as applied only after an observation that needs no further change.
+//! - An object that the switch does not take is tried again with pauses, is reported with its reason,
+//!   and keeps no unrelated object from its state ([`agents_nos::run_pass`]).
+//! - A change by hand is reported, and healed unless the site holds it ([`config::DriftPolicy`]);
+//!   one that would let tenants meet is always healed.
 //!
 //! Entry points: [`config::Config`], [`run`].
 
 pub mod config;
+mod drift_log;
 mod intent;
 mod neighbours;
+mod pass_memory;
+mod problems;
 mod reconcile;
 mod report;
+mod retries;
 mod traces;
 
 use std::sync::Arc;
@@ -31,6 +39,7 @@ use agents_nos::Nos;
 use agents_nos::lldp::Neighbours;
 use config::Config;
 pub use intent::intent;
+use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -60,6 +69,7 @@ pub async fn run<S: Nos + 'static>(
         outcome: observed_in,
         steps: agent.steps(),
         traces: PortTraces::new(agent.spans(), agent.identity().id.clone()),
+        memory: PassMemory::default(),
     };
     tasks.spawn(reconciler.run(stop.clone()));
     let neighbours = of_switch.unwrap_or_else(|| {

@@ -1,31 +1,41 @@
 //! The reconciliation loop: observe, plan, apply, verify.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
-use agents_nos::{Nos, NosError, Observation, Problem, plan};
+use agents_nos::{
+    Failure, Limits, Nos, NosError, Observation, Passed, Step, SwitchModel, SwitchObject,
+    find_drift, fit, observe, plan, run_pass, steps_to_hold,
+};
 use base_runtime::{Backoff, Chain};
+use base_telemetry::traces::now_ns;
 use proto_mesh::SwitchDesired;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::config::Config;
+use crate::config::{Config, DriftPolicy};
+use crate::drift_log::DriftEntry;
 use crate::intent::intent;
+use crate::pass_memory::{LastPass, PassMemory};
+use crate::problems::Problems;
 use crate::traces::PortTraces;
 
-/// Longest time between two passes, so that drift without an event is found as well.
-const IDLE: Duration = Duration::from_secs(10);
+/// Longest time between two passes, so that drift without an event is found within five seconds.
+const IDLE: Duration = Duration::from_secs(4);
 /// Pause after an event. An own change causes several events, which must lead to one pass.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Pauses after failed passes.
+/// Pauses after passes that did not come to their end.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
-
-/// Problems of one pass in a report. Further ones are counted: a desired state of 500 VRFs for a
-/// switch without VRFs would otherwise fill every report.
-const PROBLEMS_SHOWN: usize = 20;
+/// Time limits of each pass. A step takes milliseconds; FRR has answered within a second under
+/// load.
+const LIMITS: Limits = Limits {
+    step: Duration::from_secs(5),
+    observe: Duration::from_secs(5),
+};
 
 /// The result of the last pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,15 +48,10 @@ pub(crate) struct Outcome {
     pub(crate) took: Duration,
     /// The reason why the switch is not as desired, or not in all parts. Empty if it is.
     pub(crate) error: String,
-}
-
-/// The failure of a pass.
-#[derive(Debug, thiserror::Error)]
-enum PassError {
-    #[error("switch")]
-    Nos(#[from] NosError),
-    #[error("the switch did not accept {0} of the changes")]
-    Unverified(usize),
+    /// The same, object by object.
+    pub(crate) problems: Problems,
+    /// Changes by hand of late.
+    pub(crate) drift: Vec<DriftEntry>,
 }
 
 /// The reconciliation loop of one switch.
@@ -57,6 +62,7 @@ pub(crate) struct Reconciler<S> {
     pub(crate) outcome: watch::Sender<Outcome>,
     pub(crate) steps: Steps,
     pub(crate) traces: PortTraces,
+    pub(crate) memory: PassMemory,
 }
 
 impl<S: Nos> Reconciler<S> {
@@ -73,36 +79,44 @@ impl<S: Nos> Reconciler<S> {
                 Err(error) => {
                     let error = Chain(&error).to_string();
                     warn!(error = %error, "reconciliation failed");
-                    self.outcome.send_if_modified(|o| {
-                        let news = o.error != error;
-                        o.error = error;
+                    self.outcome.send_if_modified(|outcome| {
+                        let news = outcome.error != error;
+                        outcome.error = error;
                         news
                     });
                     failures.saturating_add(1)
                 }
             };
-            let rest = if failures == 0 {
-                IDLE
-            } else {
-                BACKOFF.pause(failures)
-            };
+            let rest = self.rest(failures);
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = self.desired.changed() => if changed.is_err() { return },
-                // After a failure events do not shorten the pause: the failed changes cause events
-                // themselves, and the loop would spin.
+                // After a failed observation events do not shorten the pause: the loop would spin.
                 () = self.switch.changed(), if failures == 0 => sleep(SETTLE).await,
                 () = sleep(rest) => {}
             }
         }
     }
 
-    async fn pass(&mut self, desired: Option<&SwitchDesired>) -> Result<(), PassError> {
+    /// The time until the next pass, unless an event comes first.
+    fn rest(&self, failures: u32) -> Duration {
+        if failures > 0 {
+            return BACKOFF.pause(failures);
+        }
+        if self.memory.unfinished > 0 {
+            return BACKOFF.pause(self.memory.unfinished).min(IDLE);
+        }
+        let due = self.memory.retries.due();
+        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+        due.map_or(IDLE, |due| due.min(IDLE))
+    }
+
+    async fn pass(&mut self, desired: Option<&SwitchDesired>) -> Result<(), NosError> {
         let started = Instant::now();
         if let Some(desired) = desired {
             self.traces.wanted(desired);
         }
-        let observed = self.switch.observe().await?;
+        let observed = observe(self.switch.as_ref(), LIMITS).await?;
         let Some(desired) = desired else {
             // Without desired state from control or cache the switch must stay as it is: the agent
             // may have lost its state directory while tenants' ports are in use.
@@ -112,36 +126,136 @@ impl<S: Nos> Reconciler<S> {
             });
             return Ok(());
         };
-        let (wanted, mut problems) = intent(desired, &self.config);
+        let (wanted, invalid) = intent(desired, &self.config);
+        self.notice_drift(&observed.model);
+        let withheld = self.withheld(&observed.model, &wanted);
+        let mut last = LastPass {
+            wanted: wanted.clone(),
+            left: None,
+        };
+        self.memory.last = None;
+        let switch = self.switch.as_ref();
+        let passed = run_pass(switch, &wanted, observed, &withheld, LIMITS).await;
+        last.left = passed.as_ref().ok().map(|passed| passed.rest.clone());
+        self.memory.last = Some(last);
+        let passed = passed?;
+        self.count(&passed);
+        self.conclude(desired, passed, invalid, started);
+        Ok(())
+    }
+
+    /// Notes what somebody changed since the last pass, and holds it if the site wants that.
+    fn notice_drift(&mut self, observed: &SwitchModel) {
+        let Some(LastPass {
+            wanted,
+            left: Some(left),
+        }) = &self.memory.last
+        else {
+            return;
+        };
         let capabilities = self.switch.capabilities();
-        let todo = plan(&observed.model, &wanted, capabilities);
-        problems.extend(todo.problems.iter().map(Problem::to_string));
-        let mut state = observed;
-        let mut took = self.outcome.borrow().took;
-        if !todo.steps.is_empty() {
-            for step in &todo.steps {
-                info!(?step, generation = desired.generation, "apply");
-                self.switch.apply(step).await?;
+        for drift in find_drift(observed, wanted, left, capabilities) {
+            let is_held = self.config.drift == DriftPolicy::Report && !drift.is_unsafe;
+            if is_held {
+                self.memory.held.insert(drift.object.clone());
             }
-            // Verified by a second observation: control hands the port to a tenant on the report,
-            // and an accepted netlink message is no proof that the device is configured.
-            state = self.switch.observe().await?;
-            let rest = plan(&state.model, &wanted, capabilities).steps;
-            if !rest.is_empty() {
-                return Err(PassError::Unverified(rest.len()));
+            if self.memory.drift.note(&drift, now_ns() / 1_000_000) {
+                let outcome = if is_held { "held" } else { "seen" };
+                self.steps.count("drift", outcome);
+                warn!(
+                    object = %drift.object, seen = drift.seen, desired = drift.desired, is_held,
+                    "the switch was changed by hand"
+                );
             }
-            took = started.elapsed();
         }
-        let applied = (desired.term, desired.generation);
-        let error = summary(&problems);
-        self.traces.applied(desired.generation, &error);
+    }
+
+    /// The steps that are not tried in this pass: held by policy, or in a pause after a failure.
+    fn withheld(&mut self, observed: &SwitchModel, wanted: &SwitchModel) -> Vec<Step> {
+        let capabilities = self.switch.capabilities();
+        let PassMemory {
+            last,
+            retries,
+            held,
+            ..
+        } = &mut self.memory;
+        let mut out = retries.pausing(Instant::now());
+        if held.is_empty() {
+            return out;
+        }
+        if let Some(last) = last {
+            // An object that control changes is control's again.
+            let before = fit(observed, &last.wanted, capabilities).model;
+            let changed = plan(&before, wanted, capabilities).steps;
+            held.retain(|object| changed.iter().all(|step| step.object() != *object));
+        }
+        let is_held = |object: &SwitchObject| held.contains(object);
+        out.extend(steps_to_hold(observed, wanted, is_held, capabilities));
+        out
+    }
+
+    fn count(&self, passed: &Passed) {
+        for _ in &passed.done {
+            self.steps.count("switch_step", "done");
+        }
+        for failed in &passed.failed {
+            let outcome = match failed.failure {
+                Failure::Refused(_) => "failed",
+                Failure::Stalled(_) => "stalled",
+                Failure::Unverified => "unverified",
+            };
+            self.steps.count("switch_step", outcome);
+        }
+    }
+
+    /// Takes the end of a pass into memory, and publishes it.
+    fn conclude(
+        &mut self,
+        desired: &SwitchDesired,
+        passed: Passed,
+        invalid: Vec<String>,
+        started: Instant,
+    ) {
+        let memory = &mut self.memory;
+        let left: BTreeSet<SwitchObject> = passed.rest.iter().map(Step::object).collect();
+        memory.held.retain(|object| left.contains(object));
+        for _ in 0..memory.drift.update(|object| !left.contains(object)) {
+            self.steps.count("drift", "healed");
+        }
+        memory.unfinished = match passed.untried.is_empty() {
+            true => 0,
+            false => memory.unfinished.saturating_add(1),
+        };
+        let failed = memory.retries.take(&passed, Instant::now());
+        for (object, retry) in memory.retries.iter() {
+            if failed.contains(object) {
+                let (attempts, error) = (retry.attempts, &retry.failure);
+                warn!(%object, attempts, %error, "the switch did not take a change");
+            }
+        }
+        let problems = memory.problems(&passed, invalid);
+        let error = problems.error();
+        let (mut applied, mut took) = {
+            let before = self.outcome.borrow();
+            (before.applied, before.took)
+        };
+        if passed.rest.is_empty() {
+            applied = (desired.term, desired.generation);
+            self.traces.applied(desired.generation, &error);
+        }
+        if !passed.done.is_empty() {
+            took = started.elapsed();
+            let steps = passed.done.len();
+            info!(steps, generation = desired.generation, "applied");
+        }
         self.publish(Outcome {
-            state,
+            state: passed.observation,
             applied,
             took,
             error,
+            problems,
+            drift: self.memory.drift.entries(),
         });
-        Ok(())
     }
 
     fn publish(&self, outcome: Outcome) {
@@ -151,15 +265,4 @@ impl<S: Nos> Reconciler<S> {
             news
         });
     }
-}
-
-/// The problems in one line, the first ones in full.
-fn summary(problems: &[String]) -> String {
-    let shown = problems.iter().take(PROBLEMS_SHOWN).cloned();
-    let mut shown: Vec<String> = shown.collect();
-    let more = problems.len() - shown.len();
-    if more > 0 {
-        shown.push(format!("and {more} more"));
-    }
-    shown.join("; ")
 }

@@ -9,7 +9,8 @@ use agents_nos::model::PortName;
 use agents_nos::{Nos, Observation, Vni};
 use base_runtime::jittered;
 use proto_mesh::{
-    LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
+    LldpNeighbour, PortState, SwitchDrift, SwitchPort, SwitchProblem, SwitchRegisterRequest,
+    SwitchReport, SwitchServiceClient,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -17,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Config;
+use crate::drift_log::DriftEntry;
+use crate::problems::ObjectProblem;
 use crate::reconcile::Outcome;
 
 /// Longest time between two reports, which are the switch's heartbeat.
@@ -158,6 +161,27 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
         sync_duration_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
         error: outcome.error.clone(),
         ports: ports.collect(),
+        problems: outcome.problems.listed().iter().map(problem).collect(),
+        problems_omitted: outcome.problems.omitted(),
+        drift: outcome.drift.iter().map(drift).collect(),
+    }
+}
+
+fn problem(of: &ObjectProblem) -> SwitchProblem {
+    SwitchProblem {
+        object: of.object.clone(),
+        reason: of.reason.clone(),
+        attempts: of.attempts,
+    }
+}
+
+fn drift(entry: &DriftEntry) -> SwitchDrift {
+    SwitchDrift {
+        object: entry.drift.object.to_string(),
+        seen: entry.drift.seen.clone(),
+        desired: entry.drift.desired.clone(),
+        noticed_ms: entry.noticed_ms,
+        healed: entry.is_healed,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The last desired state on disk, so that an agent can restart without control.
 //!
 //! The file has the message as received, with control's signature. A file that was changed, is for
-//! another agent, or is older than a state seen before is refused; control sends the state again.
+//! another agent, is older than a state seen before, or that others could have written is refused;
+//! control sends the state again.
 
 use proto_identity::{Credential, SpiffeId};
 use proto_mesh::sealed::{self, SealError, Sealed};
@@ -81,7 +82,7 @@ impl LastGood {
     /// When the file cannot be read, or fails a check of [`CacheError`].
     pub fn load<M: Sealed>(&self) -> Result<Option<M>, CacheError> {
         let file = self.file();
-        let Some(bytes) = self.dir.read(&file).map_err(CacheError::File)? else {
+        let Some(bytes) = self.dir.read_own(&file).map_err(CacheError::File)? else {
             return Ok(None);
         };
         let Some(body) = decode_cache(&bytes) else {

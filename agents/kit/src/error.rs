@@ -34,6 +34,16 @@ pub enum KitError {
         /// Its mode.
         mode: u32,
     },
+    /// The state directory, or a file in it, belongs to another user.
+    #[error("{path} belongs to user {owner}, and the agent runs as user {own}; run chown on it")]
+    ForeignOwner {
+        /// Path of the file or directory.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id of the agent.
+        own: u32,
+    },
     /// Neither joined nor given a ticket.
     #[error("not joined yet: give --ticket-file with a ticket from `metalmesh join create`")]
     NotJoined,

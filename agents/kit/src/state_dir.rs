@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -49,7 +49,8 @@ pub struct StoredSession {
 }
 
 impl StateDir {
-    /// Opens the directory and creates it if it is missing. Refuses one that others may enter.
+    /// Opens the directory and creates it if it is missing. Refuses one that others may enter, or
+    /// that is another user's.
     pub fn open(path: &Path) -> Result<Self, KitError> {
         let made = fs::DirBuilder::new()
             .recursive(true)
@@ -58,6 +59,8 @@ impl StateDir {
         made.map_err(|source| file_error(path, source))?;
         // The mode above applies to new directories only; an existing one keeps its own.
         refuse_exposed(path)?;
+        // Its owner could replace the roots that the agent checks control's signatures with.
+        refuse_foreign(path, &fs::metadata(path).map_err(|e| file_error(path, e))?)?;
         Ok(Self {
             path: path.to_owned(),
         })
@@ -192,6 +195,27 @@ impl StateDir {
         fs::read(&path).map(Some).map_err(|e| file_error(&path, e))
     }
 
+    /// The bytes of a file that only the agent's user, or root, can have written. `None` if it does
+    /// not exist.
+    ///
+    /// # Errors
+    /// Also when it is not a regular file, is another user's, or may be written by others.
+    pub fn read_own(&self, name: &str) -> Result<Option<Vec<u8>>, KitError> {
+        let path = self.path.join(name);
+        let meta = match fs::symlink_metadata(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            meta => meta.map_err(|e| file_error(&path, e))?,
+        };
+        if !meta.is_file() {
+            return Err(damaged(&path, "not a regular file"));
+        }
+        refuse_foreign(&path, &meta)?;
+        if meta.permissions().mode() & 0o022 != 0 {
+            return Err(damaged(&path, "others may write it; run chmod go-w on it"));
+        }
+        self.read(name)
+    }
+
     /// Replaces a file atomically. It is on disk when this returns.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KitError> {
         let path = self.path.join(name);
@@ -236,6 +260,19 @@ pub(crate) fn refuse_exposed(path: &Path) -> Result<(), KitError> {
     Err(KitError::Exposed {
         path: path.to_owned(),
         mode,
+    })
+}
+
+/// Refuses a file or directory of another user than the agent's or root.
+fn refuse_foreign(path: &Path, meta: &fs::Metadata) -> Result<(), KitError> {
+    let (owner, own) = (meta.uid(), nix::unistd::geteuid().as_raw());
+    if owner == own || owner == 0 {
+        return Ok(());
+    }
+    Err(KitError::ForeignOwner {
+        path: path.to_owned(),
+        owner,
+        own,
     })
 }
 

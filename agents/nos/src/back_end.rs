@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -17,6 +18,9 @@ pub enum NosError {
     /// A device with a name of ours is of another kind.
     #[error("{0} exists and is not ours")]
     NotOurs(String),
+    /// The switch did not answer within a time limit.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
     /// The back-end lacks the capability for a step.
     #[error("this switch needs {0} for the step")]
     Unsupported(Capability),
@@ -57,7 +61,21 @@ pub trait Nos: Send + Sync {
 
     /// Applies one step, with the meaning of [`crate::interpret`]. Idempotent: no error if the
     /// step is done already.
+    ///
+    /// A step that is cut by a time limit has had its effect when the future is dropped, or never
+    /// has it: a port that enters its place later could meet the next tenant there.
     fn apply(&self, step: &Step) -> impl Future<Output = Result<(), NosError>> + Send;
+
+    /// Applies steps in their order, until one fails. A back-end may do steps in a row at once
+    /// where their order does not matter.
+    fn apply_all(&self, steps: &[Step]) -> impl Future<Output = Result<(), NosError>> + Send {
+        async move {
+            for step in steps {
+                self.apply(step).await?;
+            }
+            Ok(())
+        }
+    }
 
     /// Returns after a change that this back-end may not have made itself.
     fn changed(&self) -> impl Future<Output = ()> + Send;

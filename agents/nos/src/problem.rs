@@ -36,6 +36,8 @@ pub enum SwitchObject {
     },
     /// The loopback address.
     Vtep,
+    /// The order of the kernel's routing rules.
+    RoutingRules,
 }
 
 /// A part of a desired state that this switch cannot have. The others are planned all the same.
@@ -115,6 +117,7 @@ impl fmt::Display for SwitchObject {
                 peer,
             } => write!(f, "neighbour {peer} in VRF {vrf}"),
             Self::Vtep => f.write_str("loopback"),
+            Self::RoutingRules => f.write_str("routing rules"),
         }
     }
 }

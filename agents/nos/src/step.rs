@@ -6,6 +6,7 @@ use crate::model::{
     AsPathList, BgpNeighbour, Gateway, Membership, Mtu, Peer, PolicyName, PortName, PrefixListId,
     PrefixRule, RouteMap, Vlan, Vrf, VrfName,
 };
+use crate::problem::SwitchObject;
 use crate::vni::Vni;
 
 /// The smallest change of a switch that can be verified. Idempotent.
@@ -86,4 +87,61 @@ pub enum Step {
     RemoveRouteMap { name: PolicyName },
     /// Sets the address of the loopback and of the tunnels.
     SetVtep { address: IpAddr },
+}
+
+impl Step {
+    /// The part of the switch that the step changes.
+    #[must_use]
+    pub fn object(&self) -> SwitchObject {
+        match self {
+            Self::SetAdmin { port, .. }
+            | Self::SetMtu { port, .. }
+            | Self::Quarantine { port }
+            | Self::Enter { port, .. } => SwitchObject::Port(port.clone()),
+            Self::EnsureSegment { vni, .. }
+            | Self::RemoveSegment { vni }
+            | Self::AddRemote { vni, .. }
+            | Self::RemoveRemote { vni, .. } => SwitchObject::Segment(*vni),
+            Self::SetGateway { vni, .. } => SwitchObject::Gateway(*vni),
+            Self::PutL3mdevFirst => SwitchObject::RoutingRules,
+            Self::EnsureVrf { name, .. } | Self::RemoveVrf { name } => {
+                SwitchObject::Vrf(name.clone())
+            }
+            Self::EnsureBgp { .. } | Self::RemoveBgp => SwitchObject::Bgp,
+            Self::EnsureBgpVrf { vrf } | Self::RemoveBgpVrf { vrf } => {
+                SwitchObject::BgpVrf(vrf.clone())
+            }
+            Self::SetNeighbour { vrf, peer, .. } | Self::RemoveNeighbour { vrf, peer } => {
+                SwitchObject::Neighbour {
+                    vrf: vrf.clone(),
+                    peer: peer.clone(),
+                }
+            }
+            Self::EnsurePrefixList { list }
+            | Self::AddPrefix { list, .. }
+            | Self::RemovePrefix { list, .. }
+            | Self::RemovePrefixList { list } => SwitchObject::PrefixList(list.clone()),
+            Self::SetAsPathList { name, .. } | Self::RemoveAsPathList { name } => {
+                SwitchObject::AsPathList(name.clone())
+            }
+            Self::SetRouteMap { name, .. } | Self::RemoveRouteMap { name } => {
+                SwitchObject::RouteMap(name.clone())
+            }
+            Self::SetVtep { .. } => SwitchObject::Vtep,
+        }
+    }
+
+    /// `true` if the step removes an object that nobody is in any more.
+    pub(crate) fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::RemoveSegment { .. }
+                | Self::RemoveVrf { .. }
+                | Self::RemoveBgp
+                | Self::RemoveBgpVrf { .. }
+                | Self::RemovePrefixList { .. }
+                | Self::RemoveAsPathList { .. }
+                | Self::RemoveRouteMap { .. }
+        )
+    }
 }

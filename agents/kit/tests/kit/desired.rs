@@ -209,6 +209,49 @@ async fn what_control_said_to_others_or_before_is_refused() {
 }
 
 #[tokio::test]
+async fn a_state_that_others_could_have_written_is_refused() {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+    let (ca, place) = (Ca::new(), Place::new());
+    let cache = cache(&ca, &place, CORE);
+    let path = place.state_dir().join("switch.last-good");
+    let keep = || {
+        cache
+            .store::<SwitchDesired>(&ca.sealed(CORE, state(1, 1, 7)))
+            .unwrap();
+    };
+    keep();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o622)).unwrap();
+    let e = load(&cache).unwrap_err();
+    assert!(e.contains("others may write it"), "{e}");
+
+    let elsewhere = place.state_dir().join("elsewhere");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    let e = load(&cache).unwrap_err();
+    assert!(e.contains("not a regular file"), "{e}");
+
+    keep();
+    assert_eq!(load(&cache), Ok(Some(state(1, 1, 7))));
+    if !nix::unistd::geteuid().is_root() {
+        println!("not run: files of other users need root");
+        return;
+    }
+    chown(&path, Some(65534), None).unwrap();
+    let e = load(&cache).unwrap_err();
+    assert!(
+        e.contains("belongs to user 65534, and the agent runs as user 0"),
+        "{e}"
+    );
+    chown(&path, Some(0), None).unwrap();
+    chown(place.state_dir(), Some(65534), None).unwrap();
+    let e = StateDir::open(&place.state_dir()).unwrap_err();
+    assert!(
+        matches!(e, KitError::ForeignOwner { owner: 65534, .. }),
+        "{e}"
+    );
+}
+
+#[tokio::test]
 async fn a_tampered_state_is_never_acted_on() {
     let ca = Ca::new();
     let control = Control::start(&ca);

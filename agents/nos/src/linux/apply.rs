@@ -18,7 +18,9 @@ use super::observe::{
 use super::{Linux, VXLAN_PORT, failed};
 use crate::back_end::NosError;
 use crate::capability::Capability;
+use crate::interpret::StepError;
 use crate::model::{Membership, PortName};
+use crate::problem::SwitchObject;
 use crate::step::Step;
 use crate::vni::Vni;
 
@@ -100,7 +102,15 @@ async fn enter(
         _ => return Err(NosError::Unsupported(Capability::Underlay)),
     };
     let link = port_of(switch, view, port)?;
-    let bridge = find(view, &bridge_name(vni))?.index;
+    let missing = || StepError::Missing(SwitchObject::Segment(vni));
+    let bridge = view.by_name(&bridge_name(vni)).ok_or_else(missing)?.index;
+    let is_free = view.by_name(QUARANTINE).is_some_and(|quarantine| {
+        is_quarantine(quarantine) && link.controller == Some(quarantine.index)
+    });
+    if link.controller != Some(bridge) && !is_free {
+        // Planned from an observation that is no longer true.
+        return Err(StepError::NotQuarantined(SwitchObject::Port(port.clone())).into());
+    }
     if link.controller != Some(bridge) {
         let change = LinkUnspec::new_with_index(link.index)
             .controller(bridge)
@@ -183,6 +193,13 @@ async fn ensure_tunnel(switch: &Linux, view: &View, vni: Vni) -> Result<u32, Nos
 }
 
 async fn remove_segment(switch: &Linux, view: &View, vni: Vni) -> Result<(), NosError> {
+    // The kernel would leave the ports without master, routed in the default VRF.
+    let bridge = view.by_name(&bridge_name(vni)).map(|bridge| bridge.index);
+    let is_inside = |link: &&Link| bridge.is_some() && link.controller == bridge;
+    let mut inside = view.links.iter().filter(is_inside);
+    if inside.any(|link| switch.config.is_port(&link.name)) {
+        return Err(StepError::InUse(SwitchObject::Segment(vni)).into());
+    }
     for name in [tunnel_name(vni), bridge_name(vni)] {
         if let Some(link) = view.by_name(&name) {
             delete(switch, link).await?;

@@ -37,14 +37,17 @@ pub struct Plan {
 #[must_use]
 pub fn plan(observed: &SwitchModel, desired: &SwitchModel, capabilities: &[Capability]) -> Plan {
     let Fitted { model, problems } = fit(observed, desired, capabilities);
-    let change = Kept {
-        observed,
-        target: &model,
-    };
+    let steps = steps_to(observed, &model);
+    Plan { steps, problems }
+}
+
+/// The steps from an observed to a fitted state, in the order of [`plan`].
+pub(crate) fn steps_to(observed: &SwitchModel, target: &SwitchModel) -> Vec<Step> {
+    let change = Kept { observed, target };
     let mut steps = Vec::new();
     leave::plan(&change, &mut steps);
     remove::plan_early(&change, &mut steps);
     build::plan(&change, &mut steps);
     remove::plan_late(&change, &mut steps);
-    Plan { steps, problems }
+    steps
 }

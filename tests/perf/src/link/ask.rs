@@ -187,5 +187,6 @@ fn report() -> SwitchReport {
         sync_duration_ms: 12,
         error: String::new(),
         ports: (0..3).map(port).collect(),
+        ..SwitchReport::default()
     }
 }

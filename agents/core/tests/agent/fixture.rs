@@ -1,15 +1,15 @@
-//! The agent against a control of the test's own, on a switch in memory.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers")]
+//! A control of the test's own, and short ways to write states.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use agents_core::config::Config;
+use agents_core::config::{Config, DriftPolicy};
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;
-use agents_nos::{Membership, Nos, Vni};
+use agents_nos::{Capability, Membership, Nos, NosError, Observation, Step, Vni};
 use proto_identity::profile::{Authority, Purpose};
 use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, Credential, Key};
@@ -20,18 +20,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-const DOMAIN: &str = "mesh.test";
+pub(crate) const DOMAIN: &str = "mesh.test";
 const HOUR: Duration = Duration::from_secs(3600);
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The messages that control has received, and the state that it desires.
 #[derive(Clone, Default)]
-struct Control {
-    registered: Arc<watch::Sender<Option<SwitchRegisterRequest>>>,
-    report: Arc<watch::Sender<SwitchReport>>,
-    desired: Arc<watch::Sender<SwitchDesired>>,
+pub(crate) struct Control {
+    pub(crate) registered: Arc<watch::Sender<Option<SwitchRegisterRequest>>>,
+    pub(crate) report: Arc<watch::Sender<SwitchReport>>,
+    pub(crate) desired: Arc<watch::Sender<SwitchDesired>>,
     /// The credential that it signs with, once it serves.
-    node: Arc<OnceLock<Credential>>,
+    pub(crate) node: Arc<OnceLock<Credential>>,
 }
 
 impl SwitchService for Control {
@@ -73,14 +73,14 @@ impl SwitchService for Control {
     }
 }
 
-struct Site {
+pub(crate) struct Site {
     root: Authority,
     agents: Authority,
     nodes: Authority,
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = Authority::root(DOMAIN, now_ms()).unwrap();
         let agents = root.intermediate(Purpose::Agents, now_ms()).unwrap();
         let nodes = root.intermediate(Purpose::Nodes, now_ms()).unwrap();
@@ -91,7 +91,7 @@ impl Site {
         }
     }
 
-    fn issue(&self, by: &Authority, id: &str) -> Credential {
+    pub(crate) fn issue(&self, by: &Authority, id: &str) -> Credential {
         let key = Key::generate().unwrap();
         let request = CertificateRequest::verify(&key.request().unwrap()).unwrap();
         let leaf = by
@@ -105,12 +105,16 @@ impl Site {
         }
     }
 
-    fn leaf(&self) -> Credential {
+    pub(crate) fn node(&self) -> Credential {
+        self.issue(&self.nodes, "spiffe://mesh.test/node/1")
+    }
+
+    pub(crate) fn leaf(&self) -> Credential {
         self.issue(&self.agents, "spiffe://mesh.test/partition/p1/core/leaf1")
     }
 
-    fn serve(&self, control: &Control) -> (SocketAddr, JoinSet<()>) {
-        let node = self.issue(&self.nodes, "spiffe://mesh.test/node/1");
+    pub(crate) fn serve(&self, control: &Control) -> (SocketAddr, JoinSet<()>) {
+        let node = self.node();
         let own = NodeCertificate::new(&node).unwrap();
         let server = MeshServer::bind(MeshServerConfig {
             bind: "127.0.0.1:0".parse().unwrap(),
@@ -129,12 +133,12 @@ impl Site {
 }
 
 /// The switch of each test.
-fn fresh() -> Stub {
+pub(crate) fn fresh() -> Stub {
     Stub::with_links(["swp1", "swp2", "up1"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap()
 }
 
 /// Waits until the port is where it should be.
-async fn until(switch: &Stub, port: &str, place: Membership) {
+pub(crate) async fn until(switch: &Stub, port: &str, place: Membership) {
     let there = async {
         while switch.observe().await.unwrap().model.ports[port].membership != place {
             tokio::task::yield_now().await;
@@ -144,7 +148,7 @@ async fn until(switch: &Stub, port: &str, place: Membership) {
     assert!(waited.is_ok(), "{port} never came to {place:?}");
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config {
         rack: "rack-1".into(),
         room: String::new(),
@@ -153,10 +157,11 @@ fn config() -> Config {
         ports: vec!["swp*".into()],
         uplinks: vec!["up1".into()],
         gateways: Vec::new(),
+        drift: DriftPolicy::Heal,
     }
 }
 
-fn desired(generation: u64, swp1: u32) -> SwitchDesired {
+pub(crate) fn desired(generation: u64, swp1: u32) -> SwitchDesired {
     let port = |name: &str, vni| PortIntent {
         name: name.into(),
         vni,
@@ -181,33 +186,33 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
 }
 
 /// The place of a machine's port in a segment.
-fn segment(vni: u32) -> Membership {
+pub(crate) fn segment(vni: u32) -> Membership {
     Membership::Segment {
         vni: Vni::new(vni).unwrap(),
         is_private: vni == 4000,
     }
 }
 
-async fn heard<T: Clone>(from: &watch::Sender<T>, want: impl FnMut(&T) -> bool) -> T {
+pub(crate) async fn heard<T: Clone>(from: &watch::Sender<T>, want: impl FnMut(&T) -> bool) -> T {
     let mut receiver = from.subscribe();
     let found = tokio::time::timeout(PATIENCE, receiver.wait_for(want)).await;
     found.map_or_else(|_| panic!("never heard"), |value| value.unwrap().clone())
 }
 
-struct Running {
+pub(crate) struct Running {
     stop: CancellationToken,
     task: JoinSet<()>,
 }
 
 impl Running {
-    fn start(agent: Agent, switch: Stub) -> Self {
+    pub(crate) fn start<S: Nos + 'static>(agent: Agent, config: Config, switch: S) -> Self {
         let stop = CancellationToken::new();
         let mut task = JoinSet::new();
-        task.spawn(agents_core::run(agent, config(), switch, stop.clone()));
+        task.spawn(agents_core::run(agent, config, switch, stop.clone()));
         Self { stop, task }
     }
 
-    async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         while let Some(ended) = self.task.join_next().await {
             ended.unwrap();
@@ -215,104 +220,76 @@ impl Running {
     }
 }
 
-#[tokio::test]
-async fn a_port_follows_control_and_control_hears_of_it() {
-    let (site, control, switch) = (Site::new(), Control::default(), fresh());
-    control.desired.send_replace(desired(5, 4000));
-    let (address, _server) = site.serve(&control);
-    let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
-    let running = Running::start(agent, switch.clone());
-
-    let registered = heard(&control.registered, Option::is_some).await.unwrap();
-    let names: Vec<_> = registered.ports.iter().map(|p| p.name.as_str()).collect();
-    assert_eq!(names, ["swp1", "swp2"], "an uplink is not registered");
-    assert_eq!(
-        (registered.rack.as_str(), registered.vtep_ip.as_str()),
-        ("rack-1", "10.91.0.11")
-    );
-    until(&switch, "swp1", segment(4000)).await;
-    let up1 = Membership::Segment {
-        vni: Vni::new(4000).unwrap(),
-        is_private: false,
-    };
-    until(&switch, "up1", up1).await;
-
-    control.desired.send_replace(desired(6, 27));
-    until(&switch, "swp1", segment(27)).await;
-    let report = heard(&control.report, |r| r.applied_generation == 6).await;
-    assert_eq!((report.applied_term, report.error.as_str()), (1, ""));
-    assert_eq!(
-        (report.ports[0].name.as_str(), report.ports[0].vni),
-        ("swp1", 27)
-    );
-
-    control.desired.send_replace(desired(4, 99));
-    control.desired.send_replace(desired(7, 0));
-    until(&switch, "swp1", Membership::Quarantine).await;
-    let moved_to_99 = switch
-        .applied()
-        .into_iter()
-        .any(|d| format!("{d:?}").contains("99"));
-    assert!(!moved_to_99, "an older order is not carried out");
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn drift_is_repaired_and_a_fault_is_told_and_outlived() {
-    let (site, control, switch) = (Site::new(), Control::default(), fresh());
-    control.desired.send_replace(desired(1, 4000));
-    let (address, _server) = site.serve(&control);
-    let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
-    let running = Running::start(agent, switch.clone());
-    until(&switch, "swp1", segment(4000)).await;
-
-    switch.drift(|seen| {
-        let port = seen.model.ports.get_mut("swp1").unwrap();
-        port.membership = Membership::Foreign("br0".into());
-    });
-    until(&switch, "swp1", segment(4000)).await;
-
-    switch.fail_next(2);
-    control.desired.send_replace(desired(2, 27));
-    let report = heard(&control.report, |r| !r.error.is_empty()).await;
-    assert!(report.error.contains("fault injected"), "{}", report.error);
-    assert_eq!(
-        report.applied_generation, 1,
-        "a failed order is not applied"
-    );
-    until(&switch, "swp1", segment(27)).await;
-    heard(&control.report, |r| {
-        r.applied_generation == 2 && r.error.is_empty()
-    })
-    .await;
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn a_rebooted_switch_forwards_without_control() {
-    let (site, control) = (Site::new(), Control::default());
-    control.desired.send_replace(desired(3, 27));
-    let (address, server) = site.serve(&control);
-    let home = tempfile::tempdir().unwrap();
+/// A state directory of the leaf, which has joined control at this address.
+pub(crate) fn joined(home: &tempfile::TempDir, site: &Site, control: SocketAddr) -> StateDir {
     let dir = StateDir::open(&home.path().join("core")).unwrap();
     let session = StoredSession {
         credential: site.leaf(),
-        control: vec![address.to_string()],
+        control: vec![control.to_string()],
         ticket_id: String::new(),
     };
     dir.store(&session).unwrap();
+    dir
+}
 
-    let before = fresh();
-    let running = Running::start(
-        Agent::resume(dir.clone(), Vec::new()).unwrap(),
-        before.clone(),
-    );
-    until(&before, "swp1", segment(27)).await;
-    running.stop().await;
-    drop(server);
+/// A switch that counts its observations, and perhaps tells nobody of changes.
+pub(crate) struct Counted<S> {
+    switch: S,
+    observations: Arc<AtomicU64>,
+    is_silent: bool,
+}
 
-    let rebooted = fresh();
-    let running = Running::start(Agent::resume(dir, Vec::new()).unwrap(), rebooted.clone());
-    until(&rebooted, "swp1", segment(27)).await;
-    running.stop().await;
+impl<S: Nos> Counted<S> {
+    pub(crate) fn new(switch: S) -> Self {
+        Self {
+            switch,
+            observations: Arc::default(),
+            is_silent: false,
+        }
+    }
+
+    pub(crate) fn silent(switch: S) -> Self {
+        Self {
+            is_silent: true,
+            ..Self::new(switch)
+        }
+    }
+
+    pub(crate) fn observations(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.observations)
+    }
+}
+
+impl<S: Nos> Nos for Counted<S> {
+    fn vendor(&self) -> &'static str {
+        self.switch.vendor()
+    }
+
+    fn version(&self) -> String {
+        self.switch.version()
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        self.switch.capabilities()
+    }
+
+    async fn observe(&self) -> Result<Observation, NosError> {
+        self.observations.fetch_add(1, Ordering::Relaxed);
+        self.switch.observe().await
+    }
+
+    async fn apply(&self, step: &Step) -> Result<(), NosError> {
+        self.switch.apply(step).await
+    }
+
+    async fn changed(&self) {
+        if self.is_silent {
+            std::future::pending::<()>().await;
+        }
+        self.switch.changed().await;
+    }
+
+    fn neighbours(&self) -> Option<agents_nos::lldp::Neighbours> {
+        self.switch.neighbours()
+    }
 }
