@@ -90,7 +90,7 @@ fn one_vrf(kind: Kind) -> impl Strategy<Value = Vrf> {
     let l3_vni = option::of((3_u32..8).prop_map(vni));
     let table = (1000_u32..1003).prop_map(|number| Table::new(number).unwrap());
     let guarded = prop::bool::weighted(if kind == Kind::Observed { 0.8 } else { 0.99 });
-    let intact = guarded.clone();
+    let intact = guarded;
     let parts = (l3_vni, table, guarded, intact);
     parts.prop_map(|(l3_vni, table, has_unreachable_default, is_intact)| Vrf {
         l3_vni,
