@@ -100,15 +100,13 @@ impl Linux {
                 let master = view.find(vrf.as_ref())?.index;
                 let enter = change(link.index).controller(master).build();
                 self.set(enter, || format!("put {port} into {vrf}")).await?;
-                // A tenant sends only from addresses that it announces on this port.
-                route_port(&link.name, "1")
+                route_port(&link.name)
             }
             Membership::Underlay if self.config.frr.is_some() => {
                 let enter = change(link.index).nocontroller().build();
                 self.set(enter, || format!("put {port} into the underlay"))
                     .await?;
-                // Paths over several spines are not symmetric.
-                route_port(&link.name, "0")
+                route_port(&link.name)
             }
             Membership::Routed(_) => Err(NosError::Unsupported(Capability::Vrfs)),
             _ => Err(NosError::Unsupported(Capability::Underlay)),
@@ -148,12 +146,13 @@ impl Linux {
 }
 
 /// Lets a port route. BGP finds its neighbour by IPv6 link-local addresses; routes come from BGP
-/// alone, never from a router advertisement.
-fn route_port(port: &str, rp_filter: &str) -> Result<(), NosError> {
+/// alone, never from a router advertisement. Paths over several spines or leaves are not symmetric,
+/// and in a VRF the kernel compares the sender with the VRF, not with the port: no check of it.
+fn route_port(port: &str) -> Result<(), NosError> {
     set_device("ipv6", port, "accept_ra", "0")?;
     set_device("ipv6", port, "addr_gen_mode", "0")?;
     set_device("ipv6", port, "disable_ipv6", "0")?;
-    set_device("ipv4", port, "rp_filter", rp_filter)?;
+    set_device("ipv4", port, "rp_filter", "0")?;
     let_route(port)
 }
 

@@ -4,11 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use futures::StreamExt;
-use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
+use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags};
 use rtnetlink::packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVxlan, LinkAttribute,
+    LinkInfo, LinkMessage,
 };
 use rtnetlink::packet_route::route::{RouteMessage, RouteType};
 use rtnetlink::{Error, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
@@ -61,6 +62,25 @@ impl Linux {
     ) -> Result<(), NosError> {
         let set = self.handle.link().set(message).execute().await;
         set.map_err(|e| failed(action(), e))
+    }
+
+    /// Changes settings of a tunnel device, which the kernel takes only in a request to make it.
+    pub(super) async fn set_tunnel(
+        &self,
+        link: &Link,
+        settings: Vec<InfoVxlan>,
+        action: &str,
+    ) -> Result<(), NosError> {
+        let mut message = LinkMessage::default();
+        message.header.index = link.index;
+        let info = vec![
+            LinkInfo::Kind(InfoKind::Vxlan),
+            LinkInfo::Data(InfoData::Vxlan(settings)),
+        ];
+        message.attributes.push(LinkAttribute::LinkInfo(info));
+        let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewLink(message));
+        request.header.flags = NLM_F_REQUEST | NLM_F_ACK;
+        self.send(request, action, 0).await
     }
 
     /// Makes a device and returns its index.

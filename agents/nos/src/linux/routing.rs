@@ -15,9 +15,9 @@ use crate::step::Step;
 
 /// Attempts to change FRR. It refuses to remove an instance until bgpd has heard from zebra that
 /// its VNI has gone.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 10;
 /// Pause between two attempts.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The routing daemon of a switch.
 #[derive(Debug)]

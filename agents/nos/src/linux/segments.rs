@@ -70,11 +70,11 @@ impl Linux {
     /// Lets a tunnel learn who is behind it, or leaves that to EVPN, which also answers ARP and ND.
     async fn set_learning(&self, tunnel: &Link, learns: bool) -> Result<(), NosError> {
         let name = &tunnel.name;
-        let vxlan = LinkMessageBuilder::<LinkVxlan>::new(name)
-            .index(tunnel.index)
-            .append_info_data(InfoVxlan::Learning(learns));
-        self.set(vxlan.build(), || format!("set {name} learning={learns}"))
-            .await?;
+        if !matches!(tunnel.kind, Kind::Vxlan { learns: now, .. } if now == learns) {
+            let settings = vec![InfoVxlan::Learning(learns)];
+            let action = format!("set {name} learning={learns}");
+            self.set_tunnel(tunnel, settings, &action).await?;
+        }
         let flags = LinkBridgePort::new(tunnel.index)
             .learning(learns)
             .neigh_suppress(!learns);

@@ -9,10 +9,10 @@ use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::link::InfoVxlan;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute};
-use rtnetlink::{LinkMessageBuilder, LinkVrf, LinkVxlan};
+use rtnetlink::{LinkMessageBuilder, LinkVrf};
 
 use super::layer3::Rules;
-use super::link::Kind;
+use super::link::{Kind, Link};
 use super::names::{LOOPBACK, l3_vni_of, routed_name, router_mac};
 use super::requests::{ESRCH, change, host, let_route, unreachable_defaults};
 use super::routed::L3_MTU;
@@ -51,6 +51,8 @@ impl Linux {
         self.guard(table).await?;
         let up = change(index).up().build();
         self.set(up, || format!("bring {device} up")).await?;
+        // Packets of a VRF are routed as if its device had received them.
+        let_route(device)?;
         match vrf.l3_vni {
             Some(vni) => self.carry(view, vni, index).await,
             None => Ok(()),
@@ -180,7 +182,7 @@ impl Linux {
         }
         for link in &view.links {
             if link.name.starts_with("mmx") && matches!(link.kind, Kind::Vxlan { .. }) {
-                self.move_tunnel(link.index, &link.name, address).await;
+                self.move_tunnel(link, address).await;
             }
             if l3_vni_of(link).is_some() {
                 let mac = change(link.index).address(router_mac(address).to_vec());
@@ -194,15 +196,14 @@ impl Linux {
 
     /// Gives a tunnel another source. A kernel that cannot leaves it broken, and the tunnel is
     /// made again.
-    async fn move_tunnel(&self, index: u32, name: &str, address: IpAddr) {
+    async fn move_tunnel(&self, link: &Link, address: IpAddr) {
         let source = match address {
             IpAddr::V4(address) => InfoVxlan::Local(address),
             IpAddr::V6(address) => InfoVxlan::Local6(address),
         };
-        let tunnel = LinkMessageBuilder::<LinkVxlan>::new(name).index(index);
-        let tunnel = tunnel.append_info_data(source).build();
-        if let Err(error) = self.set(tunnel, || format!("move {name}")).await {
-            tracing::debug!(device = %name, error = %error, "cannot change the tunnel's source");
+        let action = format!("move {}", link.name);
+        if let Err(error) = self.set_tunnel(link, vec![source], &action).await {
+            tracing::debug!(device = %link.name, error = %error, "cannot change the tunnel's source");
         }
     }
 }
