@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use proto_wire_lldp::Mac;
 use rtnetlink::packet_route::link::{
-    InfoBridgePort, InfoData, InfoKind, InfoPortData, InfoVrf, InfoVxlan, LinkAttribute, LinkFlags,
-    LinkInfo, LinkMessage,
+    AfSpecInet, AfSpecInet6, AfSpecUnspec, InfoBridgePort, InfoData, InfoKind, InfoPortData,
+    InfoVrf, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 
 /// The properties of a device that matter to a switch.
@@ -20,6 +20,11 @@ pub(super) struct Link {
     pub(super) controller: Option<u32>,
     pub(super) mtu: u32,
     pub(super) port: BridgePort,
+    /// `true` if IPv4 packets that the device receives are routed.
+    pub(super) routes: bool,
+    /// `true` if the device has IPv6 link-local addresses and takes no router advertisement, or
+    /// the kernel has no IPv6.
+    pub(super) is_unnumbered: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +68,8 @@ impl Link {
             controller: None,
             mtu: 0,
             port: BridgePort::default(),
+            routes: false,
+            is_unnumbered: true,
         };
         for attribute in &message.attributes {
             match attribute {
@@ -80,10 +87,30 @@ impl Link {
                     out.kind = kind(infos);
                     out.port = bridge_port(infos);
                 }
+                LinkAttribute::AfSpecUnspec(families) => out.read_families(families),
                 _ => {}
             }
         }
         (!out.name.is_empty()).then_some(out)
+    }
+
+    fn read_families(&mut self, families: &[AfSpecUnspec]) {
+        for family in families {
+            match family {
+                AfSpecUnspec::Inet(settings) => {
+                    self.routes = settings.iter().any(|setting| {
+                        matches!(setting, AfSpecInet::DevConf(conf) if conf.forwarding != 0)
+                    });
+                }
+                AfSpecUnspec::Inet6(settings) => {
+                    self.is_unnumbered = settings.iter().any(|setting| {
+                        matches!(setting, AfSpecInet6::DevConf(conf)
+                            if conf.disable_ipv6 == 0 && conf.accept_ra == 0)
+                    });
+                }
+                _ => {}
+            }
+        }
     }
 
     /// `true` if a tunnel device has the right settings among those that not every kernel can

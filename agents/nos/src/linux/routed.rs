@@ -39,8 +39,8 @@ impl View {
             .ok_or(HalfRouted)?;
         let addresses = addresses.iter().map(|address| address.address);
         let gateway = Gateway::new(vrf, addresses).map_err(|_| HalfRouted)?;
-        let has_mac = bridge.mac == GATEWAY_MAC;
-        has_mac.then_some(Some(gateway)).ok_or(HalfRouted)
+        let is_ours = bridge.mac == GATEWAY_MAC && bridge.routes;
+        is_ours.then_some(Some(gateway)).ok_or(HalfRouted)
     }
 
     /// The VRFs by name. `routing` is what FRR keeps of them.
@@ -79,7 +79,7 @@ impl View {
             l3_vni,
             table,
             has_unreachable_default: layer3.is_some_and(|l3| l3.is_guarded(table.get())),
-            is_intact: link.up && carried,
+            is_intact: link.up && link.routes && carried,
         }
     }
 
@@ -91,6 +91,7 @@ impl View {
             return false;
         };
         bridge.up
+            && bridge.routes
             && bridge.mac == router_mac(address)
             && tunnel.up
             && tunnel.controller == Some(bridge.index)

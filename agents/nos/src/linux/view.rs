@@ -100,7 +100,9 @@ impl View {
 
     fn port(&self, link: &Link) -> Port {
         let membership = match link.controller.map(|index| self.by_index(index)) {
-            None => Membership::Underlay,
+            // One that nobody has set up is in no place of ours, and has to enter.
+            None if self.is_port_routed(link) => Membership::Underlay,
+            None => Membership::Foreign(String::new()),
             Some(Some(master)) => self.place(link, master),
             Some(None) => Membership::Foreign(String::new()),
         };
@@ -109,6 +111,11 @@ impl View {
             mtu: Mtu::new(link.mtu).ok(),
             membership,
         }
+    }
+
+    /// `true` if a port has the settings of a routed one. Without FRR no port has.
+    fn is_port_routed(&self, link: &Link) -> bool {
+        self.layer3.is_none() || (link.routes && link.is_unnumbered)
     }
 
     fn place(&self, link: &Link, master: &Link) -> Membership {
@@ -120,6 +127,7 @@ impl View {
             return Membership::Segment { vni, is_private };
         }
         let is_vrf = self.layer3.is_some() && matches!(master.kind, Kind::Vrf { .. });
+        let is_vrf = is_vrf && self.is_port_routed(link);
         let vrf = VrfName::new(&master.name).ok().filter(|_| is_vrf);
         vrf.map_or_else(
             || Membership::Foreign(master.name.clone()),
