@@ -1,6 +1,7 @@
 //! Steps of VRFs and of the loopback.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use rtnetlink::packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
@@ -26,6 +27,8 @@ use crate::vni::Vni;
 const L3MDEV_PRIORITY: u32 = 1000;
 /// Priority of the rule for the switch's own addresses, the last before the main table's.
 const LOCAL_PRIORITY: u32 = 32_765;
+/// Time that zebra gets to forget the routes of a VRF before its device goes.
+const SETTLE: Duration = Duration::from_millis(500);
 /// Table of the switch's own addresses.
 const LOCAL_TABLE: u32 = 255;
 
@@ -103,14 +106,18 @@ impl Linux {
         for (vni, bridge) in bridges.filter_map(|l| Some((l3_vni_of(l)?, l))) {
             self.remove_bridge(view, vni, &bridge.name).await?;
         }
-        self.delete(link).await?;
         for route in unreachable_defaults(table) {
             let mut request = NetlinkMessage::from(RouteNetlinkMessage::DelRoute(route));
             request.header.flags = NLM_F_REQUEST | NLM_F_ACK;
             let action = format!("clear table {table}");
             self.send(request, &action, ESRCH).await?;
         }
-        Ok(())
+        // Nobody is in the VRF any more: its empty table leads nowhere. zebra 8.4.4 crashes if the
+        // device goes while it still has routes of the VRF to take out of the kernel.
+        let down = change(link.index).down().build();
+        self.set(down, || format!("bring {device} down")).await?;
+        tokio::time::sleep(SETTLE).await;
+        self.delete(link).await
     }
 
     /// Moves the rule `local` behind the one for VRFs. There is one at every moment: without it

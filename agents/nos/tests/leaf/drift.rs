@@ -22,7 +22,6 @@ async fn what_an_operator_breaks_is_repaired() {
     reconcile(&leaf, &desired);
     for damage in [
         "link set Vrf27 down",
-        "link del Vrf27",
         "link set swp5 nomaster",
         "link set swp5 master mgmt",
         "route del unreachable default table 1027 metric 4278198272",

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use agents_nos::Membership;
 use agents_nos::frr::{
     BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, PeerSettings, Redistribute, Remote,
     RemoteAs,
@@ -125,9 +126,7 @@ fn leave(fabric: &mut Fabric, gone: &str, stays: &str) {
     tenant(&mut rest, 27, 271, &["10.1.0.254/24", "2001:db8:1::fe/64"]);
     enter(&mut rest, "swp3", place(271), 1500);
     machine(&mut rest, "swp5", 27, MACHINE_ASN, "10.3.0.0/24");
-    for port in ["swp4"] {
-        enter(&mut rest, port, agents_nos::Membership::Quarantine, 1500);
-    }
+    enter(&mut rest, "swp4", Membership::Quarantine, 1500);
     *first = rest;
     fabric.reconcile();
     assert_silent(gone, "10.2.0.1", PORT);
