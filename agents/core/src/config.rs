@@ -97,6 +97,7 @@ impl Config {
         linux::Config {
             ports,
             vtep: self.vtep,
+            frr: None,
         }
     }
 

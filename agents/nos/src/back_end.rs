@@ -4,6 +4,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::capability::Capability;
+use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
 use crate::lldp;
 use crate::observation::Observation;
@@ -39,6 +40,21 @@ pub enum NosError {
     /// The netlink socket cannot be opened.
     #[error("cannot open the netlink socket")]
     Open(#[source] std::io::Error),
+    /// The kernel refused a setting.
+    #[error("cannot set {path}")]
+    Setting {
+        /// The setting's file.
+        path: std::path::PathBuf,
+        /// The kernel's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// FRR cannot be observed or changed.
+    #[error("FRR")]
+    Frr(#[from] FrrError),
+    /// FRR cannot have a part of the switch's state.
+    #[error("FRR cannot have this state")]
+    Routing(#[from] RoutingError),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),

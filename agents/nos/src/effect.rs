@@ -45,7 +45,9 @@ fn is_bgp_in_effect(step: &Step, seen: &SwitchModel) -> bool {
     let policies = &seen.policies;
     match step {
         Step::EnsureBgp { asn, router_id } => {
-            bgp.is_some_and(|bgp| bgp.asn() == *asn && bgp.router_id() == *router_id)
+            bgp.is_some_and(|bgp| {
+                bgp.is_intact && bgp.asn() == *asn && bgp.router_id() == *router_id
+            })
         }
         Step::RemoveBgp => bgp.is_none(),
         Step::EnsureBgpVrf { vrf } => bgp.is_some_and(|bgp| bgp.vrfs.contains_key(vrf)),

@@ -14,3 +14,4 @@ mod invariants;
 mod lower_bound;
 mod properties;
 mod random;
+mod routing;

@@ -46,6 +46,7 @@ impl Namespace {
                 let config = Config {
                     ports: vec!["swp*".into()],
                     vtep: [10, 9, 0, 1].into(),
+                    frr: None,
                 };
                 work(Linux::open(config).unwrap()).await;
             });
