@@ -3,8 +3,8 @@
 //! A [`Nos`] observes the switch ([`Observation`]) and applies single steps ([`Step`]). One type,
 //! [`model::SwitchModel`], is the desired and the observed state. The pure functions [`plan`], which
 //! decides steps and order, and [`interpret`], which says what a step means, are alike for every
-//! back-end. Back-ends: [`linux`] (bridge and VXLAN per segment through netlink) and [`stub`] (in
-//! memory, with faults on demand, for tests).
+//! back-end. Back-ends: [`linux`] (bridges, VXLAN and VRFs through netlink, BGP and EVPN through
+//! FRR) and [`stub`] (in memory, with faults on demand, for tests).
 //!
 //! Invariants:
 //! - A switch is changed step by step and never reloaded ([`Nos::apply`]).
