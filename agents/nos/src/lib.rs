@@ -4,8 +4,9 @@
 //! [`model::SwitchModel`], is the desired and the observed state. The pure functions [`plan`], which
 //! decides steps and order, and [`interpret`], which says what a step means, are alike for every
 //! back-end. [`run_pass`] applies a plan and verifies it, [`find_drift`] tells what somebody else
-//! changed. Back-ends: [`linux`] (bridge and VXLAN per segment through netlink), and for tests
-//! [`stub`] (in memory, with faults on demand) and [`chaos`] (another one with faults by seed).
+//! changed. Back-ends: [`linux`] (bridges, VXLAN and VRFs through netlink, BGP and EVPN through
+//! FRR), and for tests [`stub`] (in memory, with faults on demand) and [`chaos`] (another one with
+//! faults by seed).
 //!
 //! Invariants:
 //! - A switch is changed step by step and never reloaded ([`Nos::apply`]).

@@ -73,7 +73,7 @@ impl View {
             .or_else(|| found.first().copied());
         let carried = found.len() <= 1
             && l3_vni == told
-            && l3_vni.is_none_or(|vni| self.is_carried(vni, vtep));
+            && l3_vni.is_none_or(|vni| self.is_carried(vni, link.index, vtep));
         let layer3 = self.layer3.as_ref();
         Vrf {
             l3_vni,
@@ -84,7 +84,7 @@ impl View {
     }
 
     /// `true` if the devices of an L3 VNI have our settings.
-    fn is_carried(&self, vni: Vni, vtep: Option<IpAddr>) -> bool {
+    fn is_carried(&self, vni: Vni, vrf: u32, vtep: Option<IpAddr>) -> bool {
         let bridge = self.by_name(&routed_name(vni));
         let tunnel = self.by_name(&tunnel_name(vni));
         let (Some(bridge), Some(tunnel), Some(address)) = (bridge, tunnel, vtep) else {
@@ -92,6 +92,7 @@ impl View {
         };
         bridge.up
             && bridge.routes
+            && bridge.controller == Some(vrf)
             && bridge.mac == router_mac(address)
             && tunnel.up
             && tunnel.controller == Some(bridge.index)

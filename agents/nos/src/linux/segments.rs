@@ -31,7 +31,7 @@ impl Linux {
             && view.layer3.is_some()
             && !view.segment(vni, seen, view.vtep(&self.config)).is_intact
         {
-            // What is left of a gateway belongs to nobody.
+            // The remains of a gateway belong to nobody.
             self.set_gateway(view, vni, None).await?;
         }
         let bridge = self.ensure_bridge(view, &name).await?;

@@ -21,7 +21,6 @@ async fn what_an_operator_breaks_is_repaired() {
     machine(&mut desired, "swp5", 27, 4_210_000_001, "10.3.0.0/24");
     reconcile(&leaf, &desired);
     for damage in [
-        "link set Vrf27 down",
         "link set swp5 nomaster",
         "link set swp5 master mgmt",
         "route del unreachable default table 1027 metric 4278198272",
