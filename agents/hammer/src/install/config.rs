@@ -1,11 +1,13 @@
 //! Configuration of the new system: files as data, so that tests can compare them.
 
 use proto_mesh::Install;
+use proto_types::MacAddr;
 
 use super::features::ImageFeatures;
 use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::login;
+use super::machine_network::{self, MachineNetworkError, Mode, NetworkPlan};
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
 use super::user_data::{self, Handling};
@@ -27,6 +29,10 @@ pub struct ConfigInput<'a> {
     pub install: &'a Install,
     /// MAC address of the boot interface.
     pub mac: &'a str,
+    /// Ethernet NICs with a carrier, the boot interface first. Used if the order names no uplinks.
+    pub nics: &'a [MacAddr],
+    /// File names in the image's /etc/netplan.
+    pub netplan_names: &'a [String],
     /// File systems of the layout, parents first.
     pub filesystems: &'a [Fs],
     /// Programs of the image.
@@ -48,6 +54,9 @@ pub enum ConfigError {
     /// A network of the order does not parse.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// The routed or bridged network of the order cannot be configured.
+    #[error(transparent)]
+    MachineNetwork(#[from] MachineNetworkError),
     /// The order's host name is not valid (RFC 1123).
     #[error("{0:?} is not a host name")]
     Hostname(String),
@@ -59,16 +68,13 @@ pub enum ConfigError {
 /// All files of a system, in the order to write them.
 ///
 /// # Errors
-/// When the order has an invalid value, or the image has no systemd-networkd.
+/// When the order has an invalid value, or the image lacks the programs of its network.
 pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     let install = input.install;
-    if !input.features.networkd {
-        return Err(ConfigError::NoNetworkd);
-    }
     if !is_hostname(&install.hostname) {
         return Err(ConfigError::Hostname(install.hostname.clone()));
     }
-    let network = network::networkd_file(install, input.mac)?;
+    let network = network_items(input)?;
     let mut out = vec![
         file("/etc/hostname", 0o644, format!("{}\n", install.hostname)),
         file("/etc/hosts", 0o644, network::hosts(&install.hostname)),
@@ -77,12 +83,8 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
         file("/etc/machine-id", 0o444, ""),
         item("/var/lib/dbus/machine-id", ItemState::Absent),
         file("/etc/fstab", 0o644, fstab(input.filesystems)),
-        file("/etc/systemd/network/10-metalmesh.network", 0o644, network),
-        link(
-            "/etc/systemd/system/multi-user.target.wants/systemd-networkd.service",
-            &unit("systemd-networkd.service"),
-        ),
     ];
+    out.extend(network);
     out.extend(resolver(input));
     out.extend(time(input)?);
     out.extend(login::accounts(input));
@@ -94,6 +96,31 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     ));
     out.extend(phone_home());
     Ok(out)
+}
+
+/// Items of the network, as the mode of the order wants it.
+fn network_items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
+    let install = input.install;
+    if Mode::parse(&install.networking)? == Mode::Static {
+        if !input.features.networkd {
+            return Err(ConfigError::NoNetworkd);
+        }
+        let text = network::networkd_file(install, input.mac)?;
+        return Ok(vec![
+            file("/etc/systemd/network/10-metalmesh.network", 0o644, text),
+            link(
+                &format!("{WANTS}/systemd-networkd.service"),
+                &unit("systemd-networkd.service"),
+            ),
+        ]);
+    }
+    let plan = NetworkPlan::of(install, input.nics)?;
+    let image = machine_network::ImageNetwork {
+        features: input.features,
+        passwd: &input.accounts.passwd,
+        netplan_names: input.netplan_names,
+    };
+    Ok(machine_network::render(&plan, &image)?)
 }
 
 /// The content of /etc/fstab: by UUID, parents first, swap at the end. Device names would change
@@ -252,6 +279,10 @@ mod tests {
         timesyncd: true,
         chrony: None,
         sudo: true,
+        netplan: false,
+        network_manager: false,
+        ifupdown: false,
+        frr: false,
         ignition: None,
     };
 
@@ -281,6 +312,8 @@ mod tests {
         items(&ConfigInput {
             install,
             mac: "52:54:00:00:00:01",
+            nics: &[],
+            netplan_names: &[],
             filesystems: &[],
             features,
             handling: Handling::Nothing,

@@ -1,0 +1,3 @@
+use proto_mesh::{Image, Install, MachineNetwork};
+
+use super::*;
