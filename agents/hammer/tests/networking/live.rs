@@ -9,7 +9,7 @@ use agents_hammer::install::item::ItemState;
 
 use crate::world::{files, must, run};
 
-const DEADLINE: Duration = Duration::from_secs(90);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A host with zebra and bgpd. Daemons, sockets and namespace go away with the value.
 struct Router {
@@ -85,7 +85,7 @@ impl Router {
             let routes = table["routes"].as_object().cloned().unwrap_or_default();
             for (prefix, paths) in routes {
                 let paths = paths.as_array().cloned().unwrap_or_default();
-                if paths.iter().any(|path| path["pathFrom"] == "external") {
+                if paths.iter().any(|path| path["peerId"] != "(unspec)") {
                     out.push(prefix);
                 }
             }
@@ -101,7 +101,11 @@ impl Router {
             if Instant::now() > until {
                 let summary = self.show("show bgp summary");
                 let routes = self.show("show ip route");
-                panic!("{}: no {what}\n{summary}\n{routes}", self.name);
+                let learned = self.learned();
+                panic!(
+                    "{}: no {what} in {learned:?}\n{summary}\n{routes}",
+                    self.name
+                );
             }
         }
     }
