@@ -30,6 +30,10 @@ pub(crate) fn message(order: &InstallOrder, control: &[String]) -> Install {
         ntp_servers: order.ntp_servers.clone(),
         control: control.to_vec(),
         attempt: order.attempt,
+        networking: order.networking.as_str().to_owned(),
+        mtu: order.mtu,
+        uplinks: order.uplinks.iter().map(ToString::to_string).collect(),
+        bond: order.bond.as_str().to_owned(),
     }
 }
 

@@ -57,6 +57,8 @@ impl fmt::Debug for Install {
             .field("image", &self.image)
             .field("layout", &self.layout)
             .field("networks", &self.networks)
+            .field("networking", &self.networking)
+            .field("uplinks", &self.uplinks)
             .field("userdata", &HIDDEN)
             .field("attempt", &self.attempt)
             .finish_non_exhaustive()

@@ -1,11 +1,13 @@
 //! Configuration of the new system: files as data, so that tests can compare them.
 
 use proto_mesh::Install;
+use proto_types::MacAddr;
 
 use super::features::ImageFeatures;
 use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::login;
+use super::machine_network::{self, MachineNetworkError, Mode, NetworkPlan};
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
 use super::user_data::{self, Handling};
@@ -27,6 +29,10 @@ pub struct ConfigInput<'a> {
     pub install: &'a Install,
     /// MAC address of the boot interface.
     pub mac: &'a str,
+    /// Ethernet NICs with a carrier, the boot interface first. Used if the order names no uplinks.
+    pub nics: &'a [MacAddr],
+    /// File names in the image's /etc/netplan.
+    pub netplan_names: &'a [String],
     /// File systems of the layout, parents first.
     pub filesystems: &'a [Fs],
     /// Programs of the image.
@@ -48,6 +54,9 @@ pub enum ConfigError {
     /// A network of the order does not parse.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// The routed or bridged network of the order cannot be configured.
+    #[error(transparent)]
+    MachineNetwork(#[from] MachineNetworkError),
     /// The order's host name is not valid (RFC 1123).
     #[error("{0:?} is not a host name")]
     Hostname(String),
@@ -59,16 +68,13 @@ pub enum ConfigError {
 /// All files of a system, in the order to write them.
 ///
 /// # Errors
-/// When the order has an invalid value, or the image has no systemd-networkd.
+/// When the order has an invalid value, or the image lacks the programs of its network.
 pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     let install = input.install;
-    if !input.features.networkd {
-        return Err(ConfigError::NoNetworkd);
-    }
     if !is_hostname(&install.hostname) {
         return Err(ConfigError::Hostname(install.hostname.clone()));
     }
-    let network = network::networkd_file(install, input.mac)?;
+    let network = network_items(input)?;
     let mut out = vec![
         file("/etc/hostname", 0o644, format!("{}\n", install.hostname)),
         file("/etc/hosts", 0o644, network::hosts(&install.hostname)),
@@ -77,12 +83,8 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
         file("/etc/machine-id", 0o444, ""),
         item("/var/lib/dbus/machine-id", ItemState::Absent),
         file("/etc/fstab", 0o644, fstab(input.filesystems)),
-        file("/etc/systemd/network/10-metalmesh.network", 0o644, network),
-        link(
-            "/etc/systemd/system/multi-user.target.wants/systemd-networkd.service",
-            &unit("systemd-networkd.service"),
-        ),
     ];
+    out.extend(network);
     out.extend(resolver(input));
     out.extend(time(input)?);
     out.extend(login::accounts(input));
@@ -94,6 +96,31 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     ));
     out.extend(phone_home());
     Ok(out)
+}
+
+/// Items of the network, as the mode of the order wants it.
+fn network_items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
+    let install = input.install;
+    if Mode::parse(&install.networking)? == Mode::Static {
+        if !input.features.networkd {
+            return Err(ConfigError::NoNetworkd);
+        }
+        let text = network::networkd_file(install, input.mac)?;
+        return Ok(vec![
+            file("/etc/systemd/network/10-metalmesh.network", 0o644, text),
+            link(
+                &format!("{WANTS}/systemd-networkd.service"),
+                &unit("systemd-networkd.service"),
+            ),
+        ]);
+    }
+    let plan = NetworkPlan::of(install, input.nics)?;
+    let image = machine_network::ImageNetwork {
+        features: input.features,
+        passwd: &input.accounts.passwd,
+        netplan_names: input.netplan_names,
+    };
+    Ok(machine_network::render(&plan, &image)?)
 }
 
 /// The content of /etc/fstab: by UUID, parents first, swap at the end. Device names would change
@@ -242,157 +269,5 @@ pub fn accounts_with_user(image: Accounts, hash: &str, has_bash: bool) -> Accoun
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ALL: ImageFeatures = ImageFeatures {
-        cloud_init: true,
-        networkd: true,
-        resolved: true,
-        timesyncd: true,
-        chrony: None,
-        sudo: true,
-        ignition: None,
-    };
-
-    fn install() -> Install {
-        Install {
-            allocation_uuid: "a-1".into(),
-            hostname: "web-1".into(),
-            ssh_public_keys: vec!["ssh-ed25519 AAAA me\n".into(), "ssh-rsa BBBB you".into()],
-            ntp_servers: vec!["10.0.0.1".into()],
-            ..Install::default()
-        }
-    }
-
-    fn fs(device: &str, path: &str, format: &str, uuid: &str) -> Fs {
-        Fs {
-            device: device.into(),
-            path: path.into(),
-            format: format.into(),
-            uuid: uuid.into(),
-            mount_options: vec![],
-        }
-    }
-
-    fn run(install: &Install, features: ImageFeatures) -> Result<Vec<SystemItem>, ConfigError> {
-        let accounts = accounts_with_user(Accounts::default(), "$6$", true);
-        let names = ["ssh_host_rsa_key".to_string(), "sshd_config".to_string()];
-        items(&ConfigInput {
-            install,
-            mac: "52:54:00:00:00:01",
-            filesystems: &[],
-            features,
-            handling: Handling::Nothing,
-            accounts: &accounts,
-            ssh_names: &names,
-        })
-    }
-
-    fn get<'a>(items: &'a [SystemItem], path: &str) -> Option<&'a ItemState> {
-        items.iter().find(|i| i.path == path).map(|i| &i.state)
-    }
-
-    #[test]
-    fn keys_belong_to_the_user_and_no_host_key_comes_along() {
-        let items = run(&install(), ALL).unwrap();
-        let want = ItemState::File(
-            Owner {
-                mode: 0o600,
-                uid: 1000,
-                gid: 1000,
-            },
-            b"ssh-ed25519 AAAA me\nssh-rsa BBBB you\n".to_vec(),
-        );
-        assert_eq!(get(&items, "/home/metal/.ssh/authorized_keys"), Some(&want));
-        assert_eq!(
-            get(&items, "/etc/ssh/ssh_host_rsa_key"),
-            Some(&ItemState::Absent)
-        );
-        assert_eq!(get(&items, "/etc/ssh/sshd_config"), None);
-        assert_eq!(
-            get(&items, "/etc/machine-id"),
-            Some(&ItemState::File(Owner::root(0o444), vec![]))
-        );
-        assert_eq!(
-            get(&items, "/var/lib/metalmesh"),
-            Some(&ItemState::Dir(Owner::root(0o700)))
-        );
-    }
-
-    #[test]
-    fn time_servers_by_what_the_image_has() {
-        let order = Install {
-            ntp_servers: vec!["10.0.0.1".into(), "ntp.example".into()],
-            ..install()
-        };
-        let timesyncd = "/etc/systemd/timesyncd.conf.d/metalmesh.conf";
-        let text = |features, path| match get(&run(&order, features).unwrap(), path) {
-            Some(ItemState::File(_, text)) => Some(String::from_utf8(text.clone()).unwrap()),
-            _ => None,
-        };
-        assert_eq!(
-            text(ALL, timesyncd).as_deref(),
-            Some("[Time]\nNTP=10.0.0.1 ntp.example\nFallbackNTP=\n")
-        );
-        let chrony = "/etc/chrony/chrony.conf";
-        let both = ImageFeatures {
-            chrony: Some(chrony),
-            ..ALL
-        };
-        assert_eq!(text(both, timesyncd), None);
-        let lines = text(both, chrony).unwrap();
-        assert!(
-            lines.starts_with("server 10.0.0.1 iburst\nserver ntp.example iburst\n"),
-            "{lines}"
-        );
-        for bad in ["", "a b", "a\ncmdallow all", "-x"] {
-            let order = Install {
-                ntp_servers: vec![bad.into()],
-                ..install()
-            };
-            assert_eq!(
-                run(&order, both),
-                Err(ConfigError::TimeServer(bad.into())),
-                "{bad:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_configured_is_refused() {
-        let none = ImageFeatures {
-            networkd: false,
-            ..ALL
-        };
-        assert_eq!(run(&install(), none), Err(ConfigError::NoNetworkd));
-        for bad in ["", "-a", "a b", "a\nb", "a..b", &"x".repeat(64)] {
-            let order = Install {
-                hostname: bad.into(),
-                ..install()
-            };
-            assert_eq!(
-                run(&order, ALL),
-                Err(ConfigError::Hostname(bad.into())),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn fstab_by_uuid() {
-        let list = [
-            fs("/dev/vda3", "/", "ext4", "u-1"),
-            fs("/dev/vda2", "/boot/efi", "vfat", "ABCD-0001"),
-            fs("tmpfs", "/tmp", "tmpfs", ""),
-            fs("/dev/vda5", "/raw", "none", ""),
-            fs("/dev/vda6", "", "ext3", "u-3"),
-            fs("/dev/vda4", "", "swap", "u-2"),
-        ];
-        assert_eq!(
-            fstab(&list),
-            "UUID=u-1 / ext4 defaults 0 1\nUUID=ABCD-0001 /boot/efi vfat umask=0077 0 0\n\
-             tmpfs /tmp tmpfs defaults 0 0\nUUID=u-2 none swap defaults 0 0\n"
-        );
-    }
-}
+#[path = "config_tests.rs"]
+mod tests;

@@ -18,6 +18,14 @@ pub struct ImageFeatures {
     pub chrony: Option<&'static str>,
     /// `true` if the image has sudo.
     pub sudo: bool,
+    /// `true` if the image has netplan.
+    pub netplan: bool,
+    /// `true` if the image has NetworkManager.
+    pub network_manager: bool,
+    /// `true` if the image has ifupdown.
+    pub ifupdown: bool,
+    /// `true` if the image has FRR with bgpd.
+    pub frr: bool,
     /// Path of Ignition. `None` if the image has none.
     pub ignition: Option<&'static str>,
 }
@@ -37,6 +45,13 @@ pub(super) fn features(root: &Root) -> ImageFeatures {
             _ => None,
         },
         sudo: root.exists("usr/bin/sudo"),
+        netplan: root.exists("usr/sbin/netplan"),
+        network_manager: unit("NetworkManager.service"),
+        ifupdown: root.exists("sbin/ifup"),
+        frr: unit("frr.service")
+            && ["usr/lib/frr/bgpd", "usr/libexec/frr/bgpd"]
+                .into_iter()
+                .any(|path| root.exists(path)),
         ignition: user_data::IGNITION_PATHS
             .into_iter()
             .find(|path| root.exists(path)),

@@ -17,6 +17,7 @@ pub mod image;
 pub mod item;
 pub mod layout;
 mod login;
+pub mod machine_network;
 mod mount;
 pub mod network;
 pub mod rootfs;
@@ -33,10 +34,12 @@ use std::time::{Duration, Instant};
 use agents_kit::Agent;
 use anyhow::{Context, Result};
 use proto_mesh::Install;
+use proto_types::MacAddr;
 
 use crate::cmd::run_all;
 use crate::inventory::Sys;
 use crate::net::http::Http;
+use crate::net::links;
 use boot::TARGET;
 use config::ConfigInput;
 use features::{ImageFeatures, features};
@@ -254,6 +257,8 @@ fn configure(
     let input = ConfigInput {
         install: order,
         mac: cx.mac,
+        nics: &nics(cx.mac),
+        netplan_names: &root.names("etc/netplan"),
         filesystems: &plan.filesystems,
         features,
         handling,
@@ -267,6 +272,16 @@ fn configure(
     let agent = std::fs::read(OWN_BINARY)?;
     root.write(Path::new(config::AGENT), Owner::root(0o755), &agent)
         .context(config::AGENT)
+}
+
+/// The Ethernet NICs with a carrier, the boot interface first.
+fn nics(boot: &str) -> Vec<MacAddr> {
+    let up = links::list()
+        .into_iter()
+        .filter(|link| links::has_carrier(&link.name));
+    let mut macs: Vec<MacAddr> = up.map(|link| link.mac).collect();
+    macs.sort_by_key(|mac| mac.to_string() != boot);
+    macs
 }
 
 fn put(root: &Root, item: &item::SystemItem) -> io::Result<()> {

@@ -9,16 +9,16 @@ use ipnet::IpNet;
 use proto_mesh::{Install, MachineNetwork};
 
 /// IPv4 address of the exit router in every segment.
-const GATEWAY_V4: &str = "169.254.1.1";
+pub(super) const GATEWAY_V4: &str = "169.254.1.1";
 /// IPv6 address of the exit router in every segment.
-const GATEWAY_V6: &str = "fe80::1";
+pub(super) const GATEWAY_V6: &str = "fe80::1";
 
 /// An address or prefix of the order that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {text:?} is not an address or prefix")]
 pub struct NetworkError {
-    field: String,
-    text: String,
+    pub(super) field: String,
+    pub(super) text: String,
 }
 
 /// The `.network` file for the interface with this MAC address.
@@ -78,7 +78,10 @@ pub fn networkd_file(install: &Install, mac: &str) -> Result<String, NetworkErro
 
 /// The address, with the length of the network's prefix that contains it. Without such a prefix it
 /// is a host address (/32 or /128).
-fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), NetworkError> {
+pub(super) fn with_prefix(
+    network: &MachineNetwork,
+    ip: &str,
+) -> Result<(IpAddr, u8), NetworkError> {
     let address: IpAddr = parse(&named(network), ip)?;
     for prefix in &network.prefixes {
         let prefix: IpNet = parse(&named(network), prefix)?;
@@ -91,7 +94,7 @@ fn with_prefix(network: &MachineNetwork, ip: &str) -> Result<(IpAddr, u8), Netwo
 
 /// Parses an address or prefix of the order. Only parsed values get into the file, so that no text
 /// of the order can add lines to it.
-fn parse<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, NetworkError> {
+pub(super) fn parse<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, NetworkError> {
     let error = || NetworkError {
         field: field.to_string(),
         text: text.to_string(),
@@ -100,7 +103,7 @@ fn parse<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, NetworkErro
 }
 
 /// The name of a network in errors.
-fn named(network: &MachineNetwork) -> String {
+pub(super) fn named(network: &MachineNetwork) -> String {
     format!("network {:?}", network.network)
 }
 

@@ -30,6 +30,7 @@ impl admin::image_service_server::ImageService for Services {
         let caller = Caller::of(&request)?;
         let image = required("image", request.into_inner().image)?;
         let image = from_image(image, self.gate.now())?;
+        state::Networking::of_image(&image.meta.labels).map_err(of_state)?;
         let image = self.with_digest(&caller, image).await?;
         let made = self.image_reply(&caller, CreateImage(image)).await?;
         ok(admin::ImageServiceCreateResponse {
@@ -55,6 +56,10 @@ impl admin::image_service_server::ImageService for Services {
             expires_at: request.expires_at.as_ref().map(from_time),
             labels: labels_update(request.labels),
         };
+        let labels = op.labels.as_ref().map(state::LabelsUpdate::stated);
+        labels
+            .map_or(Ok(state::Networking::Static), state::Networking::of_image)
+            .map_err(of_state)?;
         let changed = self.update_with_digest(&caller, op).await?;
         ok(admin::ImageServiceUpdateResponse {
             image: Some(catalog::image(&changed)),

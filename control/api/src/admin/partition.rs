@@ -28,6 +28,7 @@ impl admin::partition_service_server::PartitionService for Services {
     ) -> ApiResult<admin::PartitionServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let partition = from_partition(required("partition", request.into_inner().partition)?)?;
+        state::BondMode::of_partition(&partition.meta.labels).map_err(of_state)?;
         let made = self
             .partition_reply(&caller, CreatePartition(partition))
             .await?;
@@ -55,6 +56,13 @@ impl admin::partition_service_server::PartitionService for Services {
             mgmt_service_addresses: update_servers(mgmt, |address| is_unspecified(address)),
             labels: labels_update(request.labels),
         };
+        let labels = op.labels.as_ref().map(state::LabelsUpdate::stated);
+        labels
+            .map_or(
+                Ok(state::BondMode::default()),
+                state::BondMode::of_partition,
+            )
+            .map_err(of_state)?;
         let changed = self.partition_reply(&caller, op).await?;
         let partition = Some(catalog::partition(&changed));
         ok(admin::PartitionServiceUpdateResponse { partition })

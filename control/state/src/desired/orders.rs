@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use proto_types::{AllocationId, Digest, ImageId, MachineId, ProjectId};
+use proto_types::{AllocationId, Digest, ImageId, MacAddr, MachineId, ProjectId};
 
-use crate::catalog::entity::{Disk, Image, Layout};
+use crate::catalog::entity::{BondMode, Disk, Image, Layout, Networking, Partition};
 use crate::cluster::read::restored;
 use crate::machine::entity::{Allocation, AllocationNetwork, Machine, Phase};
 use crate::machine::read::is_left_alone;
@@ -66,6 +66,14 @@ pub struct InstallOrder {
     pub ntp_servers: Vec<String>,
     /// Number of the attempt, from 1.
     pub attempt: u32,
+    /// Network of the installed system.
+    pub networking: Networking,
+    /// Bond of a bridged system.
+    pub bond: BondMode,
+    /// Ethernet MTU inside the segment, bytes. 0 means that it is not known.
+    pub mtu: u32,
+    /// NICs that are cabled to leaves, in the order of switch and port.
+    pub uplinks: Vec<MacAddr>,
 }
 
 impl std::fmt::Debug for InstallOrder {
@@ -106,7 +114,7 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
         Phase::Waiting if machine.dirty => MachineOrder::Wipe,
         Phase::Waiting => MachineOrder::Wait,
         Phase::Installing => match &machine.allocation {
-            Some(allocation) => install(tables, allocation),
+            Some(allocation) => install(tables, machine, allocation),
             None => hold("the machine has no allocation"),
         },
         Phase::BootOrder => MachineOrder::Nothing,
@@ -119,11 +127,24 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     }
 }
 
-fn install(tables: &Tables, allocation: &Allocation) -> MachineOrder {
+fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> MachineOrder {
     let image = tables.get::<Image>(&allocation.image);
     let Some((image, digest)) = image.and_then(|image| Some((image, image.digest()?))) else {
         let reason = format!("image {} is gone or has no digest", allocation.image);
         return MachineOrder::Hold { reason };
+    };
+    let partition = machine.partition.as_ref();
+    let partition = partition.and_then(|id| tables.get::<Partition>(id));
+    let bond = partition.map(|partition| BondMode::of_partition(&partition.meta.labels));
+    // The API refuses other texts. One in the state is older than the label's meaning.
+    let modes = Networking::of_image(&image.meta.labels)
+        .and_then(|networking| Ok((networking, bond.transpose()?.unwrap_or_default())));
+    let (networking, bond) = match modes {
+        Ok(modes) => modes,
+        Err(error) => {
+            let reason = format!("image {}: {error}", allocation.image);
+            return MachineOrder::Hold { reason };
+        }
     };
     MachineOrder::Install(Box::new(InstallOrder {
         allocation: allocation.id,
@@ -141,7 +162,28 @@ fn install(tables: &Tables, allocation: &Allocation) -> MachineOrder {
         dns_servers: allocation.dns_servers.clone(),
         ntp_servers: allocation.ntp_servers.clone(),
         attempt: allocation.install.attempt,
+        networking,
+        bond,
+        mtu: partition.map_or(0, |partition| partition.segment_mtu()),
+        uplinks: uplinks(machine),
     }))
+}
+
+/// The NICs of the cables that both ends report: only their ports get into the tenant's segment.
+fn uplinks(machine: &Machine) -> Vec<MacAddr> {
+    let mut links: Vec<_> = machine
+        .links
+        .iter()
+        .filter(|link| !link.unclaimed)
+        .collect();
+    links.sort_by_key(|link| (&link.switch, &link.port));
+    let mut macs: Vec<MacAddr> = Vec::new();
+    for link in links {
+        if !macs.contains(&link.mac) {
+            macs.push(link.mac);
+        }
+    }
+    macs
 }
 
 /// The layout with `/dev/sda2` written as `/dev/sda:2`, so that hammer does not have to guess where

@@ -27,6 +27,14 @@ pub enum LabelsUpdate {
 }
 
 impl LabelsUpdate {
+    /// The labels that the change sets.
+    #[must_use]
+    pub const fn stated(&self) -> &Labels {
+        match self {
+            Self::Replace(labels) | Self::Patch { update: labels, .. } => labels,
+        }
+    }
+
     /// Changes labels.
     ///
     /// # Errors
@@ -73,6 +81,12 @@ pub mod label {
     /// the image, `fetched` for the image itself, `fetched, md5 agrees` for the image and a
     /// published MD5 that it has. Absent when a caller gave the digest.
     pub const DIGEST_SOURCE: &str = "metalmesh.dev/digest-source";
+    /// On an image: `routed` or `bridged`, the network of the systems installed from it. Absent
+    /// means static addresses on the boot NIC.
+    pub const NETWORKING: &str = "metalmesh.io/networking";
+    /// On a partition: `active-backup` or `802.3ad`, the bond of bridged machines. Absent means
+    /// `active-backup`.
+    pub const BOND: &str = "metalmesh.io/bond";
     /// On an address: the machine that has it.
     pub const MACHINE_ID: &str = "machine.metal-stack.io/id";
     /// On a machine: its AS number while allocated.

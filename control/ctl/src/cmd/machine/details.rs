@@ -10,6 +10,8 @@ use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels}
 
 /// Number of events shown, the newest first; `machine events` lists all.
 const EVENTS_SHOWN: usize = 10;
+/// Label of an image with the network of the systems installed from it.
+const NETWORKING_LABEL: &str = "metalmesh.io/networking";
 
 fn line(title: &str, value: impl Into<String>) {
     outln!("{:<14}{}", format!("{title}:"), value.into());
@@ -74,6 +76,14 @@ fn error_event(machine: &Machine) {
     );
 }
 
+/// The network of the installed system, as the label of its image says now.
+fn networking(allocation: &MachineAllocation) -> &str {
+    let meta = allocation.image.as_ref().and_then(|i| i.meta.as_ref());
+    let labels = meta.and_then(|meta| meta.labels.as_ref());
+    let networking = labels.and_then(|labels| labels.labels.get(NETWORKING_LABEL));
+    networking.map_or("static", String::as_str)
+}
+
 fn print_allocation(allocation: &MachineAllocation) {
     outln!("\nALLOCATION");
     line("name", allocation.name.clone());
@@ -90,6 +100,7 @@ fn print_allocation(allocation: &MachineAllocation) {
             .map(|i| i.id.clone())
             .unwrap_or_default(),
     );
+    line("networking", networking(allocation));
     let layout = allocation
         .filesystem_layout
         .as_ref()
