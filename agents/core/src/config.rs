@@ -81,6 +81,7 @@ impl Config {
         linux::Config {
             ports,
             vtep: self.vtep,
+            frr: None,
         }
     }
 

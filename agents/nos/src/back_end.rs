@@ -3,6 +3,7 @@ use std::future::Future;
 use thiserror::Error;
 
 use crate::capability::Capability;
+use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
 use crate::lldp;
 use crate::observation::Observation;
@@ -35,6 +36,21 @@ pub enum NosError {
     /// The netlink socket cannot be opened.
     #[error("cannot open the netlink socket")]
     Open(#[source] std::io::Error),
+    /// The kernel refused a setting.
+    #[error("cannot set {path}")]
+    Setting {
+        /// The setting's file.
+        path: std::path::PathBuf,
+        /// The kernel's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// FRR cannot be observed or changed.
+    #[error("FRR")]
+    Frr(#[from] FrrError),
+    /// FRR cannot have a part of the switch's state.
+    #[error("FRR cannot have this state")]
+    Routing(#[from] RoutingError),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),
@@ -58,6 +74,17 @@ pub trait Nos: Send + Sync {
     /// Applies one step, with the meaning of [`crate::interpret`]. Idempotent: no error if the
     /// step is done already.
     fn apply(&self, step: &Step) -> impl Future<Output = Result<(), NosError>> + Send;
+
+    /// Applies steps in their order, until one fails. A back-end may do steps in a row at once
+    /// where their order does not matter.
+    fn apply_all(&self, steps: &[Step]) -> impl Future<Output = Result<(), NosError>> + Send {
+        async move {
+            for step in steps {
+                self.apply(step).await?;
+            }
+            Ok(())
+        }
+    }
 
     /// Returns after a change that this back-end may not have made itself.
     fn changed(&self) -> impl Future<Output = ()> + Send;

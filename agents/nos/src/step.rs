@@ -42,11 +42,11 @@ pub enum Step {
     SetGateway { vni: Vni, gateway: Option<Gateway> },
     /// Moves the kernel's rule for VRFs before the one for its own addresses.
     PutL3mdevFirst,
-    /// Makes a VRF, or its unreachable default.
+    /// Makes a VRF, or repairs it, also its unreachable default.
     EnsureVrf { name: VrfName, vrf: Vrf },
     /// Removes a VRF without ports, gateways and BGP.
     RemoveVrf { name: VrfName },
-    /// Makes BGP, or sets its router id.
+    /// Makes BGP, sets its router id, or repairs the settings of all instances.
     EnsureBgp { asn: Asn, router_id: Ipv4Addr },
     /// Removes BGP without neighbours and VRFs.
     RemoveBgp,

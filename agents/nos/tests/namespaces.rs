@@ -97,6 +97,7 @@ fn open(vtep: IpAddr) -> Linux {
     Linux::open(Config {
         ports: vec!["swp*".into()],
         vtep,
+        frr: None,
     })
     .unwrap()
 }

@@ -43,7 +43,8 @@ impl Fitter<'_> {
         if !name.is_managed() {
             return Some(Refusal::NotManaged);
         }
-        let broken = (!vrf.has_unreachable_default).then_some(Refusal::Broken);
+        let is_broken = !vrf.has_unreachable_default || !vrf.is_intact;
+        let broken = is_broken.then_some(Refusal::Broken);
         self.lacks(Capability::Vrfs).or(broken)
     }
 

@@ -11,6 +11,8 @@
 //! # Ok(()) }
 //! ```
 //!
+//! [`Routing`] is the part of a switch's model that FRR keeps: [`Routing::to_frr`] makes the
+//! configuration of it, [`Routing::from_frr`] reads it back.
 //! [`diff`] is the plan alone, for a dry run; [`render`] the text for FRR's start. Everything but
 //! [`Frr`] is pure.
 //!
@@ -45,6 +47,7 @@ mod refresh;
 mod render;
 pub mod sessions;
 mod settings;
+mod translate;
 pub mod vnis;
 mod vtysh;
 
@@ -55,12 +58,13 @@ pub use error::FrrError;
 pub use model::{
     Action, AsPathKey, AsPathRegex, AsPathRule, Asn, BgpInstance, BgpVrf, ConfigError, Description,
     Family, FrrConfig, InterfaceName, Neighbour, ObjectName, PeerFamily, PeerGroup, PeerSettings,
-    PerFamily, PerIp, PrefixEntry, PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry,
-    RouteMapKey, Timers, VrfName, WordError,
+    PerFamily, PerIp, PrefixEntry, PrefixListKey, PrefixRule, Redistribute, Remote, RemoteAs,
+    RouteMapEntry, RouteMapKey, Timers, VrfName, WordError,
 };
 pub use object::FrrObject;
 pub use observed::{ForeignLine, Observed};
 pub use parse::parse;
 pub use refresh::{Direction, Peer, Refresh};
 pub use render::render;
+pub use translate::{Routing, RoutingError};
 pub use vtysh::Vtysh;

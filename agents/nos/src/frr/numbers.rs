@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{ObjectName, PrefixEntry};
+use super::model::{PrefixEntry, PrefixListKey};
 
 /// Numbers of entries. They say which entry is to be deleted, and mean nothing else: an entry has
 /// several if FRR holds it in several spellings.
@@ -10,14 +10,7 @@ use super::model::{ObjectName, PrefixEntry};
 pub(super) struct PrefixNumbers {
     entries: BTreeMap<PrefixEntry, BTreeSet<u32>>,
     /// Numbers in use in each list, by foreign entries too.
-    used: BTreeMap<ListKey, BTreeSet<u32>>,
-}
-
-/// A prefix list: lists of the two families have separate names.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ListKey {
-    ipv6: bool,
-    name: ObjectName,
+    used: BTreeMap<PrefixListKey, BTreeSet<u32>>,
 }
 
 impl PrefixNumbers {
@@ -28,27 +21,24 @@ impl PrefixNumbers {
 
     /// Records an entry of ours.
     pub(super) fn note(&mut self, entry: &PrefixEntry, sequence: u32) {
-        self.take(entry.is_ipv6(), entry.list.clone(), sequence);
+        self.take(entry.key(), sequence);
         let numbers = self.entries.entry(entry.clone()).or_default();
         numbers.insert(sequence);
     }
 
     /// Records a number in use in a list of ours.
-    pub(super) fn take(&mut self, ipv6: bool, name: ObjectName, sequence: u32) {
-        let key = ListKey { ipv6, name };
+    pub(super) fn take(&mut self, key: PrefixListKey, sequence: u32) {
         self.used.entry(key).or_default().insert(sequence);
     }
 
     /// A free number in the list of an entry: FRR's choice, or the lowest if there is none above.
     pub(super) fn free(&self, entry: &PrefixEntry) -> u32 {
-        let key = ListKey {
-            ipv6: entry.is_ipv6(),
-            name: entry.list.clone(),
-        };
-        let Some(used) = self.used.get(&key) else {
+        let Some(used) = self.used.get(&entry.key()) else {
             return 5;
         };
-        let last = used.last().copied().unwrap_or(0);
+        // The entry that closes the list stays behind all others.
+        let last = used.range(..PrefixListKey::LAST).next_back();
+        let last = last.copied().unwrap_or(0);
         // FRR numbers in steps of five.
         match (last / 5).checked_add(1).and_then(|n| n.checked_mul(5)) {
             Some(next) => next,

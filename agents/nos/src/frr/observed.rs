@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{FrrConfig, PrefixEntry};
+use super::model::{FrrConfig, PrefixEntry, PrefixListKey};
 use super::numbers::PrefixNumbers;
 
 /// A running configuration, read.
@@ -33,6 +33,9 @@ impl From<FrrConfig> for Observed {
             let free = made.numbers.free(entry);
             made.note_entry(entry.clone(), free);
         }
+        for key in &config.closed {
+            made.note_closed(key.clone());
+        }
         made.config = config;
         made
     }
@@ -53,5 +56,11 @@ impl Observed {
     pub(super) fn note_entry(&mut self, entry: PrefixEntry, sequence: u32) {
         self.numbers.note(&entry, sequence);
         self.config.prefixes.insert(entry);
+    }
+
+    /// Records the last entry of a list of ours.
+    pub(super) fn note_closed(&mut self, key: PrefixListKey) {
+        self.numbers.take(key.clone(), PrefixListKey::LAST);
+        self.config.closed.insert(key);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::model::{AsPathKey, AsPathRule, BgpInstance, BgpVrf, Family, FrrConfig, PrefixEntry};
+use super::model::{
+    AsPathKey, AsPathRule, BgpInstance, BgpVrf, Family, FrrConfig, PrefixEntry, PrefixListKey,
+};
 use super::observed::Observed;
 use super::settings::{self, Setting};
 
@@ -29,6 +31,9 @@ pub fn render(config: &FrrConfig) -> String {
         for sequence in numbered.numbers.of(entry) {
             out.line(0, &prefix_line(entry, sequence));
         }
+    }
+    for key in &config.closed {
+        out.line(0, &closing_line(key));
     }
     out.line(0, "!");
     for (key, rule) in &config.as_paths {
@@ -59,8 +64,14 @@ pub(super) fn router_id(id: std::net::Ipv4Addr) -> String {
 
 pub(super) fn prefix_line(entry: &PrefixEntry, sequence: u32) -> String {
     let (list, rule) = (&entry.list, &entry.rule);
-    let ip = if entry.is_ipv6() { "ipv6" } else { "ip" };
+    let ip = entry.key().ip();
     format!("{ip} prefix-list {list} seq {sequence} permit {rule}")
+}
+
+/// The last entry of a prefix list, which denies everything.
+pub(super) fn closing_line(key: &PrefixListKey) -> String {
+    let (ip, list, last) = (key.ip(), &key.list, PrefixListKey::LAST);
+    format!("{ip} prefix-list {list} seq {last} deny any")
 }
 
 pub(super) fn as_path_line(key: &AsPathKey, rule: &AsPathRule) -> String {

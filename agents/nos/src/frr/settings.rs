@@ -121,11 +121,8 @@ pub(super) fn group(name: &str, of: &PeerGroup) -> (String, Vec<Setting>) {
     let mut all = Vec::new();
     if let Some(remote) = of.remote_as {
         let set = format!("neighbor {name} remote-as {remote}");
-        all.push(Setting::new(
-            "remote-as",
-            set,
-            format!("no neighbor {name} remote-as"),
-        ));
+        // `no neighbor … remote-as` alone is an incomplete command.
+        all.push(Setting::negatable("remote-as", set));
     }
     all.extend(session(name, &of.settings));
     (format!("neighbor {name} peer-group"), all)

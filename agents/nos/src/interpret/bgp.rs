@@ -38,7 +38,10 @@ fn ensure(model: &mut SwitchModel, asn: Asn, router_id: Ipv4Addr) -> Result<(), 
     let wanted = Bgp::new(asn, router_id).map_err(|_| StepError::Missing(SwitchObject::Bgp))?;
     match &mut model.bgp {
         Some(bgp) if bgp.asn() != asn => return Err(StepError::Exists(SwitchObject::Bgp)),
-        Some(bgp) => bgp.take_router_id(&wanted),
+        Some(bgp) => {
+            bgp.take_router_id(&wanted);
+            bgp.is_intact = true;
+        }
         none => *none = Some(wanted),
     }
     Ok(())

@@ -1,29 +1,57 @@
-//! A Linux switch: one bridge and one VXLAN device per segment, through netlink.
+//! A Linux switch: bridges, VXLAN devices and VRFs through netlink, BGP and EVPN through FRR.
 //!
-//! Segment 4000 is the bridge `mmb4000` with the tunnel `mmx4000` in it. There is no VLAN, no VRF
-//! and no bridge VLAN filtering, so that any kernel with bridge and VXLAN will do. The bridge has
-//! no address of its own: the switch is not a host in a tenant's segment. Broadcasts reach the
-//! other switches by head-end replication, one all-zeros FDB entry per remote tunnel end.
-//!
+//! Segment 4000 is the bridge `mmb4000` with the tunnel `mmx4000` in it, without VLAN filtering.
+//! The bridge has no address of its own, unless the segment has a gateway: then it has the
+//! gateway's addresses and the MAC address that all leaves share, in the VRF of the gateway.
 //! Quarantined ports are in the bridge `mmq`, which is never up.
+//!
+//! Without FRR ([`Config::frr`]) there is no layer 3, so that any kernel with bridge and VXLAN
+//! will do. Broadcasts reach the other switches by head-end replication, one all-zeros FDB entry
+//! per remote tunnel end.
+//!
+//! With FRR:
+//! - A VRF is a device of its name. L3 VNI 27 is the bridge `mmr27` in it, with the switch's router
+//!   MAC, and the tunnel `mmx27`. The table ends with an unreachable default.
+//! - EVPN tells who is where: tunnels learn nothing, and bridges answer ARP and ND. A segment with
+//!   remotes learns, and is flooded by head-end replication.
+//! - The address of the tunnels is the one on `lo` that has our mark; an operator's stay.
+//! - Ports that are not routed have no IPv6 of their own.
+//! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
+//!   repaired with the next step.
 
 mod apply;
-mod observe;
+mod layer3;
+mod link;
+mod names;
+mod requests;
+mod routed;
+mod routing;
+mod segments;
+mod view;
+mod vrfs;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, TryStreamExt};
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::LinkMessage;
 use rtnetlink::packet_route::neighbour::NeighbourMessage;
-use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
+use rtnetlink::packet_route::rule::RuleMessage;
+use rtnetlink::{
+    Handle, IpVersion, MulticastGroup, RouteMessageBuilder, new_connection,
+    new_multicast_connection,
+};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use self::layer3::Layer3;
+use self::routing::Router;
+use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
+use crate::frr::{Frr, Vtysh};
 use crate::observation::Observation;
 use crate::step::Step;
 
@@ -35,8 +63,12 @@ pub const VXLAN_PORT: u16 = 4789;
 pub struct Config {
     /// Names of the front-panel ports: exact, or a prefix and `*` ("swp*").
     pub ports: Vec<String>,
-    /// Underlay address of this switch: the source of its tunnels.
+    /// Underlay address of this switch: the source of its tunnels. With FRR, the desired state
+    /// has the address, and this one is not used.
     pub vtep: IpAddr,
+    /// The way to FRR, which makes the switch a leaf with VRFs, BGP and EVPN. `None` means that
+    /// there is none.
+    pub frr: Option<Vtysh>,
 }
 
 impl Config {
@@ -58,6 +90,8 @@ pub struct Linux {
     config: Config,
     handle: Handle,
     changed: Arc<Notify>,
+    /// `None` on a switch without FRR.
+    router: Option<Router>,
     /// Tasks that drive both netlink sockets; they end when the back-end is dropped.
     _tasks: JoinSet<()>,
 }
@@ -73,8 +107,10 @@ impl Linux {
         tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
         watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
+        let router = config.frr.clone().map(|vtysh| Router::new(Frr::new(vtysh)));
         Ok(Self {
             config,
+            router,
             handle,
             changed,
             _tasks: tasks,
@@ -94,10 +130,42 @@ impl Linux {
         collect("list forwarding entries", request.execute()).await
     }
 
-    async fn view(&self) -> Result<observe::View, NosError> {
+    async fn rules(&self) -> Result<Vec<RuleMessage>, NosError> {
+        let mut rules = Vec::new();
+        for family in [IpVersion::V4, IpVersion::V6] {
+            let request = self.handle.rule().get(family);
+            rules.extend(collect("list rules", request.execute()).await?);
+        }
+        Ok(rules)
+    }
+
+    async fn layer3(&self) -> Result<Layer3, NosError> {
+        let addresses = self.handle.address().get().execute();
+        let addresses = collect("list addresses", addresses).await?;
+        let v4 = RouteMessageBuilder::<Ipv4Addr>::new().build();
+        let v6 = RouteMessageBuilder::<Ipv6Addr>::new().build();
+        let mut routes = Vec::new();
+        for of_family in [v4, v6] {
+            let request = self.handle.route().get(of_family).execute();
+            routes.extend(collect("list routes", request).await?);
+        }
+        Ok(Layer3::new(&addresses, &self.rules().await?, &routes))
+    }
+
+    /// Every device with what the switch needs to know of it.
+    async fn view(&self) -> Result<View, NosError> {
         let links = self.links().await?;
         let entries = self.forwarding_entries().await?;
-        Ok(observe::View::new(&links, &entries))
+        let layer3 = match self.router {
+            Some(_) => Some(self.layer3().await?),
+            None => None,
+        };
+        Ok(View::new(&links, &entries, layer3))
+    }
+
+    /// Every device alone.
+    async fn devices(&self) -> Result<View, NosError> {
+        Ok(View::new(&self.links().await?, &[], None))
     }
 }
 
@@ -113,15 +181,36 @@ impl Nos for Linux {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::PrivatePorts]
+        match self.router {
+            None => &[Capability::PrivatePorts],
+            Some(_) => &[
+                Capability::PrivatePorts,
+                Capability::Underlay,
+                Capability::Vrfs,
+                Capability::Bgp,
+            ],
+        }
     }
 
     async fn observe(&self) -> Result<Observation, NosError> {
-        Ok(self.view().await?.observation(&self.config))
+        match &self.router {
+            None => Ok(self.view().await?.observation(&self.config)),
+            Some(router) => self.observe_all(router).await,
+        }
     }
 
     async fn apply(&self, step: &Step) -> Result<(), NosError> {
-        apply::apply(self, step).await
+        self.apply_all(std::slice::from_ref(step)).await
+    }
+
+    async fn apply_all(&self, steps: &[Step]) -> Result<(), NosError> {
+        if let Some(router) = &self.router {
+            return self.apply_routed(router, steps).await;
+        }
+        for step in steps {
+            self.apply_to_kernel(step).await?;
+        }
+        Ok(())
     }
 
     async fn changed(&self) {

@@ -12,6 +12,10 @@ use super::neighbour::{BgpNeighbour, Peer};
 pub struct Bgp {
     asn: Asn,
     router_id: Ipv4Addr,
+    /// `true` if instances, neighbours and policies have our settings also where this model does
+    /// not name them (timers, announcements). Otherwise the BGP daemon is configured again. A
+    /// desired BGP always is.
+    pub is_intact: bool,
     /// Neighbours in the default VRF: spines and firewalls.
     pub underlay: BgpNeighbours,
     /// Neighbours by VRF. A VRF with a key here has a BGP instance, which announces its routes into
@@ -34,17 +38,19 @@ impl Bgp {
         Ok(Self {
             asn: checked_asn(asn)?,
             router_id,
+            is_intact: true,
             underlay: BTreeMap::new(),
             vrfs: BTreeMap::new(),
         })
     }
 
-    /// The same BGP without neighbours and VRFs.
+    /// The same BGP, intact, without neighbours and VRFs.
     #[must_use]
     pub(crate) fn without_neighbours(&self) -> Self {
         Self {
             underlay: BTreeMap::new(),
             vrfs: BTreeMap::new(),
+            is_intact: true,
             ..*self
         }
     }

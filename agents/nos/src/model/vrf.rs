@@ -12,6 +12,9 @@ pub struct Vrf {
     /// packet that no route of the tenant matches is looked up in the main table, and reaches the
     /// loopback of the leaf and the spines. A desired VRF always has it.
     pub has_unreachable_default: bool,
+    /// `true` if every part of the VRF exists, is up and has our settings: the device and what
+    /// carries its L3 VNI. A desired VRF always is.
+    pub is_intact: bool,
 }
 
 impl Vrf {
@@ -22,6 +25,7 @@ impl Vrf {
             l3_vni: Some(l3_vni),
             table,
             has_unreachable_default: true,
+            is_intact: true,
         }
     }
 

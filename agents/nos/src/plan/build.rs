@@ -101,7 +101,8 @@ fn bgp(change: &Kept<'_>, steps: &mut Vec<Step>) {
         return;
     };
     let seen = change.observed.bgp.as_ref().filter(|_| change.bgp());
-    if seen.is_none_or(|seen| seen.router_id() != wanted.router_id()) {
+    let fits = |seen: &Bgp| seen.is_intact && seen.router_id() == wanted.router_id();
+    if !seen.is_some_and(fits) {
         steps.push(Step::EnsureBgp {
             asn: wanted.asn(),
             router_id: wanted.router_id(),

@@ -107,6 +107,7 @@ impl Switch {
             .args(["netns", "exec", &self.name])
             .arg(format!("/usr/lib/frr/{program}"))
             .args(["-N", &self.name, "-P", "0", "-f", "/dev/null"])
+            .args(log(&self.name, program))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -126,6 +127,15 @@ impl Drop for Switch {
         std::fs::remove_dir_all(self.sockets()).ok();
         ip(&format!("netns del {}", self.name));
     }
+}
+
+/// Arguments for a log, if `FRR_LOG_DIR` names a directory for it.
+fn log(name: &str, program: &str) -> Vec<String> {
+    let Ok(directory) = std::env::var("FRR_LOG_DIR") else {
+        return Vec::new();
+    };
+    let file = format!("file:{directory}/{name}-{program}.log");
+    vec!["--log".to_owned(), file]
 }
 
 /// `ip netns exec` becomes the daemon, so that its process is the child itself.

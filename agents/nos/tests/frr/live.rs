@@ -200,3 +200,24 @@ async fn a_switch_with_many_tenants_is_brought_up_in_several_runs() {
     assert!(sessions.len() > 200, "{}", sessions.len());
     reconcile(&switch, &leaf()).await;
 }
+
+/// The configuration that a switch's model becomes: empty lists, numbers and expressions included.
+#[tokio::test]
+async fn the_configuration_of_a_model_is_read_back() {
+    if !is_available() {
+        return;
+    }
+    let switch = Switch::start("model", &[]).await;
+    let text = include_str!("../plan/leaf.conf");
+    let desired = parse(text).config;
+    reconcile(&switch, &desired).await;
+    let mut empty = desired.clone();
+    empty.prefixes.clear();
+    reconcile(&switch, &empty).await;
+    reconcile(&switch, &desired).await;
+    let mut bare = desired;
+    bare.bgp.clear();
+    bare.route_maps.clear();
+    bare.closed.clear();
+    reconcile(&switch, &bare).await;
+}

@@ -6,7 +6,7 @@ use agents_nos::Vni;
 use agents_nos::frr::{
     Action, AsPathKey, AsPathRegex, AsPathRule, BgpInstance, BgpVrf, Description, FrrConfig,
     Neighbour, ObjectName, PeerFamily, PeerGroup, PeerSettings, PerFamily, PerIp, PrefixEntry,
-    PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
+    PrefixListKey, PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
 };
 use proptest::collection::{btree_map, btree_set};
 use proptest::option;
@@ -211,6 +211,9 @@ pub(crate) fn config() -> impl Strategy<Value = FrrConfig> {
             route_maps: filters.2,
             ..FrrConfig::default()
         };
+        let closes = |key: &PrefixListKey| !key.list.as_str().ends_with('3');
+        let lists = made.prefixes.iter().map(PrefixEntry::key);
+        made.closed = lists.filter(closes).collect();
         let mut taken = BTreeSet::new();
         for (number, vni) in vrfs {
             if taken.insert(vni) {

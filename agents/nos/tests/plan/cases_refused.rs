@@ -45,6 +45,7 @@ async fn a_switch_with_segments_only_takes_them_and_tells_the_rest() {
     let linux = Linux::open(Config {
         ports: vec!["p*".into()],
         vtep: [10, 0, 0, 11].into(),
+        frr: None,
     });
     let [steps, problems] = planned(&from, &to, linux.unwrap().capabilities());
     assert_eq!(steps, ["make 10", "10 to 10.0.0.1", "p2 enters 10"]);

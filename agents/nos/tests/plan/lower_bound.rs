@@ -138,7 +138,9 @@ impl Count<'_> {
         let (from, to) = (self.from.bgp.as_ref(), self.to.bgp.as_ref());
         let same = from.map(Bgp::asn) == to.map(Bgp::asn);
         let whole = match (from, to) {
-            (Some(from), Some(to)) if same => usize::from(from.router_id() != to.router_id()),
+            (Some(from), Some(to)) if same => {
+                usize::from(from.router_id() != to.router_id() || !from.is_intact)
+            }
             _ => usize::from(from.is_some()) + usize::from(to.is_some()),
         };
         let rests = |vrf: Option<&VrfName>| {

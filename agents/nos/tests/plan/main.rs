@@ -10,3 +10,4 @@ mod invariants;
 mod lower_bound;
 mod properties;
 mod random;
+mod routing;

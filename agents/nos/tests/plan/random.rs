@@ -90,10 +90,13 @@ fn one_vrf(kind: Kind) -> impl Strategy<Value = Vrf> {
     let l3_vni = option::of((3_u32..8).prop_map(vni));
     let table = (1000_u32..1003).prop_map(|number| Table::new(number).unwrap());
     let guarded = prop::bool::weighted(if kind == Kind::Observed { 0.8 } else { 0.99 });
-    (l3_vni, table, guarded).prop_map(|(l3_vni, table, has_unreachable_default)| Vrf {
+    let intact = guarded;
+    let parts = (l3_vni, table, guarded, intact);
+    parts.prop_map(|(l3_vni, table, has_unreachable_default, is_intact)| Vrf {
         l3_vni,
         table,
         has_unreachable_default,
+        is_intact,
     })
 }
 
@@ -148,9 +151,12 @@ fn bgp(kind: Kind) -> impl Strategy<Value = Bgp> {
     let router_id = prop::sample::select(vec![1_u8, 1, 2]);
     let names = prop::sample::select(&VRFS[..]).prop_map(vrf);
     let vrfs = btree_map(names, neighbours(kind), 0..4);
-    (asn, router_id, neighbours(kind), vrfs).prop_map(|(asn, last, underlay, vrfs)| {
+    let is_intact = prop::bool::weighted(if kind == Kind::Observed { 0.8 } else { 0.99 });
+    let parts = (asn, router_id, neighbours(kind), vrfs, is_intact);
+    parts.prop_map(|(asn, last, underlay, vrfs, is_intact)| {
         let router_id = Ipv4Addr::new(10, 0, 0, last);
         let mut bgp = Bgp::new(asn, router_id).unwrap();
+        bgp.is_intact = is_intact;
         bgp.underlay = underlay;
         bgp.vrfs = vrfs;
         bgp

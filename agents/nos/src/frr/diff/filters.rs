@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Plan;
-use crate::frr::model::{Action, AsPathKey, AsPathRule, PrefixEntry, RouteMapEntry, RouteMapKey};
+use crate::frr::model::{
+    Action, AsPathKey, AsPathRule, PrefixEntry, PrefixListKey, RouteMapEntry, RouteMapKey,
+};
 use crate::frr::object::FrrObject;
-use crate::frr::render::{as_path_line, prefix_line};
+use crate::frr::render::{as_path_line, closing_line, prefix_line};
 use crate::frr::settings::{self, changes};
 
 /// Most lines of one step, so that a step always fits into one command.
@@ -15,6 +17,9 @@ impl Plan<'_> {
     /// Lists first, then the route-maps that use them.
     pub(super) fn filters_come(&mut self) {
         self.as_paths_come();
+        for key in self.new.closed.difference(&self.old.closed) {
+            self.push(list_object(key), vec![closing_line(key)]);
+        }
         let coming = self.new.prefixes.difference(&self.old.prefixes);
         // Numbers of the new entries must differ from each other too.
         let mut numbers = self.observed.numbers.clone();
@@ -40,8 +45,7 @@ impl Plan<'_> {
         }
         let leaving = self.old.prefixes.difference(&self.new.prefixes);
         let lines = by_list(leaving, |entry| {
-            let ip = if entry.is_ipv6() { "ipv6" } else { "ip" };
-            let list = &entry.list;
+            let (ip, list) = (entry.key().ip(), &entry.list);
             self.observed
                 .numbers
                 .of(entry)
@@ -49,6 +53,11 @@ impl Plan<'_> {
                 .collect()
         });
         self.push_lists(lines);
+        for key in self.old.closed.difference(&self.new.closed) {
+            let (ip, list, last) = (key.ip(), &key.list, PrefixListKey::LAST);
+            let line = format!("no {ip} prefix-list {list} seq {last}");
+            self.push(list_object(key), vec![line]);
+        }
         for (key, rule) in &self.old.as_paths {
             if !self.new.as_paths.contains_key(key) && !self.moves(key, rule) {
                 let line = format!("no {}", as_path_line(key, rule));
@@ -103,15 +112,19 @@ fn by_list<'e>(
 ) -> BTreeMap<FrrObject, Vec<String>> {
     let mut lists: BTreeMap<FrrObject, Vec<String>> = BTreeMap::new();
     for entry in entries {
-        let list = entry.list.clone();
-        let object = if entry.is_ipv6() {
-            FrrObject::Ipv6PrefixList(list)
-        } else {
-            FrrObject::PrefixList(list)
-        };
+        let object = list_object(&entry.key());
         lists.entry(object).or_default().extend(lines(entry));
     }
     lists
+}
+
+fn list_object(key: &PrefixListKey) -> FrrObject {
+    let list = key.list.clone();
+    if key.ipv6 {
+        FrrObject::Ipv6PrefixList(list)
+    } else {
+        FrrObject::PrefixList(list)
+    }
 }
 
 /// Changes of an entry. One that is not yet complete denies: FRR knows an entry without conditions

@@ -97,9 +97,7 @@ impl<'a> Plan<'a> {
 
     fn vnis_leave(&mut self) {
         for (vrf, vni) in &self.old.vrfs {
-            // An instance with a VNI cannot go.
-            let instance_leaves = self.leaving.contains(&BgpVrf::Tenant(*vrf));
-            if self.new.vrfs.get(vrf) != Some(vni) || instance_leaves {
+            if self.new.vrfs.get(vrf) != Some(vni) || self.vni_blocks(*vrf) {
                 self.in_vrf(*vrf, format!(" no vni {vni}"));
             }
         }
@@ -107,11 +105,17 @@ impl<'a> Plan<'a> {
 
     fn vnis_come(&mut self) {
         for (vrf, vni) in &self.new.vrfs {
-            let instance_left = self.leaving.contains(&BgpVrf::Tenant(*vrf));
-            if self.old.vrfs.get(vrf) != Some(vni) || instance_left {
+            if self.old.vrfs.get(vrf) != Some(vni) || self.vni_blocks(*vrf) {
                 self.in_vrf(*vrf, format!(" vni {vni}"));
             }
         }
+    }
+
+    /// `true` if an instance cannot go while a VRF has a VNI: the VRF's own, or the default one.
+    /// FRR makes a hidden instance for each VNI that has none, and the default one goes last.
+    fn vni_blocks(&self, vrf: VrfName) -> bool {
+        let leaves = |of: BgpVrf| self.leaving.contains(&of);
+        leaves(BgpVrf::Tenant(vrf)) || leaves(BgpVrf::Default)
     }
 
     /// One line in the section of a VRF.

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::as_path::{AsPathKey, AsPathRule};
 use super::instance::BgpInstance;
-use super::prefix::PrefixEntry;
+use super::prefix::{PrefixEntry, PrefixListKey};
 use super::route_map::{RouteMapEntry, RouteMapKey};
 use super::vrf::{BgpVrf, VrfName};
 use crate::Vni;
@@ -24,6 +24,9 @@ pub struct FrrConfig {
     pub bgp: BTreeMap<BgpVrf, BgpInstance>,
     /// Prefix lists of both families.
     pub prefixes: BTreeSet<PrefixEntry>,
+    /// Prefix lists that end with an entry which denies everything. FRR forgets a list without
+    /// entries: only such an end says that an empty list is there.
+    pub closed: BTreeSet<PrefixListKey>,
     /// AS-path access lists.
     pub as_paths: BTreeMap<AsPathKey, AsPathRule>,
     /// Route-maps.

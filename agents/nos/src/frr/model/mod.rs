@@ -27,7 +27,7 @@ pub use interface_name::InterfaceName;
 pub use name::{ObjectName, WordError};
 pub use peer::{Neighbour, PeerGroup, Remote};
 pub use peer_settings::{PeerFamily, PeerSettings, Timers};
-pub use prefix::{PrefixEntry, PrefixRule};
+pub use prefix::{PrefixEntry, PrefixListKey, PrefixRule};
 pub use route_map::{RouteMapEntry, RouteMapKey};
 pub use text::{AsPathRegex, Description};
 pub use vrf::{BgpVrf, VrfName};

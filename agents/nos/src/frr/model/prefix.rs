@@ -29,6 +29,15 @@ pub struct PrefixEntry {
     pub rule: PrefixRule,
 }
 
+/// Name of a prefix list. Lists of the two families have separate names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrefixListKey {
+    /// `true` for a list of IPv6 prefixes.
+    pub ipv6: bool,
+    /// Name.
+    pub list: ObjectName,
+}
+
 impl PrefixRule {
     /// Permits exactly this prefix.
     #[must_use]
@@ -69,6 +78,11 @@ impl PrefixRule {
         self.prefix
     }
 
+    /// Length of the longest permitted prefix, bits. `None` if the shortest has another length.
+    pub(crate) fn longest_from(&self, shortest: u8) -> Option<u8> {
+        (self.shortest == shortest).then_some(self.longest)
+    }
+
     /// Reads FRR's words after `permit`. `None` if they are none.
     pub(crate) fn parse(words: &[&str], ipv6: bool) -> Option<Self> {
         let (prefix, rest) = words.split_first()?;
@@ -97,6 +111,25 @@ impl PrefixEntry {
     #[must_use]
     pub fn is_ipv6(&self) -> bool {
         matches!(self.rule.prefix, IpNet::V6(_))
+    }
+
+    /// The list of the entry.
+    #[must_use]
+    pub fn key(&self) -> PrefixListKey {
+        PrefixListKey {
+            ipv6: self.is_ipv6(),
+            list: self.list.clone(),
+        }
+    }
+}
+
+impl PrefixListKey {
+    /// Number of the last entry of a list, which denies everything.
+    pub(crate) const LAST: u32 = u32::MAX;
+
+    /// FRR's word for the family.
+    pub(crate) fn ip(&self) -> &'static str {
+        if self.ipv6 { "ipv6" } else { "ip" }
     }
 }
 

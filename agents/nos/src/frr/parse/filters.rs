@@ -3,13 +3,13 @@
 use super::{Reader, Section};
 use crate::Vni;
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, InterfaceName, ObjectName, PrefixEntry, PrefixRule,
-    RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRegex, AsPathRule, InterfaceName, ObjectName, PrefixEntry,
+    PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
 };
 
 impl Reader {
-    /// An entry that denies is foreign, also in a list of ours: ours only permit. Its number is
-    /// remembered, so that it is not given to another.
+    /// An entry that denies is foreign, also in a list of ours, unless it closes the list. Its
+    /// number is remembered, so that it is not given to another.
     pub(super) fn prefix_list(&mut self, words: &[&str]) -> Option<()> {
         let (ip, list, sequence, rest) = match words {
             [ip, _, list, "seq", sequence, rest @ ..] => (ip, list, sequence, rest),
@@ -18,7 +18,15 @@ impl Reader {
         let list = ObjectName::new(list).ok()?;
         let sequence = sequence.parse().ok().filter(|n| *n > 0)?;
         let ipv6 = *ip == "ipv6";
-        self.seen.numbers.take(ipv6, list.clone(), sequence);
+        let key = PrefixListKey {
+            ipv6,
+            list: list.clone(),
+        };
+        if *rest == ["deny", "any"] && sequence == PrefixListKey::LAST {
+            self.seen.note_closed(key);
+            return Some(());
+        }
+        self.seen.numbers.take(key, sequence);
         let ["permit", rule @ ..] = rest else {
             return None;
         };

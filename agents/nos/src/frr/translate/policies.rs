@@ -1,0 +1,182 @@
+//! Policies in both directions.
+
+use std::collections::BTreeMap;
+
+use proto_types::Asn;
+
+use super::{LOOPBACK_MAP, RoutingError};
+use crate::frr::model::{
+    Action, AsPathKey, AsPathRegex, AsPathRule, FrrConfig, ObjectName, PrefixEntry, PrefixListKey,
+    PrefixRule, RouteMapEntry, RouteMapKey,
+};
+use crate::model::{
+    self, AsPathList, Policies, PolicyName, PrefixListId, RouteMap, RouteMatch, RouteRule,
+};
+
+/// Adds policies to a configuration.
+pub(super) fn to_frr(policies: &Policies, config: &mut FrrConfig) -> Result<(), RoutingError> {
+    for (id, list) in &policies.prefix_lists {
+        let key = PrefixListKey {
+            ipv6: id.is_v6,
+            list: object(&id.name)?,
+        };
+        for rule in &list.rules {
+            let (prefix, le) = (rule.prefix(), rule.le());
+            let rule = PrefixRule::range(prefix, prefix.prefix_len(), le);
+            let list = key.list.clone();
+            // A prefix of the other family has been refused where the rule was added.
+            config
+                .prefixes
+                .extend(rule.map(|rule| PrefixEntry { list, rule }));
+        }
+        config.closed.insert(key);
+    }
+    for (name, list) in &policies.as_path_lists {
+        for origin in list.origins() {
+            let key = AsPathKey {
+                list: object(name)?,
+                // The number of an origin does not depend on the others: one more moves none.
+                sequence: origin.0,
+            };
+            let regex = origin_regex(*origin).ok_or(RoutingError::Asn(origin.0))?;
+            let action = Action::Permit;
+            config.as_paths.insert(key, AsPathRule { action, regex });
+        }
+    }
+    for (name, map) in &policies.route_maps {
+        for (sequence, rule) in map.rules() {
+            let key = RouteMapKey {
+                map: object(name)?,
+                sequence: *sequence,
+            };
+            let refused = || RoutingError::Rule {
+                map: name.clone(),
+                sequence: *sequence,
+            };
+            let entry = entry(rule)?.filter(|_| *sequence > 0);
+            config.route_maps.insert(key, entry.ok_or_else(refused)?);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the policies of a configuration. What the model cannot say is left out.
+pub(super) fn from_frr(config: &FrrConfig) -> Policies {
+    let mut policies = Policies::default();
+    let lists = &mut policies.prefix_lists;
+    for key in &config.closed {
+        lists.entry(list_id(key)).or_default();
+    }
+    for entry in &config.prefixes {
+        let list = lists.entry(list_id(&entry.key())).or_default();
+        list.rules.extend(rule(&entry.rule));
+    }
+    let mut origins: BTreeMap<PolicyName, Vec<Asn>> = BTreeMap::new();
+    for (key, rule) in &config.as_paths {
+        if let Some(origin) = origin(rule) {
+            origins.entry(policy(&key.list)).or_default().push(origin);
+        }
+    }
+    let as_paths = origins.into_iter();
+    policies.as_path_lists = as_paths
+        .filter_map(|(name, origins)| Some((name, AsPathList::new(origins).ok()?)))
+        .collect();
+    let mut maps: BTreeMap<PolicyName, Vec<(u16, RouteRule)>> = BTreeMap::new();
+    for (key, entry) in &config.route_maps {
+        if key.map.as_str() != LOOPBACK_MAP {
+            let rules = maps.entry(policy(&key.map)).or_default();
+            rules.push((key.sequence, route_rule(entry)));
+        }
+    }
+    let maps = maps.into_iter();
+    policies.route_maps = maps
+        .filter_map(|(name, rules)| Some((name, RouteMap::numbered(rules).ok()?)))
+        .collect();
+    policies
+}
+
+/// The name of a policy of ours.
+pub(super) fn object(name: &PolicyName) -> Result<ObjectName, RoutingError> {
+    let object = ObjectName::new(name.as_ref()).ok();
+    let object = object.filter(|object| object.as_str() != LOOPBACK_MAP);
+    object.ok_or_else(|| RoutingError::Name(name.clone()))
+}
+
+/// The name of an object of FRR. Each is a policy's: FRR's names are the narrower ones.
+#[expect(clippy::expect_used, reason = "63 of fewer characters than a policy's")]
+pub(super) fn policy(name: &ObjectName) -> PolicyName {
+    PolicyName::new(name.as_str()).expect("a name of ours is a policy's")
+}
+
+fn list_id(key: &PrefixListKey) -> PrefixListId {
+    PrefixListId {
+        is_v6: key.ipv6,
+        name: policy(&key.list),
+    }
+}
+
+fn rule(rule: &PrefixRule) -> Option<model::PrefixRule> {
+    let prefix = rule.prefix();
+    let le = rule.longest_from(prefix.prefix_len())?;
+    model::PrefixRule::new(prefix, le).ok()
+}
+
+/// The paths that consist of one AS number, once or several times.
+fn origin_regex(origin: Asn) -> Option<AsPathRegex> {
+    AsPathRegex::new(&format!("^{origin}(_{origin})*$")).ok()
+}
+
+fn origin(rule: &AsPathRule) -> Option<Asn> {
+    let text = rule.regex.to_string();
+    let (number, _) = text.strip_prefix('^')?.split_once('(')?;
+    let origin = Asn(number.parse().ok()?);
+    let is_ours =
+        rule.action == Action::Permit && origin_regex(origin).as_ref() == Some(&rule.regex);
+    is_ours.then_some(origin)
+}
+
+/// A rule as an entry. `None` if two conditions are of one kind.
+fn entry(rule: &RouteRule) -> Result<Option<RouteMapEntry>, RoutingError> {
+    let action = if rule.permits {
+        Action::Permit
+    } else {
+        Action::Deny
+    };
+    let mut entry = RouteMapEntry::new(action);
+    for found in &rule.matches {
+        let is_taken = match found {
+            RouteMatch::Prefix(id) => {
+                let list = if id.is_v6 {
+                    &mut entry.match_ipv6
+                } else {
+                    &mut entry.match_ipv4
+                };
+                list.replace(object(&id.name)?).is_some()
+            }
+            RouteMatch::AsPath(name) => entry.match_as_path.replace(object(name)?).is_some(),
+            RouteMatch::Evpn(vni) => entry.match_vni.replace(*vni).is_some(),
+        };
+        if is_taken {
+            return Ok(None);
+        }
+    }
+    Ok(Some(entry))
+}
+
+fn route_rule(entry: &RouteMapEntry) -> RouteRule {
+    let prefix = |is_v6, list: &Option<ObjectName>| {
+        let name = policy(list.as_ref()?);
+        Some(RouteMatch::Prefix(PrefixListId { is_v6, name }))
+    };
+    let as_path = entry.match_as_path.as_ref();
+    let matches = [
+        prefix(false, &entry.match_ipv4),
+        prefix(true, &entry.match_ipv6),
+        as_path.map(|list| RouteMatch::AsPath(policy(list))),
+        entry.match_vni.map(RouteMatch::Evpn),
+    ];
+    RouteRule {
+        permits: entry.action == Action::Permit,
+        matches: matches.into_iter().flatten().collect(),
+    }
+}

@@ -1,0 +1,101 @@
+//! VRFs and gateways in a view.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::link::{Kind, Link};
+use super::names::{GATEWAY_MAC, l3_vni_of, routed_name, router_mac, tunnel_name};
+use super::view::View;
+use crate::frr::Routing;
+use crate::model::{Gateway, Table, Vrf, VrfName};
+use crate::vni::Vni;
+
+/// MTU of the devices of an L3 VNI, bytes: the largest packet that a machine sends. The tunnel
+/// adds 50 (70 over IPv6) bytes, for which links of the underlay with 9216 have room.
+pub(super) const L3_MTU: u32 = 9000;
+
+/// A bridge that is routed in part: a host in its segment that should be none.
+pub(super) struct HalfRouted;
+
+impl View {
+    /// The gateway that a segment's bridge is. `None` if it is none.
+    pub(super) fn gateway(&self, bridge: &Link) -> Result<Option<Gateway>, HalfRouted> {
+        let Some(layer3) = &self.layer3 else {
+            return Ok(None);
+        };
+        let addresses = layer3.addresses(bridge.index);
+        let Some(master) = bridge.controller else {
+            return if addresses.is_empty() {
+                Ok(None)
+            } else {
+                Err(HalfRouted)
+            };
+        };
+        let vrf = self
+            .by_index(master)
+            .filter(|l| matches!(l.kind, Kind::Vrf { .. }));
+        let vrf = vrf
+            .and_then(|vrf| VrfName::new(&vrf.name).ok())
+            .ok_or(HalfRouted)?;
+        let addresses = addresses.iter().map(|address| address.address);
+        let gateway = Gateway::new(vrf, addresses).map_err(|_| HalfRouted)?;
+        let is_ours = bridge.mac == GATEWAY_MAC && bridge.routes;
+        is_ours.then_some(Some(gateway)).ok_or(HalfRouted)
+    }
+
+    /// The VRFs by name. `routing` is what FRR keeps of them.
+    pub(super) fn vrfs<'a>(
+        &'a self,
+        routing: &'a Routing,
+        vtep: Option<IpAddr>,
+    ) -> impl Iterator<Item = (VrfName, Vrf)> + 'a {
+        self.links.iter().filter_map(move |link| {
+            let name = VrfName::new(&link.name).ok()?;
+            let Kind::Vrf { table } = link.kind else {
+                return None;
+            };
+            let told = routing.l3_vnis.get(&name).copied();
+            let vrf = self.vrf(link, Table::new(table).ok()?, told, vtep);
+            let is_intact = vrf.is_intact || !name.is_managed();
+            Some((name, Vrf { is_intact, ..vrf }))
+        })
+    }
+
+    fn vrf(&self, link: &Link, table: Table, told: Option<Vni>, vtep: Option<IpAddr>) -> Vrf {
+        let bridges = self
+            .links
+            .iter()
+            .filter(|l| l.controller == Some(link.index));
+        let found: BTreeSet<Vni> = bridges.filter_map(l3_vni_of).collect();
+        // The kernel's is the one that packets take.
+        let l3_vni = told
+            .filter(|told| found.is_empty() || found.contains(told))
+            .or_else(|| found.first().copied());
+        let carried = found.len() <= 1
+            && l3_vni == told
+            && l3_vni.is_none_or(|vni| self.is_carried(vni, vtep));
+        let layer3 = self.layer3.as_ref();
+        Vrf {
+            l3_vni,
+            table,
+            has_unreachable_default: layer3.is_some_and(|l3| l3.is_guarded(table.get())),
+            is_intact: link.up && link.routes && carried,
+        }
+    }
+
+    /// `true` if the devices of an L3 VNI have our settings.
+    fn is_carried(&self, vni: Vni, vtep: Option<IpAddr>) -> bool {
+        let bridge = self.by_name(&routed_name(vni));
+        let tunnel = self.by_name(&tunnel_name(vni));
+        let (Some(bridge), Some(tunnel), Some(address)) = (bridge, tunnel, vtep) else {
+            return false;
+        };
+        bridge.up
+            && bridge.routes
+            && bridge.mac == router_mac(address)
+            && tunnel.up
+            && tunnel.controller == Some(bridge.index)
+            && tunnel.is_tunnel(vni.get(), vtep)
+            && tunnel.is_evpn_tunnel()
+    }
+}

@@ -1,0 +1,208 @@
+//! Steps that change FRR, and what FRR adds to the observed switch.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Linux;
+use super::view::View;
+use crate::back_end::NosError;
+use crate::frr::{self, Frr, FrrError, FrrObject, Observed, Routing};
+use crate::interpret::interpret;
+use crate::model::{SwitchModel, VrfName};
+use crate::observation::Observation;
+use crate::step::Step;
+
+/// Attempts to change FRR. It refuses to remove an instance until bgpd has heard from zebra that
+/// its VNI has gone.
+const ATTEMPTS: usize = 10;
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The routing daemon of a switch.
+#[derive(Debug)]
+pub(super) struct Router {
+    frr: Frr,
+    /// Its configuration as it was seen last.
+    seen: Mutex<Option<Observed>>,
+}
+
+/// The parts of a switch that a step changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    Kernel,
+    Frr,
+    /// The kernel first: a VRF exists before FRR names its VNI.
+    KernelThenFrr,
+    /// FRR first: it gives up a VRF before its device goes.
+    FrrThenKernel,
+}
+
+impl Parts {
+    fn of(step: &Step) -> Self {
+        match step {
+            Step::EnsureVrf { .. } => Self::KernelThenFrr,
+            Step::RemoveVrf { .. } => Self::FrrThenKernel,
+            Step::EnsureBgp { .. }
+            | Step::RemoveBgp
+            | Step::EnsureBgpVrf { .. }
+            | Step::RemoveBgpVrf { .. }
+            | Step::SetNeighbour { .. }
+            | Step::RemoveNeighbour { .. }
+            | Step::EnsurePrefixList { .. }
+            | Step::AddPrefix { .. }
+            | Step::RemovePrefix { .. }
+            | Step::RemovePrefixList { .. }
+            | Step::SetAsPathList { .. }
+            | Step::RemoveAsPathList { .. }
+            | Step::SetRouteMap { .. }
+            | Step::RemoveRouteMap { .. } => Self::Frr,
+            _ => Self::Kernel,
+        }
+    }
+}
+
+impl Router {
+    pub(super) fn new(frr: Frr) -> Self {
+        Self {
+            frr,
+            seen: Mutex::new(None),
+        }
+    }
+
+    async fn observe(&self) -> Result<Observed, NosError> {
+        let observed = self.frr.observe().await?;
+        *self.seen.lock() = Some(observed.clone());
+        Ok(observed)
+    }
+
+    /// The configuration as it was seen last.
+    async fn last(&self) -> Result<Observed, NosError> {
+        let seen = self.seen.lock().clone();
+        match seen {
+            Some(seen) => Ok(seen),
+            None => self.observe().await,
+        }
+    }
+}
+
+impl Linux {
+    /// The switch with what its routing daemon keeps.
+    pub(super) async fn observe_all(&self, router: &Router) -> Result<Observation, NosError> {
+        let observed = router.observe().await?;
+        Ok(self.with_routing(&self.view().await?, &observed))
+    }
+
+    fn with_routing(&self, view: &View, observed: &Observed) -> Observation {
+        let mut observation = view.observation(&self.config);
+        let routing = Routing::from_frr(&observed.config);
+        let model = &mut observation.model;
+        model.vrfs = view.vrfs(&routing, model.vtep).collect();
+        model.policies = routing.policies;
+        model.bgp = routing.bgp;
+        observation
+    }
+
+    /// Applies steps in their order. Steps in a row that change the same part are one change of
+    /// FRR, which keeps the order among them by itself.
+    pub(super) async fn apply_routed(
+        &self,
+        router: &Router,
+        steps: &[Step],
+    ) -> Result<(), NosError> {
+        for run in steps.chunk_by(|one, next| Parts::of(one) == Parts::of(next)) {
+            let Some(first) = run.first() else { continue };
+            match Parts::of(first) {
+                Parts::Kernel => self.change_kernel(router, run).await?,
+                Parts::Frr => self.change_frr(router, run).await?,
+                Parts::KernelThenFrr => {
+                    self.change_kernel(router, run).await?;
+                    self.change_frr(router, run).await?;
+                }
+                Parts::FrrThenKernel => {
+                    self.change_frr(router, run).await?;
+                    self.remove_vrfs(router, run).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks steps against the switch: none may break an invariant.
+    async fn change_kernel(&self, router: &Router, steps: &[Step]) -> Result<(), NosError> {
+        let observed = router.last().await?;
+        let mut model = self.with_routing(&self.view().await?, &observed).model;
+        for step in steps {
+            interpret(&mut model, step)?;
+            self.apply_to_kernel(step).await?;
+        }
+        Ok(())
+    }
+
+    async fn change_frr(&self, router: &Router, steps: &[Step]) -> Result<(), NosError> {
+        let mut attempt = 1;
+        loop {
+            let observed = router.observe().await?;
+            let mut model = self.with_routing(&self.view().await?, &observed).model;
+            let desired = after(&mut model, steps)?.to_frr()?;
+            match router.frr.apply(&observed, &desired).await {
+                Ok(now) => {
+                    *router.seen.lock() = Some(now);
+                    return Ok(());
+                }
+                Err(error) if attempt < ATTEMPTS && is_early(&error) => attempt += 1,
+                Err(error) => {
+                    *router.seen.lock() = None;
+                    return Err(error.into());
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn remove_vrfs(&self, router: &Router, steps: &[Step]) -> Result<(), NosError> {
+        for step in steps {
+            self.apply_to_kernel(step).await?;
+        }
+        for step in steps {
+            if let Step::RemoveVrf { name } = step {
+                forget(router, name).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The part of FRR after steps.
+fn after(model: &mut SwitchModel, steps: &[Step]) -> Result<Routing, NosError> {
+    for step in steps {
+        interpret(model, step)?;
+    }
+    Ok(Routing::of(model))
+}
+
+/// `true` if FRR refuses for the moment.
+fn is_early(error: &FrrError) -> bool {
+    matches!(
+        error,
+        FrrError::Refused {
+            object: FrrObject::Instance(_) | FrrObject::Vrf(_),
+            ..
+        }
+    )
+}
+
+/// Lets FRR forget the section of a VRF whose device has gone. It stays until zebra has heard of
+/// that, and does no harm.
+async fn forget(router: &Router, name: &VrfName) {
+    let Ok(vrf) = frr::VrfName::new(name.as_ref()) else {
+        return;
+    };
+    for _ in 0..ATTEMPTS {
+        match router.frr.forget_vrf(vrf).await {
+            Ok(()) => return,
+            Err(error) => tracing::debug!(vrf = %name, error = %error, "FRR keeps the VRF"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
