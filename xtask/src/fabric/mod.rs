@@ -20,15 +20,27 @@ use self::guest::Guest;
 use crate::debs;
 
 /// The test programs that run in the guest: package, test target, limit on an idle machine.
-const PROGRAMS: [Program; 1] = [Program {
-    package: "tests-fabric",
-    test: "guest",
-    limit: Duration::from_secs(120),
-}];
+const PROGRAMS: [Program; 3] = [
+    Program {
+        package: "tests-fabric",
+        test: "guest",
+        limit: Duration::from_secs(120),
+    },
+    Program {
+        package: "agents-nos",
+        test: "leaf",
+        limit: Duration::from_secs(600),
+    },
+    Program {
+        package: "tests-fabric",
+        test: "matrix",
+        limit: Duration::from_secs(900),
+    },
+];
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct FabricArgs {
-    /// Run only tests whose names contain this; none named runs every test
+    /// Run only tests whose names contain this
     filter: Option<String>,
 }
 
