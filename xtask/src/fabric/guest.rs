@@ -86,7 +86,10 @@ impl Guest<'_> {
             .arg("-initrd")
             .arg(self.initrd)
             // A busy host loses the timer interrupts that the kernel checks at boot.
-            .args(["-append", "console=ttyS0 panic=-1 no_timer_check oops=panic"])
+            .args([
+                "-append",
+                "console=ttyS0 panic=-1 no_timer_check oops=panic",
+            ])
             .arg("-serial")
             .arg(format!("file:{}", log.display()))
             .args(["-chardev", "stdio,id=output,signal=off"])
@@ -140,5 +143,7 @@ pub(super) fn missing() -> Option<String> {
     if places.any(|place| place.exists()) {
         return None;
     }
-    Some(format!("{QEMU} (Debian package qemu-system-x86) is missing"))
+    Some(format!(
+        "{QEMU} (Debian package qemu-system-x86) is missing"
+    ))
 }

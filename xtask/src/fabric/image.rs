@@ -79,12 +79,11 @@ pub(super) fn prepare() -> Result<Base> {
     let tree = debs::fetch("fabric", &PACKAGES)?;
     let recipe = format!("{TOOLS:?} {FRR:?} {MODULES:?} {FILES:?} {INIT}");
     let inputs = format!("{} {} {kernel_version} {recipe}", kernel_tree.key, tree.key);
-    let (layer, was_cached) =
-        initramfs::cached_layer(&inputs, initramfs::LEVEL_DEFAULT, || {
-            let mut archive = base(&tree)?;
-            modules::add(&mut archive, &kernel_tree.root, &kernel_version, MODULES)?;
-            Ok(archive)
-        })?;
+    let (layer, was_cached) = initramfs::cached_layer(&inputs, initramfs::LEVEL_DEFAULT, || {
+        let mut archive = base(&tree)?;
+        modules::add(&mut archive, &kernel_tree.root, &kernel_version, MODULES)?;
+        Ok(archive)
+    })?;
     eprintln!(
         "  fabric: {} packages, base {}{}",
         tree.packages,
@@ -92,7 +91,9 @@ pub(super) fn prepare() -> Result<Base> {
         cached(was_cached)
     );
     Ok(Base {
-        kernel: kernel_tree.root.join(format!("boot/vmlinuz-{kernel_version}")),
+        kernel: kernel_tree
+            .root
+            .join(format!("boot/vmlinuz-{kernel_version}")),
         layer,
     })
 }

@@ -171,5 +171,10 @@ fn executable(built: &[Message], program: &Program) -> Result<PathBuf> {
         .iter()
         .filter(is_it)
         .find_map(|message| message.executable.clone())
-        .with_context(|| format!("cargo built no test {} of {}", program.test, program.package))
+        .with_context(|| {
+            format!(
+                "cargo built no test {} of {}",
+                program.test, program.package
+            )
+        })
 }
