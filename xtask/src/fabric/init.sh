@@ -11,6 +11,10 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
 ln -sf /proc/self/fd /dev/fd
+# vtysh reads its commands from there.
+ln -sf /proc/self/fd/0 /dev/stdin
+ln -sf /proc/self/fd/1 /dev/stdout
+ln -sf /proc/self/fd/2 /dev/stderr
 mkdir -p /run/frr /run/netns /var/tmp/frr
 chown frr:frr /run/frr /var/tmp/frr
 ip link set lo up
