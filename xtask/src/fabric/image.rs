@@ -11,7 +11,7 @@ use crate::initramfs::cpio::{Archive, Node};
 use crate::initramfs::{self, Packages, cached, contents, elf, mib, modules};
 
 /// Debian packages of the guest beside those of hammer's initramfs.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "busybox-static",
     "frr",
     "iproute2",
@@ -19,6 +19,7 @@ const PACKAGES: [&str; 8] = [
     "kmod",
     "libc6",
     "libgcc-s1",
+    "libpam-modules",
     "tcpdump",
 ];
 
@@ -50,7 +51,10 @@ const MODULES: [&str; 13] = [
     "vxlan",
 ];
 
-const FILES: [(&str, &str); 5] = [
+/// Lets vtysh in, which asks PAM also as root.
+const PAM_MODULE: &str = "lib/x86_64-linux-gnu/security/pam_permit.so";
+
+const FILES: [(&str, &str); 6] = [
     (
         "etc/passwd",
         "root:x:0:0:root:/root:/bin/sh\nfrr:x:102:106::/nonexistent:/bin/false\n",
@@ -59,6 +63,10 @@ const FILES: [(&str, &str); 5] = [
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     ("etc/frr/vtysh.conf", "no service integrated-vtysh-config\n"),
     ("etc/frr/frr.conf", ""),
+    (
+        "etc/pam.d/frr",
+        "auth sufficient pam_permit.so\naccount sufficient pam_permit.so\n",
+    ),
 ];
 
 const INIT: &str = include_str!("init.sh");
@@ -77,7 +85,7 @@ pub(super) fn prepare() -> Result<Base> {
         kernel_version,
     } = initramfs::fetch_packages()?;
     let tree = debs::fetch("fabric", &PACKAGES)?;
-    let recipe = format!("{TOOLS:?} {FRR:?} {MODULES:?} {FILES:?} {INIT}");
+    let recipe = format!("{TOOLS:?} {FRR:?} {MODULES:?} {FILES:?} {PAM_MODULE} {INIT}");
     let inputs = format!("{} {} {kernel_version} {recipe}", kernel_tree.key, tree.key);
     let (layer, was_cached) = initramfs::cached_layer(&inputs, initramfs::LEVEL_DEFAULT, || {
         let mut archive = base(&tree)?;
@@ -119,6 +127,9 @@ fn base(tree: &DebTree) -> Result<Archive> {
         archive.file(at, 0o755, bytes);
         programs.push(path);
     }
+    let module = root.join(PAM_MODULE);
+    archive.file(&format!("usr/{PAM_MODULE}"), 0o755, fs::read(&module)?);
+    programs.push(module);
     contents::libraries(&mut archive, root, &programs)?;
     contents::busybox(&mut archive, root)?;
     for (path, text) in FILES {
