@@ -5,10 +5,10 @@
 //! fresh. A changed hammer costs less than a second. Modules keep Debian's signatures, so that the
 //! kernel takes them under Secure Boot.
 
-mod contents;
-mod cpio;
-mod elf;
-mod modules;
+pub(crate) mod contents;
+pub(crate) mod cpio;
+pub(crate) mod elf;
+pub(crate) mod modules;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,9 +68,16 @@ pub(crate) struct Prepared {
     kernel_version: String,
 }
 
-/// Fetches packages and packs the base, or takes both from the cache.
-pub(crate) fn prepare(modules: Modules, level: i32) -> Result<Prepared> {
-    let started = Instant::now();
+/// The packages of the initramfs, unpacked, with the kernel among them.
+#[derive(Debug)]
+pub(crate) struct Packages {
+    pub(crate) tree: DebTree,
+    /// As `uname -r` says.
+    pub(crate) kernel_version: String,
+}
+
+/// Fetches kernel and tools.
+pub(crate) fn fetch_packages() -> Result<Packages> {
     let image = debs::first_dependency("linux-image-amd64", "linux-image-")?;
     let kernel_version = image.trim_start_matches("linux-image-").to_string();
     let packages: Vec<&str> = contents::PACKAGES
@@ -79,6 +86,19 @@ pub(crate) fn prepare(modules: Modules, level: i32) -> Result<Prepared> {
         .chain([image.as_str()])
         .collect();
     let tree = debs::fetch("initramfs", &packages)?;
+    Ok(Packages {
+        tree,
+        kernel_version,
+    })
+}
+
+/// Fetches packages and packs the base, or takes both from the cache.
+pub(crate) fn prepare(modules: Modules, level: i32) -> Result<Prepared> {
+    let started = Instant::now();
+    let Packages {
+        tree,
+        kernel_version,
+    } = fetch_packages()?;
     step(
         started,
         &format!("{} packages{}", tree.packages, cached(tree.cached)),
@@ -160,9 +180,23 @@ fn base_layer(
     modules: Modules,
     level: i32,
 ) -> Result<(Vec<u8>, bool)> {
-    let dir = debs::cache_dir()?.join("initramfs");
     let recipe = contents::recipe();
     let inputs = format!("{} {recipe} {kernel} {modules:?} {level}", tree.key);
+    cached_layer(&inputs, level, || {
+        let mut archive = contents::base(&tree.root)?;
+        modules::add(&mut archive, &tree.root, kernel, modules.names())?;
+        Ok(archive)
+    })
+}
+
+/// A packed archive and `true` if it comes from the cache; else it is made. `inputs` is everything
+/// that the archive depends on.
+pub(crate) fn cached_layer(
+    inputs: &str,
+    level: i32,
+    make: impl FnOnce() -> Result<Archive>,
+) -> Result<(Vec<u8>, bool)> {
+    let dir = debs::cache_dir()?.join("initramfs");
     let path = dir.join(format!(
         "base-{}.cpio.zst",
         &debs::sha256_hex(inputs.as_bytes())[..16]
@@ -170,9 +204,7 @@ fn base_layer(
     if path.exists() {
         return Ok((fs::read(path)?, true));
     }
-    let mut archive = contents::base(&tree.root)?;
-    modules::add(&mut archive, &tree.root, kernel, modules)?;
-    let bytes = pack(&archive, level)?;
+    let bytes = pack(&make()?, level)?;
     fs::create_dir_all(&dir)?;
     for old in fs::read_dir(&dir)? {
         // Bases of other modules or levels are small and rare: keep a day's worth by age instead
@@ -197,7 +229,7 @@ fn hammer_layer(hammer: &Path, level: i32) -> Result<Vec<u8>> {
 }
 
 /// cpio and zstd; padded so that another archive may follow.
-fn pack(archive: &Archive, level: i32) -> Result<Vec<u8>> {
+pub(crate) fn pack(archive: &Archive, level: i32) -> Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), level)?;
     archive.write_to(&mut encoder)?;
     let mut bytes = encoder.finish()?;
@@ -255,15 +287,15 @@ fn size(path: &Path) -> Result<u64> {
         .len())
 }
 
-fn mib(bytes: impl TryInto<u64>) -> String {
+pub(crate) fn mib(bytes: impl TryInto<u64>) -> String {
     let bytes = bytes.try_into().unwrap_or(u64::MAX);
     format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20)
 }
 
-fn cached(yes: bool) -> &'static str {
+pub(crate) fn cached(yes: bool) -> &'static str {
     if yes { " (cached)" } else { "" }
 }
 
-fn step(started: Instant, text: &str) {
+pub(crate) fn step(started: Instant, text: &str) {
     eprintln!("  {:6.1} s  {text}", started.elapsed().as_secs_f32());
 }

@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod debs;
+mod fabric;
 mod fleet;
 mod fuzz;
 mod initramfs;
@@ -49,6 +50,8 @@ enum Task {
     Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
+    /// Tests of switches in an emulated machine: VRFs, EVPN and BGP with FRR
+    Fabric(fabric::FabricArgs),
     /// Measure: the store beside etcd
     Bench(bench::BenchArgs),
     /// Rehearse a whole data centre: real control and agents, simulated hardware; see --help
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Fix => check::fix(&root),
         Task::Measure(options) => measure::run(&root, &options),
         Task::Test(args) => test::run(&root, &args),
+        Task::Fabric(args) => fabric::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fleet(args) => fleet::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),

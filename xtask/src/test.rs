@@ -2,7 +2,8 @@
 //!
 //! Tests that boot machines need what machines boot and install: it is made first, and named to
 //! them by environment variables, without which they say that they are skipped. The lab waits for
-//! emulated machines most of its time, so it runs while the tests do, with the same programs.
+//! emulated machines most of its time, so it runs while the tests do, with the same programs. The
+//! fabric of switches runs after both: it measures how long packets are lost.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::fabric::{self, FabricArgs};
 use crate::lab;
 use crate::shown::Shown;
 
@@ -38,7 +40,7 @@ const LAB: [&str; 5] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Leave out the lab and what boots machines
+    /// Leave out the lab, the fabric and what boots machines
     #[arg(long)]
     no_lab: bool,
     /// Passed on to cargo test, after `--`
@@ -50,7 +52,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     let started = Instant::now();
     let seconds = || started.elapsed().as_secs();
     if args.no_lab {
-        eprintln!("machines, lab: skipped, --no-lab was given");
+        eprintln!("machines, lab, fabric: skipped, --no-lab was given");
         cargo_test(root, &args.cargo, None)?;
         eprintln!("tests: {} s", seconds());
         return Ok(());
@@ -63,9 +65,11 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     let lab = Lab::start(root, &program)?;
     let tests = cargo_test(root, &args.cargo, Some(&machines));
     eprintln!("tests: {} s", seconds());
-    lab.finish()?;
+    let lab = lab.finish();
     eprintln!("tests and lab: {} s", seconds());
-    tests
+    let fabric = fabric::run(root, &FabricArgs::default());
+    eprintln!("tests, lab and fabric: {} s", seconds());
+    tests.and(lab).and(fabric)
 }
 
 /// Everything is built before anything runs, programs and tests in one go: apart, cargo would

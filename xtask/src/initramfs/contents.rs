@@ -138,7 +138,7 @@ pub(super) fn base(root: &Path) -> Result<Archive> {
     Ok(a)
 }
 
-fn skeleton(a: &mut Archive) {
+pub(crate) fn skeleton(a: &mut Archive) {
     for dir in [
         "dev", "etc", "mnt", "proc", "root", "run", "sys", "tmp", "usr/bin", "usr/lib", "var",
     ] {
@@ -166,14 +166,14 @@ fn skeleton(a: &mut Archive) {
     );
 }
 
-fn find_tool(root: &Path, name: &str) -> Option<PathBuf> {
+pub(crate) fn find_tool(root: &Path, name: &str) -> Option<PathBuf> {
     ["usr/sbin", "sbin", "usr/bin", "bin", "usr/lib/grub/i386-pc"]
         .iter()
         .map(|d| root.join(d).join(name))
         .find_map(|p| p.canonicalize().ok())
 }
 
-fn libraries(a: &mut Archive, root: &Path, programs: &[PathBuf]) -> Result<()> {
+pub(crate) fn libraries(a: &mut Archive, root: &Path, programs: &[PathBuf]) -> Result<()> {
     let mut libraries = elf::closure(root, programs)?;
     // Opened by name at run time: by pthread_cancel, and as the program interpreter.
     for name in ["libgcc_s.so.1", "ld-linux-x86-64.so.2"] {
@@ -188,7 +188,7 @@ fn libraries(a: &mut Archive, root: &Path, programs: &[PathBuf]) -> Result<()> {
 }
 
 /// busybox under every name that no real tool has.
-fn busybox(a: &mut Archive, root: &Path) -> Result<()> {
+pub(crate) fn busybox(a: &mut Archive, root: &Path) -> Result<()> {
     let path = find_tool(root, "busybox").context("no busybox")?;
     a.file("usr/bin/busybox", 0o755, fs::read(&path)?);
     let applets = run_text(Command::new(&path).arg("--list"))?;

@@ -9,11 +9,12 @@ use elf::abi::DT_NEEDED;
 use elf::endian::LittleEndian;
 
 /// Directories of libraries in a Debian tree.
-const LIBRARY_DIRS: [&str; 6] = [
+const LIBRARY_DIRS: [&str; 7] = [
     "lib/x86_64-linux-gnu",
     "usr/lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu/systemd",
     "usr/lib/x86_64-linux-gnu/systemd",
+    "usr/lib/x86_64-linux-gnu/frr",
     "lib",
     "usr/lib",
 ];

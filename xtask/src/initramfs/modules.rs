@@ -115,17 +115,28 @@ pub(super) fn recipe() -> String {
     format!("{COMMON:?} {SERVERS:?}")
 }
 
-/// Adds the modules of `which` and a depmod index of exactly them.
-pub(super) fn add(a: &mut Archive, root: &Path, kernel: &str, which: Modules) -> Result<()> {
+impl Modules {
+    /// Names of the modules.
+    pub(super) fn names(self) -> Vec<&'static str> {
+        match self {
+            Self::Full => [&COMMON[..], &SERVERS[..]].concat(),
+            Self::Lab => COMMON.to_vec(),
+        }
+    }
+}
+
+/// Adds modules, what they need, and a depmod index of exactly them.
+pub(crate) fn add(
+    a: &mut Archive,
+    root: &Path,
+    kernel: &str,
+    wanted: impl AsRef<[&'static str]>,
+) -> Result<()> {
     let dir = root.join("lib/modules").join(kernel);
     if !dir.join("modules.dep").exists() {
         depmod(root, root, kernel)?;
     }
-    let wanted = match which {
-        Modules::Full => [&COMMON[..], &SERVERS[..]].concat(),
-        Modules::Lab => COMMON.to_vec(),
-    };
-    let files = closure(&dir, &wanted)?;
+    let files = closure(&dir, wanted.as_ref())?;
     let staging = tempfile::tempdir()?;
     let index = staging.path().join("lib/modules").join(kernel);
     for file in &files {

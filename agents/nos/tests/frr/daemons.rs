@@ -102,6 +102,19 @@ impl Switch {
         self.ready().await;
     }
 
+    /// Kills both daemons, as a loss of power does. What they configured in the kernel stays.
+    pub(crate) fn crash(&mut self) {
+        end(&mut self.bgpd);
+        end(&mut self.zebra);
+    }
+
+    /// Starts both daemons again.
+    pub(crate) async fn restart(&mut self) {
+        self.zebra = Some(self.daemon("zebra"));
+        self.bgpd = Some(self.daemon("bgpd"));
+        self.ready().await;
+    }
+
     fn daemon(&self, program: &str) -> Child {
         Command::new("ip")
             .args(["netns", "exec", &self.name])

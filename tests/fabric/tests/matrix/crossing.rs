@@ -1,0 +1,193 @@
+//! The packet matrix: each tenant reaches its own machines and nobody else.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use super::daemons::ip;
+use super::ear::mark;
+use super::packets::{Protocol, datagram, forge};
+use super::rack::{Machine, Rack};
+
+const TARGETS: [&str; 10] = [
+    "10.1.0.1",
+    "10.1.0.2",
+    "10.3.0.1",
+    "10.3.0.2",
+    "10.1.0.254",
+    "2001:db8:1::1",
+    "2001:db8:1::2",
+    "10.0.0.11",
+    "10.0.0.12",
+    "10.0.0.1",
+];
+
+/// A cell of the matrix.
+struct Cell {
+    answered: Option<String>,
+    mark: String,
+}
+
+#[tokio::test]
+async fn a_tenant_reaches_its_own_machines_and_nobody_else() {
+    if !super::is_guest() {
+        return;
+    }
+    let rack = Rack::start("mx").await;
+    let mut wrong = Vec::new();
+    let rows = thread::scope(|scope| {
+        let rows: Vec<_> = rack
+            .machines
+            .iter()
+            .enumerate()
+            .map(|(row, machine)| scope.spawn(move || probe_all(row, machine)))
+            .collect();
+        rows.into_iter()
+            .map(|row| row.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    println!("who answered whom, and on which machines the packets were seen");
+    for (machine, row) in rack.machines.iter().zip(&rows) {
+        for ((target, protocol), cell) in row {
+            let seen = seen_by(&rack, machine, &cell.mark);
+            let protocol = &format!("{protocol}")[..];
+            let answered = cell.answered.as_deref();
+            println!(
+                "{:<3} {protocol:<5} {target:<14} {:<8} seen by {seen:?}",
+                machine.name,
+                answered.unwrap_or("-"),
+            );
+            wrong.extend(judge(&rack, machine, target, protocol, answered));
+            wrong.extend(crossed(machine, &seen, &format!("{protocol} to {target}")));
+        }
+    }
+    wrong.extend(spoofed(&rack));
+    wrong.extend(forged(&rack));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn probe_all(row: usize, machine: &Machine) -> BTreeMap<(&'static str, String), Cell> {
+    let mut cells = BTreeMap::new();
+    let mut number = (row + 1) * 1000;
+    for target in TARGETS {
+        for protocol in Protocol::ALL {
+            number += 1;
+            let mark = mark(number);
+            let answered = protocol.probe(&machine.namespace, target, &mark);
+            cells.insert((target, format!("{protocol:?}")), Cell { answered, mark });
+        }
+    }
+    cells
+}
+
+/// The machines other than the sender that have seen a mark.
+fn seen_by<'a>(rack: &'a Rack, sender: &Machine, mark: &str) -> Vec<&'a str> {
+    let others = rack.machines.iter().filter(|m| m.name != sender.name);
+    others
+        .filter(|machine| machine.ear.has(mark))
+        .map(|machine| machine.name)
+        .collect()
+}
+
+/// A packet that another tenant has seen.
+fn crossed(sender: &Machine, seen: &[&str], packet: &str) -> Option<String> {
+    let is_other = |name: &&str| !name.starts_with(sender.tenant());
+    let other = seen.iter().find(|name| is_other(name))?;
+    Some(format!("{}: {packet} was seen by {other}", sender.name))
+}
+
+/// A wrong answer. The hosts of a segment share IPv6 addresses' last part with IPv4.
+fn judge(
+    rack: &Rack,
+    sender: &Machine,
+    target: &str,
+    protocol: &str,
+    answered: Option<&str>,
+) -> Option<String> {
+    let v4 = target.replace("2001:db8:1::", "10.1.0.");
+    let owner = rack
+        .machines
+        .iter()
+        .find(|m| m.tenant() == sender.tenant() && m.address == v4);
+    let is_v6 = v4 != target;
+    let is_gateway = target == "10.1.0.254";
+    let is_right = match (owner, answered) {
+        // TCP's listeners are IPv4's; machines with BGP have no IPv6 of their tenant.
+        (Some(_), _) if is_v6 && (protocol == "Tcp" || sender.address.starts_with("10.3")) => {
+            answered.is_none_or(|word| word == "refused" || word == "?" || is_own(sender, word))
+        }
+        (Some(owner), Some(word)) => word == owner.name || (protocol == "Icmp" && word == "?"),
+        (Some(_), None) => false,
+        (None, Some(word)) => is_gateway && (word == "?" || word == "refused"),
+        (None, None) => true,
+    };
+    (!is_right).then(|| format!("{}: {protocol} to {target}: {answered:?}", sender.name))
+}
+
+fn is_own(sender: &Machine, word: &str) -> bool {
+    word.starts_with(sender.tenant())
+}
+
+/// Packets with another sender's address stay with the tenant.
+fn spoofed(rack: &Rack) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut number = 90_000;
+    for name in ["a1", "b1", "ar"] {
+        let sender = rack.machine(name);
+        for source in ["10.9.9.9", "10.0.0.11", "10.0.0.1"] {
+            ip(&format!(
+                "-n {} addr add {source}/32 dev lo",
+                sender.namespace
+            ));
+            for target in ["10.1.0.2", "10.3.0.1", "10.0.0.12"] {
+                number += 1;
+                let mark = mark(number);
+                let namespace = &sender.namespace;
+                let answered = datagram(namespace, Some(source), target, 7, mark.as_bytes());
+                let seen = seen_by(rack, sender, &mark);
+                println!("{name} as {source} to {target}: {answered:?}, seen by {seen:?}");
+                wrong.extend(crossed(
+                    sender,
+                    &seen,
+                    &format!("from {source} to {target}"),
+                ));
+            }
+            ip(&format!(
+                "-n {} addr del {source}/32 dev lo",
+                sender.namespace
+            ));
+        }
+    }
+    wrong
+}
+
+/// VXLAN packets of a machine are not unpacked; the same ones from the spine are, which shows that
+/// they are well made.
+fn forged(rack: &Rack) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut number = 80_000;
+    for name in ["a1", "ar"] {
+        let sender = rack.machine(name);
+        for target in ["10.1.0.254", "10.0.0.11", "10.0.0.12"] {
+            for vni in [271, 281, 27, 28] {
+                number += 1;
+                forge(&sender.namespace, target, vni, &mark(number));
+                let seen = seen_by(rack, sender, &mark(number));
+                println!("{name} forges VNI {vni} to {target}: seen by {seen:?}");
+                wrong.extend(crossed(sender, &seen, &format!("VNI {vni} to {target}")));
+            }
+        }
+    }
+    let control = mark(number + 1);
+    forge(&rack.fabric.spine.name, "10.0.0.11", 281, &control);
+    let seen: Vec<&str> = rack
+        .machines
+        .iter()
+        .filter(|machine| machine.ear.has(&control))
+        .map(|machine| machine.name)
+        .collect();
+    println!("the spine forges VNI 281 to 10.0.0.11: seen by {seen:?}");
+    if !seen.iter().any(|name| name.starts_with('b')) {
+        wrong.push("the forged packet is not well made: it does not work from the spine".into());
+    }
+    wrong
+}

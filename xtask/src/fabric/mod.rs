@@ -1,0 +1,180 @@
+//! `./dev fabric`: tests of switches, each program in an emulated machine of its own.
+//!
+//! Leaves, spines and machines are network namespaces inside one guest, whose kernel has what a
+//! host's may lack: VRFs, VLAN filtering, bonds. The guest is Debian's kernel, FRR and iproute2 in
+//! an initramfs; nothing of it touches the host, and no part of it needs root.
+
+mod guest;
+mod image;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Deserialize;
+use tests_lab::kvm;
+
+use self::guest::Guest;
+use crate::debs;
+
+/// The test programs that run in the guest: package, test target, limit on an idle machine.
+const PROGRAMS: [Program; 3] = [
+    Program {
+        package: "tests-fabric",
+        test: "guest",
+        limit: Duration::from_secs(120),
+    },
+    Program {
+        package: "agents-nos",
+        test: "leaf",
+        limit: Duration::from_secs(600),
+    },
+    Program {
+        package: "tests-fabric",
+        test: "matrix",
+        limit: Duration::from_secs(900),
+    },
+];
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct FabricArgs {
+    /// Run only tests whose names contain this
+    filter: Option<String>,
+}
+
+/// A test program of the table.
+#[derive(Debug)]
+struct Program {
+    package: &'static str,
+    test: &'static str,
+    limit: Duration,
+}
+
+/// Boots the guest once for every test program that has a test of the filter.
+pub(crate) fn run(root: &Path, args: &FabricArgs) -> Result<()> {
+    if let Some(reason) = guest::missing() {
+        println!("SKIPPED fabric: {reason}");
+        return Ok(());
+    }
+    let programs = build(root)?;
+    let filter = args.filter.as_deref().unwrap_or("");
+    let mut chosen = Vec::new();
+    for (program, file) in PROGRAMS.iter().zip(&programs) {
+        if has_test(file, filter)? {
+            chosen.push((program, file));
+        }
+    }
+    if chosen.is_empty() {
+        bail!("no test of the fabric has {filter:?} in its name");
+    }
+    let base = image::prepare()?;
+    let mut failed = Vec::new();
+    for (program, file) in chosen {
+        if let Err(error) = run_program(&base, program, file, filter) {
+            println!("fabric | {}: {error:#}", program.test);
+            failed.push(program.test);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed in the fabric: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn run_program(base: &image::Base, program: &Program, file: &Path, filter: &str) -> Result<()> {
+    let started = Instant::now();
+    let dir = tempfile::tempdir()?;
+    // Tests share the names of namespaces and two emulated processors: one at a time.
+    let arguments = ["--nocapture", "--test-threads", "1", filter];
+    let arguments: Vec<String> = arguments
+        .iter()
+        .filter(|argument| !argument.is_empty())
+        .map(ToString::to_string)
+        .collect();
+    let initrd = image::write(base, file, &arguments, dir.path())?;
+    let accelerator = kvm::probe(&base.kernel, dir.path(), &debs::cache_dir()?)?;
+    println!("fabric | {}: boots by {}", program.test, accelerator.name());
+    let guest = Guest {
+        kernel: &base.kernel,
+        initrd: &initrd,
+        accelerator,
+        dir: dir.path(),
+        limit: program.limit,
+    };
+    let code = guest.run(|line| println!("fabric | {line}"))?;
+    let seconds = started.elapsed().as_secs();
+    println!("fabric | {}: {seconds} s, exit code {code}", program.test);
+    if code != 0 {
+        bail!("exit code {code}");
+    }
+    Ok(())
+}
+
+/// `true` if the filter leaves a test of the program.
+fn has_test(file: &Path, filter: &str) -> Result<bool> {
+    let mut list = Command::new(file);
+    let list = debs::run_text(list.args(["--list", "--format", "terse"]))?;
+    Ok(list
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .any(|name| name.contains(filter)))
+}
+
+/// The part of cargo's JSON messages that names an executable.
+#[derive(Deserialize)]
+struct Message {
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+/// Builds the programs of the table with the features of the whole workspace, which `./dev test`
+/// builds too; their files in the order of the table.
+fn build(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut command = crate::cargo();
+    command
+        .args(["test", "--workspace", "--no-run"])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root)
+        .stderr(Stdio::inherit());
+    for program in &PROGRAMS {
+        command.args(["--test", program.test]);
+    }
+    let output = command.output().context("cannot run cargo test")?;
+    if !output.status.success() {
+        bail!("the tests of the fabric do not build");
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let built: Vec<Message> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    PROGRAMS
+        .iter()
+        .map(|program| executable(&built, program))
+        .collect()
+}
+
+fn executable(built: &[Message], program: &Program) -> Result<PathBuf> {
+    let is_it = |message: &&Message| {
+        let target = message.target.as_ref();
+        target.is_some_and(|t| t.name == program.test && t.kind == ["test"])
+    };
+    built
+        .iter()
+        .filter(is_it)
+        .find_map(|message| message.executable.clone())
+        .with_context(|| {
+            format!(
+                "cargo built no test {} of {}",
+                program.test, program.package
+            )
+        })
+}
