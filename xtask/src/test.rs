@@ -3,7 +3,7 @@
 //! Tests that boot machines need what machines boot and install: it is made first, and named to
 //! them by environment variables, without which they say that they are skipped. The lab waits for
 //! emulated machines most of its time, so it runs while the tests do, with the same programs. The
-//! fabric of switches runs after both: it measures how long packets are lost.
+//! short tests of the fabric of switches run after both.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::fabric::{self, FabricArgs};
+use crate::fabric;
 use crate::lab;
 use crate::shown::Shown;
 
@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     eprintln!("tests: {} s", seconds());
     let lab = lab.finish();
     eprintln!("tests and lab: {} s", seconds());
-    let fabric = fabric::run(root, &FabricArgs::default());
+    let fabric = fabric::run_short(root);
     eprintln!("tests, lab and fabric: {} s", seconds());
     tests.and(lab).and(fabric)
 }

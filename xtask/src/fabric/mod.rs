@@ -19,26 +19,29 @@ use tests_lab::kvm;
 use self::guest::Guest;
 use crate::debs;
 
-/// The test programs that run in the guest: package, test target, limit on an idle machine.
+/// The test programs that run in the guest.
 const PROGRAMS: [Program; 3] = [
     Program {
         package: "tests-fabric",
         test: "guest",
         limit: Duration::from_secs(120),
+        is_short: true,
     },
     Program {
         package: "agents-nos",
         test: "leaf",
         limit: Duration::from_secs(600),
+        is_short: false,
     },
     Program {
         package: "tests-fabric",
         test: "matrix",
         limit: Duration::from_secs(900),
+        is_short: false,
     },
 ];
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct FabricArgs {
     /// Run only tests whose names contain this
     filter: Option<String>,
@@ -49,19 +52,35 @@ pub(crate) struct FabricArgs {
 struct Program {
     package: &'static str,
     test: &'static str,
+    /// Time limit on an idle machine.
     limit: Duration,
+    /// `true` if `./dev test` runs it too.
+    is_short: bool,
 }
 
 /// Boots the guest once for every test program that has a test of the filter.
 pub(crate) fn run(root: &Path, args: &FabricArgs) -> Result<()> {
+    let filter = args.filter.as_deref().unwrap_or("");
+    run_programs(root, filter, |_| true)
+}
+
+/// Runs the short programs alone.
+pub(crate) fn run_short(root: &Path) -> Result<()> {
+    let long = PROGRAMS.iter().filter(|program| !program.is_short);
+    let long: Vec<&str> = long.map(|program| program.test).collect();
+    println!("SKIPPED fabric {}: ./dev fabric runs them", long.join(", "));
+    run_programs(root, "", |program| program.is_short)
+}
+
+fn run_programs(root: &Path, filter: &str, is_wanted: impl Fn(&Program) -> bool) -> Result<()> {
     if let Some(reason) = guest::missing() {
         println!("SKIPPED fabric: {reason}");
         return Ok(());
     }
     let programs = build(root)?;
-    let filter = args.filter.as_deref().unwrap_or("");
     let mut chosen = Vec::new();
-    for (program, file) in PROGRAMS.iter().zip(&programs) {
+    let wanted = PROGRAMS.iter().zip(&programs);
+    for (program, file) in wanted.filter(|(program, _)| is_wanted(program)) {
         if has_test(file, filter)? {
             chosen.push((program, file));
         }
