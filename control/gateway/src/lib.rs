@@ -27,6 +27,7 @@ mod convert;
 mod desired;
 mod enrol;
 mod error;
+mod evpn;
 mod install;
 mod leases;
 mod machine;

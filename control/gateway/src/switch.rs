@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
+    ErrorCode, FabricMode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -18,7 +18,7 @@ use proto_types::{MacAddr, PartitionId, SwitchId, Vni};
 use crate::desired::{self, Desire, Fence};
 use crate::parts::GatewayParts;
 use crate::wakes::Concern;
-use crate::{access, convert, status};
+use crate::{access, convert, evpn, status};
 
 impl SwitchService for GatewayParts {
     async fn register(
@@ -164,7 +164,11 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
 }
 
 fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> SwitchDesired {
+    let is_evpn = intent.mode == FabricMode::Evpn;
     SwitchDesired {
+        fabric: evpn::fabric(intent.mode).into(),
+        bgp: is_evpn.then(|| evpn::bgp(intent)),
+        vrfs: intent.vrfs.iter().copied().map(evpn::vrf).collect(),
         term: fence.term,
         generation: fence.generation,
         ports: intent
@@ -175,6 +179,8 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
                 vni: port.vni.into(),
                 admin_up: port.admin_up,
                 traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
+                place: evpn::place(port.place).into(),
+                neighbour: port.session.as_ref().map(evpn::neighbour),
             })
             .collect(),
         segments: intent
@@ -189,6 +195,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
                     .map(ToString::to_string)
                     .collect(),
                 mtu: segment.mtu,
+                gateway: None,
             })
             .collect(),
         seal: None,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
-use crate::network::entity::{Network, NetworkType};
-use crate::network::read::project_ips;
+use crate::machine::entity::{
+    Allocation, AllocationNetwork, AllocationType, Machine, Segment,
+};
+use crate::network::entity::{Ip, Network, NetworkType};
 use crate::tables::Tables;
 
 /// The BGP filter of a machine's switch ports.
@@ -29,20 +30,22 @@ pub fn bgp_filter(tables: &Tables, machine: &Machine) -> Option<BgpFilter> {
         return None;
     }
     Some(match allocation.kind {
-        AllocationType::Machine => of_machine(tables, allocation),
+        AllocationType::Machine => BgpFilter {
+            cidrs: machine_cidrs(tables, allocation, |network| network.kind.is_child()),
+            vnis: BTreeSet::new(),
+        },
         AllocationType::Firewall => of_firewall(allocation),
     })
 }
 
-/// The prefixes of the machine's child networks, the announcable prefixes of their parents, and the
-/// other addresses of its project except those of underlays.
-fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
-    let children = || {
-        allocation
-            .networks
-            .iter()
-            .filter(|network| network.kind.is_child())
-    };
+/// The prefixes of those of a machine's networks for which `is_own` holds, the announcable prefixes
+/// of their parents, and the other addresses of its project except those of underlays.
+pub(super) fn machine_cidrs(
+    tables: &Tables,
+    allocation: &Allocation,
+    is_own: impl Fn(&AllocationNetwork) -> bool,
+) -> BTreeSet<IpNet> {
+    let children = || allocation.networks.iter().filter(|network| is_own(network));
     let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
     for child in children() {
         cidrs.extend(child.prefixes.iter().copied());
@@ -62,21 +65,21 @@ fn of_machine(tables: &Tables, allocation: &Allocation) -> BgpFilter {
     // Any machine of a project may announce any address of the project: that is how an address
     // moves between machines. Addresses of underlays do not pass: a machine that announced one
     // would attract the tunnels of a firewall.
-    let others = project_ips(tables, allocation.project)
-        .filter(|ip| !is_inside(&ip.ip))
+    // Most addresses are inside: they are left out before their records are looked up.
+    let keys = tables.index().project_ips.get(&allocation.project);
+    let others = keys.into_iter().flatten().filter(|key| !is_inside(&key.ip));
+    let others = others
+        .filter_map(|key| tables.get::<Ip>(key))
         .filter(|ip| {
             let network = tables.get::<Network>(&ip.network);
             network.is_some_and(|network| network.kind != NetworkType::Underlay)
         });
     cidrs.extend(others.map(|ip| IpNet::from(ip.ip)));
-    BgpFilter {
-        cidrs,
-        vnis: BTreeSet::new(),
-    }
+    cidrs
 }
 
 /// The underlay addresses at which the firewall's tunnels end, and the VNIs of its networks.
-fn of_firewall(allocation: &Allocation) -> BgpFilter {
+pub(super) fn of_firewall(allocation: &Allocation) -> BgpFilter {
     let mut filter = BgpFilter::default();
     for network in &allocation.networks {
         if network.kind == NetworkType::Underlay {

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
-use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
+use crate::catalog::entity::{FabricMode, Partition, SEGMENT_MTU_DEFAULT};
+use crate::desired::concerns::{announcers, changes_filters, moved_addresses};
+use crate::desired::placement::{ImportCache, PortPlacement};
 use crate::desired::segment_key::SegmentKey;
-use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
+use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, VrfIntent, ports};
 use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
 use crate::tables::Change;
@@ -30,6 +32,7 @@ pub struct Fabric {
 /// Settings of a partition that apply to all of its switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SiteFabric {
+    mode: FabricMode,
     provisioning: Vni,
     mtu: u32,
     exits: Vec<IpAddr>,
@@ -47,6 +50,7 @@ struct Leaf {
 impl SiteFabric {
     fn of(partition: Option<&Arc<Partition>>, switches: BTreeSet<SwitchId>) -> Self {
         Self {
+            mode: partition.map(|p| p.fabric_mode()).unwrap_or_default(),
             provisioning: partition.map(|p| p.provisioning_vni()).unwrap_or_default(),
             mtu: partition.map_or(SEGMENT_MTU_DEFAULT, |p| p.segment_mtu()),
             exits: partition.map(|p| p.exit_vteps()).unwrap_or_default(),
@@ -56,11 +60,11 @@ impl SiteFabric {
 }
 
 impl Leaf {
-    fn of(tables: &Tables, switch: &Switch) -> Self {
+    fn of(tables: &Tables, switch: &Switch, imports: &mut ImportCache) -> Self {
         Self {
             partition: switch.partition.clone(),
             vtep: switch.vtep_ip,
-            ports: ports(tables, switch),
+            ports: ports(tables, switch, imports),
         }
     }
 
@@ -69,18 +73,25 @@ impl Leaf {
         SegmentKey { partition, vni }
     }
 
-    /// Segments in which the switch has a port.
+    /// L2 segments in which the switch has a port.
     fn segments(&self) -> BTreeSet<Vni> {
-        let vnis = self.ports.iter().map(|port| port.vni);
+        self.vnis(|place| matches!(place, PortPlacement::Static | PortPlacement::PrivateSegment))
+    }
+
+    /// VNIs of the ports in places of one kind.
+    fn vnis(&self, is_place: impl Fn(PortPlacement) -> bool) -> BTreeSet<Vni> {
+        let ports = self.ports.iter().filter(|port| is_place(port.place));
+        let vnis = ports.map(|port| port.vni);
         vnis.filter(|vni| *vni != Vni::NONE).collect()
     }
 
-    /// Segments in which the other members need its tunnel endpoint, with that endpoint.
+    /// Segments in which the other members need its tunnel endpoint, with that endpoint. None with
+    /// EVPN, which finds the tunnel endpoints itself.
     fn memberships(&self) -> BTreeMap<SegmentKey, IpAddr> {
         let Some(vtep) = self.vtep else {
             return BTreeMap::new();
         };
-        let segments = self.segments().into_iter();
+        let segments = self.vnis(|place| place == PortPlacement::Static).into_iter();
         segments.map(|vni| (self.segment(vni), vtep)).collect()
     }
 }
@@ -89,8 +100,9 @@ impl Fabric {
     /// Builds the fabric from the tables.
     pub fn of(tables: &Tables) -> Self {
         let mut fabric = Self::default();
+        let mut imports = ImportCache::default();
         for switch in tables.all::<Switch>() {
-            fabric.look_at(tables, &switch.id);
+            fabric.look_at(tables, &switch.id, &mut imports);
         }
         fabric
     }
@@ -99,6 +111,13 @@ impl Fabric {
     /// be ahead of the changes: a change that was seen early has no effect when it comes.
     pub fn take(&mut self, tables: &Tables, changes: &[Change]) -> BTreeSet<SwitchId> {
         let (mut looks, mut concerned) = (BTreeSet::new(), BTreeSet::new());
+        let has_evpn = self.sites.values().any(|site| site.mode == FabricMode::Evpn);
+        for change in changes.iter().filter(|_| has_evpn) {
+            looks.extend(moved_addresses(change).flat_map(|ip| announcers(tables, ip)));
+            if changes_filters(change) {
+                looks.extend(self.leaves.keys().cloned());
+            }
+        }
         for change in changes {
             // The record before as well: a machine that moved leaves the switch that it was at.
             for record in [&change.before, &change.record].into_iter().flatten() {
@@ -120,8 +139,9 @@ impl Fabric {
                 }
             }
         }
+        let mut imports = ImportCache::default();
         for id in looks {
-            concerned.extend(self.look_at(tables, &id));
+            concerned.extend(self.look_at(tables, &id, &mut imports));
         }
         concerned
     }
@@ -143,7 +163,7 @@ impl Fabric {
                 .filter(|(member, _)| *member != id);
             let mut remote_vteps: BTreeSet<_> = others.map(|(_, vtep)| *vtep).collect();
             // Machines without a tenant are not reachable from outside of the partition.
-            if !provisioning {
+            if !provisioning && site.mode == FabricMode::Static {
                 remote_vteps.extend(&site.exits);
             }
             SegmentIntent {
@@ -153,17 +173,26 @@ impl Fabric {
                 mtu: site.mtu,
             }
         });
+        let vrfs = leaf.vnis(|place| place == PortPlacement::Routed);
+        let vrfs = vrfs.into_iter().map(|l3_vni| VrfIntent { l3_vni });
         Ok(SwitchDesired {
+            mode: site.mode,
+            router_id: leaf.vtep,
+            vrfs: vrfs.collect(),
             segments: segments.collect(),
             ports: leaf.ports.clone(),
         })
     }
 
     /// Reads a switch again, and returns the switches whose desired state that changes.
-    fn look_at(&mut self, tables: &Tables, id: &SwitchId) -> BTreeSet<SwitchId> {
-        let now = tables
-            .get::<Switch>(id)
-            .map(|switch| Leaf::of(tables, switch));
+    fn look_at(
+        &mut self,
+        tables: &Tables,
+        id: &SwitchId,
+        imports: &mut ImportCache,
+    ) -> BTreeSet<SwitchId> {
+        let switch = tables.get::<Switch>(id);
+        let now = switch.map(|switch| Leaf::of(tables, switch, imports));
         let before = self.leaves.remove(id);
         let mut concerned = BTreeSet::new();
         if before != now {

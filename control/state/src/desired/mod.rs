@@ -7,8 +7,10 @@
 mod bgp;
 mod bmc;
 mod boot;
+mod concerns;
 mod fabric;
 mod orders;
+mod placement;
 mod segment_key;
 mod switch;
 
@@ -17,7 +19,8 @@ pub use bmc::bmc_desired;
 pub use boot::{MachineBoot, boot_desired};
 pub use fabric::Fabric;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces};
+pub use placement::{PortPlacement, SessionIntent};
+pub use switch::{PortIntent, SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 
 #[cfg(doc)]
 use crate::Tables;

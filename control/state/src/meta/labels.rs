@@ -67,6 +67,11 @@ pub mod label {
     pub const UNKNOWN_MACHINES: &str = "metalmesh.dev/unknown-machines-per-minute";
     /// On a partition: Ethernet MTU inside segments, bytes.
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
+    /// On a partition: how its switches connect the ports of a tenant, `static` (the default) or
+    /// `evpn`. Any other value means `static`; the API refuses it. The key is outside of the
+    /// reserved prefix, so that programs that do not know it store it as well, and `apply` judges
+    /// nothing by it.
+    pub const FABRIC: &str = "metalmesh.io/fabric";
     /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.
     pub const DIGEST: &str = "metalmesh.dev/digest";
     /// On an image: where control found the digest. `published` stands for a checksum file beside

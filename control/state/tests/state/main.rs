@@ -19,6 +19,7 @@ mod cables;
 mod clock;
 mod contract_rules;
 mod cooldown;
+mod evpn;
 mod identity;
 mod installation;
 mod life;

@@ -1,6 +1,7 @@
 //! Partitions, sizes, reservations, images and layouts.
 
 mod disk;
+mod fabric_mode;
 mod filesystem;
 mod image;
 mod image_constraint;
@@ -12,6 +13,7 @@ mod size;
 mod volume;
 
 pub use disk::*;
+pub use fabric_mode::*;
 pub use filesystem::*;
 pub use image::*;
 pub use image_constraint::*;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use proto_types::{PartitionId, Vni};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::entity::FabricMode;
 use crate::meta::{Meta, label};
 
 /// VNI of the provisioning segment when the partition names none.
@@ -90,6 +91,12 @@ impl Partition {
     pub fn requires_bmc_nonce(&self) -> bool {
         let text = self.meta.labels.get(label::REQUIRE_BMC_NONCE);
         text.is_some_and(|text| text == "true")
+    }
+    /// How its switches connect the ports of a tenant.
+    pub fn fabric_mode(&self) -> FabricMode {
+        let text = self.meta.labels.get(label::FABRIC);
+        // An unknown mode changes nothing: the leaves stay as they are by default.
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
     }
     /// Underlay addresses of exit routers.
     pub fn exit_vteps(&self) -> Vec<IpAddr> {
