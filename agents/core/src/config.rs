@@ -52,6 +52,22 @@ pub struct Config {
     /// Tunnel ends of routers that serve every tenant segment.
     #[serde(default)]
     pub gateways: Vec<IpAddr>,
+    /// BGP of the switch, for partitions with EVPN. Without it the ports of tenants stay in
+    /// quarantine there.
+    #[serde(default)]
+    pub bgp: Option<BgpConfig>,
+}
+
+/// BGP of the switch: the section `[bgp]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BgpConfig {
+    /// AS number of the switch, unique among the switches that it speaks to.
+    pub asn: u32,
+    /// Ports towards the spines, routed in the underlay ("swp31"). They are not registered, because
+    /// no machine is connected to them. Only used with EVPN.
+    #[serde(default)]
+    pub spines: Vec<String>,
 }
 
 fn default_ports() -> Vec<String> {
@@ -87,6 +103,7 @@ impl Config {
     /// `true` if a port faces machines.
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
-        !self.uplinks.iter().any(|u| u == port)
+        let spines = self.bgp.iter().flat_map(|bgp| &bgp.spines);
+        !self.uplinks.iter().chain(spines).any(|found| found == port)
     }
 }

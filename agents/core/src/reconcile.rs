@@ -1,12 +1,13 @@
 //! The reconciliation loop: observe, plan, apply, verify.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agents_kit::Steps;
 use agents_nos::{Nos, NosError, Observation, Problem, plan};
 use base_runtime::{Backoff, Chain};
-use proto_mesh::SwitchDesired;
+use proto_mesh::{FabricMode, PortPlace, SwitchDesired};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,9 @@ pub(crate) struct Outcome {
     pub(crate) state: Observation,
     /// Term and generation of the desired state that the switch is in.
     pub(crate) applied: (u64, u64),
+    /// VNIs of the tenants whose firewalls are to be in the default VRF, by port. `None` without
+    /// EVPN, where no port belongs there.
+    pub(crate) underlay: Option<BTreeMap<String, u32>>,
     /// Duration of the last pass with changes.
     pub(crate) took: Duration,
     /// The reason why the switch is not as desired, or not in all parts. Empty if it is.
@@ -112,8 +116,8 @@ impl<S: Nos> Reconciler<S> {
             });
             return Ok(());
         };
-        let (wanted, mut problems) = intent(desired, &self.config);
         let capabilities = self.switch.capabilities();
+        let (wanted, mut problems) = intent(desired, &self.config, capabilities);
         let todo = plan(&observed.model, &wanted, capabilities);
         problems.extend(todo.problems.iter().map(Problem::to_string));
         let mut state = observed;
@@ -140,6 +144,7 @@ impl<S: Nos> Reconciler<S> {
             applied,
             took,
             error,
+            underlay: underlay(desired),
         });
         Ok(())
     }
@@ -151,6 +156,15 @@ impl<S: Nos> Reconciler<S> {
             news
         });
     }
+}
+
+fn underlay(desired: &SwitchDesired) -> Option<BTreeMap<String, u32>> {
+    if desired.fabric() != FabricMode::Evpn {
+        return None;
+    }
+    let ports = desired.ports.iter();
+    let ports = ports.filter(|port| port.place() == PortPlace::Underlay);
+    Some(ports.map(|port| (port.name.clone(), port.vni)).collect())
 }
 
 /// The problems in one line, the first ones in full.

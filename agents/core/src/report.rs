@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agents_nos::lldp::Neighbours;
 use agents_nos::model::PortName;
-use agents_nos::{Nos, Observation, Vni};
+use agents_nos::{Membership, Nos, Observation, Vni};
 use base_runtime::jittered;
 use proto_mesh::{
     LldpNeighbour, PortState, SwitchPort, SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
@@ -27,6 +27,8 @@ const GATHER: Duration = Duration::from_millis(50);
 const REGISTER_RETRY: Duration = Duration::from_secs(5);
 /// Deadline of each call.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// The VNI that a report names for a routed port outside of its place. No tenant has it.
+const ELSEWHERE: u32 = Vni::MAX;
 
 /// Registers at the start, and again when the switch's ports have changed.
 pub(crate) async fn register<S: Nos>(
@@ -144,7 +146,7 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
             mac: mac(link.mac),
             admin_up: port.admin_up,
             oper_up: link.oper_up,
-            vni: port.membership.segment().map_or(0, Vni::get),
+            vni: vni(outcome, name, &port.membership),
             neighbours: neighbours
                 .on(name.as_ref())
                 .into_iter()
@@ -158,6 +160,25 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
         sync_duration_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
         error: outcome.error.clone(),
         ports: ports.collect(),
+    }
+}
+
+/// The VNI of the place that a port is in; see `PortState.vni`.
+fn vni(outcome: &Outcome, port: &PortName, place: &Membership) -> u32 {
+    match place {
+        Membership::Quarantine => 0,
+        Membership::Segment { vni, .. } => vni.get(),
+        Membership::Routed(vrf) => {
+            let vrf = outcome.state.model.vrfs.get(vrf);
+            let l3_vni = vrf.and_then(|vrf| vrf.l3_vni);
+            l3_vni.map_or(ELSEWHERE, Vni::get)
+        }
+        // Not 0, which would say that the port is isolated: control would give it away.
+        Membership::Underlay => outcome.underlay.as_ref().map_or(0, |wanted| {
+            let wanted = wanted.get(port.as_ref()).copied();
+            wanted.filter(|vni| *vni != 0).unwrap_or(ELSEWHERE)
+        }),
+        Membership::Foreign(_) => 0,
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, FabricMode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
+    ErrorCode, FabricMode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError,
+    Switch, Tables,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{

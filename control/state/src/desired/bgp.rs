@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::machine::entity::{
-    Allocation, AllocationNetwork, AllocationType, Machine, Segment,
-};
+use crate::machine::entity::{Allocation, AllocationNetwork, AllocationType, Machine, Segment};
 use crate::network::entity::{Ip, Network, NetworkType};
 use crate::tables::Tables;
 
@@ -68,12 +66,10 @@ pub(super) fn machine_cidrs(
     // Most addresses are inside: they are left out before their records are looked up.
     let keys = tables.index().project_ips.get(&allocation.project);
     let others = keys.into_iter().flatten().filter(|key| !is_inside(&key.ip));
-    let others = others
-        .filter_map(|key| tables.get::<Ip>(key))
-        .filter(|ip| {
-            let network = tables.get::<Network>(&ip.network);
-            network.is_some_and(|network| network.kind != NetworkType::Underlay)
-        });
+    let others = others.filter_map(|key| tables.get::<Ip>(key)).filter(|ip| {
+        let network = tables.get::<Network>(&ip.network);
+        network.is_some_and(|network| network.kind != NetworkType::Underlay)
+    });
     cidrs.extend(others.map(|ip| IpNet::from(ip.ip)));
     cidrs
 }

@@ -19,10 +19,12 @@ pub(super) fn moved_addresses(change: &Change) -> impl Iterator<Item = &Ip> {
         _ => false,
     };
     let records = [&change.before, &change.record].into_iter().flatten();
-    records.filter(move |_| !is_same).filter_map(|record| match record {
-        Record::Ip(ip) => Some(ip.as_ref()),
-        _ => None,
-    })
+    records
+        .filter(move |_| !is_same)
+        .filter_map(|record| match record {
+            Record::Ip(ip) => Some(ip.as_ref()),
+            _ => None,
+        })
 }
 
 /// `true` if a network changed in a field that filters depend on.

@@ -91,7 +91,9 @@ impl Leaf {
         let Some(vtep) = self.vtep else {
             return BTreeMap::new();
         };
-        let segments = self.vnis(|place| place == PortPlacement::Static).into_iter();
+        let segments = self
+            .vnis(|place| place == PortPlacement::Static)
+            .into_iter();
         segments.map(|vni| (self.segment(vni), vtep)).collect()
     }
 }
@@ -111,7 +113,10 @@ impl Fabric {
     /// be ahead of the changes: a change that was seen early has no effect when it comes.
     pub fn take(&mut self, tables: &Tables, changes: &[Change]) -> BTreeSet<SwitchId> {
         let (mut looks, mut concerned) = (BTreeSet::new(), BTreeSet::new());
-        let has_evpn = self.sites.values().any(|site| site.mode == FabricMode::Evpn);
+        let has_evpn = self
+            .sites
+            .values()
+            .any(|site| site.mode == FabricMode::Evpn);
         for change in changes.iter().filter(|_| has_evpn) {
             looks.extend(moved_addresses(change).flat_map(|ip| announcers(tables, ip)));
             if changes_filters(change) {

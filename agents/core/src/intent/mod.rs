@@ -1,8 +1,13 @@
+mod evpn;
+mod session;
+#[cfg(test)]
+mod tests_evpn;
+
 use std::collections::BTreeMap;
 
 use agents_nos::model::{Mtu, Port, PortName, Segment as L2Segment, SwitchModel};
-use agents_nos::{Membership, Vni};
-use proto_mesh::{PortIntent, Segment, SwitchDesired};
+use agents_nos::{Capability, Membership, Vni};
+use proto_mesh::{FabricMode, PortIntent, Segment, SwitchDesired};
 
 use crate::config::Config;
 
@@ -12,9 +17,20 @@ use crate::config::Config;
 /// others.
 ///
 /// Ports of machines are private in the provisioning segment: machines without a tenant reach the
-/// uplinks, and not each other. Control orders no VRFs and no BGP yet.
+/// uplinks, and not each other.
+///
+/// In a partition with EVPN the ports of tenants are routed in VRFs, with one BGP session each. Its
+/// route maps and lists are named `MM-<port>-in` and `MM-<port>-out`. A switch whose `capabilities`
+/// lack BGP, or whose configuration has no AS number, keeps these ports in quarantine.
 #[must_use]
-pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<String>) {
+pub fn intent(
+    desired: &SwitchDesired,
+    config: &Config,
+    capabilities: &[Capability],
+) -> (SwitchModel, Vec<String>) {
+    if desired.fabric() == FabricMode::Evpn {
+        return evpn::EvpnIntent::new(desired, config).build(capabilities);
+    }
     let mut problems = Vec::new();
     let mut out = SwitchModel {
         vtep: Some(config.vtep),
@@ -113,7 +129,7 @@ fn l2_segment(segment: &Segment, config: &Config, problems: &mut Vec<String>) ->
 mod tests {
     use super::*;
 
-    fn config() -> Config {
+    pub(super) fn config() -> Config {
         Config {
             rack: "r1".into(),
             room: String::new(),
@@ -122,25 +138,27 @@ mod tests {
             ports: vec!["swp*".into()],
             uplinks: vec!["up1".into()],
             gateways: vec![[10, 91, 0, 1].into()],
+            bgp: None,
         }
     }
 
-    fn segment(vni: u32, provisioning: bool, remotes: &[&str]) -> Segment {
+    pub(super) fn segment(vni: u32, provisioning: bool, remotes: &[&str]) -> Segment {
         let remote_vteps = remotes.iter().map(|r| (*r).to_owned()).collect();
         Segment {
             vni,
             provisioning,
             remote_vteps,
             mtu: 0,
+            gateway: None,
         }
     }
 
-    fn port(name: &str, vni: u32) -> proto_mesh::PortIntent {
+    pub(super) fn port(name: &str, vni: u32) -> proto_mesh::PortIntent {
         proto_mesh::PortIntent {
             name: name.into(),
             vni,
             admin_up: true,
-            traceparent: String::new(),
+            ..proto_mesh::PortIntent::default()
         }
     }
 
@@ -154,7 +172,7 @@ mod tests {
             ],
             ..SwitchDesired::default()
         };
-        let (intent, problems) = intent(&desired, &config());
+        let (intent, problems) = intent(&desired, &config(), &[]);
         assert_eq!(problems, Vec::<String>::new());
         let place = |port: &str| intent.ports[port].membership.clone();
         let segment = |number, is_private| Membership::Segment {
@@ -193,7 +211,7 @@ mod tests {
             segments: vec![segment(0, false, &[]), segment(9, false, &["leaf2"])],
             ..SwitchDesired::default()
         };
-        let (intent, problems) = intent(&desired, &config());
+        let (intent, problems) = intent(&desired, &config(), &[]);
         assert_eq!(problems.len(), 4, "{problems:?}");
         assert_eq!(intent.ports["swp1"].membership, Membership::Quarantine);
         assert_eq!(
