@@ -236,6 +236,26 @@ fn fuzz_desired_cache() {
     });
 }
 
+/// The desired state of a switch, as the core agent turns it into a model.
+#[test]
+fn fuzz_switch_intent() {
+    let config: agents_core::config::Config = toml::from_str(
+        "rack = 'r1'\nmanagement_ip = '10.0.0.1'\nvtep = '10.0.0.2'\n\
+         [bgp]\nasn = 4200000011\nspines = ['swp31']",
+    )
+    .unwrap();
+    check!().for_each(|bytes: &[u8]| {
+        let Ok(mut desired) = <proto_mesh::SwitchDesired as prost::Message>::decode(bytes) else {
+            return;
+        };
+        for mode in [proto_mesh::FabricMode::Static, proto_mesh::FabricMode::Evpn] {
+            desired.fabric = mode.into();
+            let (model, _) = agents_core::intent(&desired, &config, agents_nos::Capability::ALL);
+            agents_nos::fit(&model, &model, agents_nos::Capability::ALL);
+        }
+    });
+}
+
 /// The message with the most kinds of fields; from JSON and from bytes, and back.
 #[test]
 fn fuzz_public_message() {

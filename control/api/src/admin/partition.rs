@@ -10,6 +10,7 @@ use control_convert::catalog::{
 use control_convert::{is, is_opt, labels_update, lock, parse, parse_opt, required};
 use control_gate::Caller;
 use control_gate::refusal::of_state;
+use control_state::life::{check_fabric, check_fabric_update};
 use control_state::{
     self as state, CreatePartition, DeletePartition, EventKind, EventLog, Liveliness, Machine,
     Phase, UpdatePartition,
@@ -28,6 +29,7 @@ impl admin::partition_service_server::PartitionService for Services {
     ) -> ApiResult<admin::PartitionServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let partition = from_partition(required("partition", request.into_inner().partition)?)?;
+        check_fabric(&partition.meta.labels).map_err(of_state)?;
         let made = self
             .partition_reply(&caller, CreatePartition(partition))
             .await?;
@@ -55,6 +57,9 @@ impl admin::partition_service_server::PartitionService for Services {
             mgmt_service_addresses: update_servers(mgmt, |address| is_unspecified(address)),
             labels: labels_update(request.labels),
         };
+        if let Some(labels) = &op.labels {
+            check_fabric_update(labels).map_err(of_state)?;
+        }
         let changed = self.partition_reply(&caller, op).await?;
         let partition = Some(catalog::partition(&changed));
         ok(admin::PartitionServiceUpdateResponse { partition })

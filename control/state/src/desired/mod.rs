@@ -24,7 +24,9 @@ pub use switch::{PortIntent, SegmentIntent, SwitchDesired, VrfIntent, port_trace
 
 #[cfg(doc)]
 use crate::Tables;
-pub use crate::catalog::read::{check_installable, default_layout};
+pub use crate::catalog::read::{
+    check_fabric, check_fabric_update, check_installable, default_layout,
+};
 pub use crate::cluster::read::restored;
 pub use crate::machine::read::{
     BootTarget, KeptPort, NONCE_LIFE_MS, NONCE_SETTLE_MS, Nonce, RestoredMachine,

@@ -1,5 +1,6 @@
 //! Questions about what administrators offer.
 
+mod fabric_label;
 mod image_constraint;
 mod layout;
 mod layout_rules;
@@ -7,6 +8,7 @@ mod overlap;
 mod shell_pattern;
 mod version;
 
+pub use fabric_label::*;
 pub use image_constraint::*;
 pub use layout::*;
 pub use layout_rules::*;
