@@ -251,7 +251,8 @@ fn fuzz_switch_intent() {
         for mode in [proto_mesh::FabricMode::Static, proto_mesh::FabricMode::Evpn] {
             desired.fabric = mode.into();
             let (model, _) = agents_core::intent(&desired, &config, agents_nos::Capability::ALL);
-            agents_nos::fit(&model, &model, agents_nos::Capability::ALL);
+            let fitted = agents_nos::fit(&model, &model, agents_nos::Capability::ALL);
+            assert_eq!(fitted.model.ports.len(), model.ports.len());
         }
     });
 }

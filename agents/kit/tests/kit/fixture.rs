@@ -129,8 +129,7 @@ pub fn state(term: u64, generation: u64, vni: u32) -> SwitchDesired {
         term,
         generation,
         ports: vec![port],
-        segments: vec![],
-        seal: None,
+        ..SwitchDesired::default()
     }
 }
 

@@ -125,7 +125,7 @@ fn a_tenants_ports_are_routed_in_its_vrf_on_both_leaves() {
     world.bmc(first, None);
     for leaf in ["leaf1", "leaf2"] {
         let freed = port(&world, leaf, 1);
-        assert_eq!(freed.place, PortPlacement::Quarantine, "powered off");
+        assert_eq!(freed.place, PortPlacement::PrivateSegment, "it is off");
         assert_eq!(freed.session, None);
     }
 }
