@@ -10,7 +10,7 @@ use crate::world::*;
 use control_state::life::{Fabric, PortIntent, PortPlacement, SwitchDesired};
 use control_state::*;
 use proptest::prelude::*;
-use proto_types::Vni;
+use proto_types::{MacAddr, Vni};
 
 fn mode(world: &mut World, mode: &str) {
     let labels = [(label::FABRIC.to_owned(), mode.to_owned())].into();
@@ -362,13 +362,19 @@ fn a_hundred_leaves_after_one_allocation() {
         run(MachineSeen {
             id: id(number),
             partition: text(PARTITION),
-            mac: Some(mac(number)),
+            mac: None,
             seen_at: now,
             to_disk: false,
             stated_at: None,
         }
         .into());
-        run(claiming(number, &claims).into());
+        let mut registration = claiming(1, &claims);
+        registration.id = id(number);
+        for (nic, first) in registration.hardware.nics.iter_mut().zip([2, 6]) {
+            let low = u32::try_from(number).unwrap().to_be_bytes();
+            nic.mac = MacAddr([first, 0, low[0], low[1], low[2], low[3]]);
+        }
+        run(registration.into());
         let disks = vec![wiped("/dev/vda", None)];
         run(WipeDone {
             id: id(number),
