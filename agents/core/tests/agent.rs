@@ -153,6 +153,7 @@ fn config() -> Config {
         ports: vec!["swp*".into()],
         uplinks: vec!["up1".into()],
         gateways: Vec::new(),
+        bgp: None,
     }
 }
 
@@ -161,7 +162,7 @@ fn desired(generation: u64, swp1: u32) -> SwitchDesired {
         name: name.into(),
         vni,
         admin_up: true,
-        traceparent: String::new(),
+        ..PortIntent::default()
     };
     let segment = |vni| Segment {
         vni,
