@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use agents_nos::linux;
+use proto_types::IpNet;
 use serde::Deserialize;
 
 /// A reason why a configuration cannot be used.
@@ -52,6 +53,35 @@ pub struct Config {
     /// Tunnel ends of routers that serve every tenant segment.
     #[serde(default)]
     pub gateways: Vec<IpAddr>,
+    /// BGP of the switch, with `vtep` as its router id. Without it no port is routed: those that
+    /// control wants routed stay in quarantine.
+    #[serde(default)]
+    pub bgp: Option<BgpConfig>,
+}
+
+/// BGP of the switch.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BgpConfig {
+    /// AS number of the switch.
+    pub asn: u32,
+    /// Ports towards spines ("swp31"). They are not registered, because no machine is connected to
+    /// them.
+    #[serde(default)]
+    pub spines: Vec<String>,
+    /// Prefixes that hold the tunnel ends of all leaves. A firewall is told of these only; empty
+    /// means of none.
+    #[serde(default)]
+    pub underlay: Vec<IpNet>,
+}
+
+impl BgpConfig {
+    /// The prefixes of the underlay of one IP version.
+    pub(crate) fn of_version(&self, is_v6: bool) -> Vec<IpNet> {
+        let prefixes = self.underlay.iter().copied();
+        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
+        of_version.collect()
+    }
 }
 
 fn default_ports() -> Vec<String> {
@@ -77,7 +107,8 @@ impl Config {
     /// The configuration of the Linux back-end.
     #[must_use]
     pub fn linux(&self) -> linux::Config {
-        let ports = self.ports.iter().chain(&self.uplinks).cloned().collect();
+        let ports = self.ports.iter().chain(&self.uplinks);
+        let ports = ports.chain(self.spines()).cloned().collect();
         linux::Config {
             ports,
             vtep: self.vtep,
@@ -87,6 +118,12 @@ impl Config {
     /// `true` if a port faces machines.
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
-        !self.uplinks.iter().any(|u| u == port)
+        let mut others = self.uplinks.iter().chain(self.spines());
+        !others.any(|other| other == port)
+    }
+
+    /// Ports towards spines.
+    fn spines(&self) -> impl Iterator<Item = &String> {
+        self.bgp.iter().flat_map(|bgp| &bgp.spines)
     }
 }

@@ -22,6 +22,7 @@ mod intent;
 mod neighbours;
 mod reconcile;
 mod report;
+mod routing;
 mod traces;
 
 use std::sync::Arc;

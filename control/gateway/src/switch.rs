@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, Neighbour, Partition, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
+    ErrorCode, Neighbour, Partition, PortObserved, RegisterSwitch, ReportSwitch, StateError,
+    Switch, Tables,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, PortIntent, PortPlace, PortState, Segment,
-    SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse, SwitchReport,
-    SwitchReportResponse, SwitchService, Vrf, switch_service,
+    SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse,
+    SwitchReport, SwitchReportResponse, SwitchService, Vrf, switch_service,
 };
 use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 

@@ -360,5 +360,6 @@ fn core_config(partition: usize, leaf: usize) -> CoreConfig {
         ports: vec!["swp*".into()],
         uplinks: Vec::new(),
         gateways: Vec::new(),
+        bgp: None,
     }
 }

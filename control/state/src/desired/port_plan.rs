@@ -31,10 +31,7 @@ pub(super) struct PortPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FilterPlan {
     /// The filter of a server.
-    Server {
-        asn: Asn,
-        announcer: Arc<Announcer>,
-    },
+    Server { asn: Asn, announcer: Arc<Announcer> },
     /// The filter of a firewall: its allocation alone decides.
     Firewall {
         asn: Asn,
