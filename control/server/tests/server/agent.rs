@@ -55,6 +55,7 @@ impl Running {
             ports: vec!["swp*".into()],
             uplinks: Vec::new(),
             gateways: Vec::new(),
+            bgp: None,
         };
         let (switch, stop) = (
             Stub::with_links(["swp1", "swp2"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap(),
