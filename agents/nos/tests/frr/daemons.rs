@@ -103,12 +103,20 @@ impl Switch {
     }
 
     /// Kills both daemons, as a loss of power does. What they configured in the kernel stays.
+    #[allow(
+        dead_code,
+        reason = "the fabric's tests, which share this file, use it"
+    )]
     pub(crate) fn crash(&mut self) {
         end(&mut self.bgpd);
         end(&mut self.zebra);
     }
 
     /// Starts both daemons again.
+    #[allow(
+        dead_code,
+        reason = "the fabric's tests, which share this file, use it"
+    )]
     pub(crate) async fn restart(&mut self) {
         self.zebra = Some(self.daemon("zebra"));
         self.bgpd = Some(self.daemon("bgpd"));

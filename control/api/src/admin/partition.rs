@@ -58,8 +58,8 @@ impl admin::partition_service_server::PartitionService for Services {
         };
         let labels = op.labels.as_ref().map(state::LabelsUpdate::stated);
         labels
-            .map_or(
-                Ok(state::BondMode::default()),
+            .map_or_else(
+                || Ok(state::BondMode::default()),
                 state::BondMode::of_partition,
             )
             .map_err(of_state)?;

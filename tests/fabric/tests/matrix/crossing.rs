@@ -49,7 +49,7 @@ async fn a_tenant_reaches_its_own_machines_and_nobody_else() {
     for (machine, row) in rack.machines.iter().zip(&rows) {
         for ((target, protocol), cell) in row {
             let seen = seen_by(&rack, machine, &cell.mark);
-            let protocol = &format!("{protocol}")[..];
+            let protocol = &protocol.to_string()[..];
             let answered = cell.answered.as_deref();
             println!(
                 "{:<3} {protocol:<5} {target:<14} {:<8} seen by {seen:?}",
