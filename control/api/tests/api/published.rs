@@ -72,8 +72,9 @@ async fn from_the_first_packet_to_a_tenants_system() {
         events: [(UUID.to_owned(), event(Kind::PhonedHome))].into(),
     };
     assert_eq!(events.send(home).await.unwrap().into_inner().events, 1);
-    assert_eq!(phase(&node), Phase::Running);
+    assert_eq!(phase(&node), Phase::TenantPorts);
     announcements(&node, &agent).await;
+    assert_eq!(phase(&node), Phase::Running);
     node.stop().await;
 }
 
@@ -113,6 +114,11 @@ async fn announcements(node: &Node, agent: &str) {
     let request = infra::SwitchServiceGetRequest { id: "leaf9".into() };
     let shown = switches.get(request).await.unwrap().into_inner();
     let shown = shown.switch.unwrap();
+    let done = infra::SwitchServiceHeartbeatRequest {
+        id: "leaf9".into(),
+        ..Default::default()
+    };
+    switches.heartbeat(done).await.unwrap();
     assert_eq!(shown.machine_connections.len(), 1);
     let port = &shown.nics[0];
     assert_eq!(

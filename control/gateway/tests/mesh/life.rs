@@ -33,6 +33,8 @@ struct Installed {
     mesh: MeshClient,
     key: Key,
     report: InstallReport,
+    /// The desired state of its leaf, which has not carried it out.
+    ports: SwitchDesired,
 }
 
 impl World {
@@ -163,7 +165,12 @@ impl World {
             b.machines[0].target() == BootTarget::Disk
         })
         .await;
-        Installed { mesh, key, report }
+        Installed {
+            mesh,
+            key,
+            report,
+            ports: state,
+        }
     }
 
     async fn project_identity(&self, hammer: &MachineServiceClient) -> (MeshClient, Key) {
@@ -196,8 +203,10 @@ impl World {
         );
         let home = PhoneHomeServiceClient::from(installed.mesh.clone());
         let answer = home.phone_home(PhoneHomeRequest::default()).await.unwrap();
-        let phase = self.control.machine(self.id).phase;
-        assert_eq!((answer.interval_s, phase), (60, Phase::Running));
+        let phase = || self.control.machine(self.id).phase;
+        assert_eq!((answer.interval_s, phase()), (60, Phase::TenantPorts));
+        self.moved(&installed.ports).await;
+        assert_eq!(phase(), Phase::Running);
         home.phone_home(PhoneHomeRequest::default()).await.unwrap();
         let as_hammer = MachineServiceClient::from(installed.mesh.clone());
         let e = as_hammer.event(MachineEvent::default()).await.unwrap_err();
@@ -240,9 +249,16 @@ impl World {
         );
         self.carry_out(BmcAction::PowerOff, "off").await;
         let state = wait_for(&mut self.ports, |s| vni(s, "swp1") == 4000).await;
+        self.moved(&state).await;
+        self.carry_out(BmcAction::BootPxe, "off").await;
+        self.carry_out(BmcAction::PowerOn, "on").await;
+    }
+
+    /// The leaf has carried its desired state out, and says so of the machine's port.
+    async fn moved(&self, state: &SwitchDesired) {
         let port = PortState {
             name: "swp1".into(),
-            vni: 4000,
+            vni: vni(state, "swp1"),
             ..Default::default()
         };
         let report = SwitchReport {
@@ -252,8 +268,6 @@ impl World {
             ..Default::default()
         };
         self.core.report(report).await.unwrap();
-        self.carry_out(BmcAction::BootPxe, "off").await;
-        self.carry_out(BmcAction::PowerOn, "on").await;
     }
 
     /// The BMC does not cut the power, however often it is asked.

@@ -88,7 +88,10 @@ fn check(world: &World) {
         let open = life::bmc_desired(tables, &order.partition)
             .iter()
             .any(|o| o.id == order.id);
-        assert_eq!(open, order.state == OrderState::Open);
+        // A locked machine keeps its orders, and its BMC gets none of them.
+        let machine = tables.get::<Machine>(&order.machine);
+        let is_locked = machine.is_some_and(|m| m.condition.state == Availability::Locked);
+        assert_eq!(open, order.state == OrderState::Open && !is_locked);
     }
 }
 
