@@ -51,7 +51,8 @@ async fn what_an_operator_breaks_is_repaired() {
         "vrf Vrf27\nno vni 27",
         "router bgp 4200000011\nno neighbor swp31 timers",
         "router bgp 4200000011 vrf Vrf27\nno neighbor swp5 interface",
-        "no router bgp 4200000011 vrf Vrf27",
+        // FRR keeps the instance of a VRF that has an L3 VNI.
+        "vrf Vrf27\nno vni 27\nexit-vrf\nno router bgp 4200000011 vrf Vrf27",
         "ip prefix-list MM-prefixes-27 seq 9 permit any",
         "no ip prefix-list MM-prefixes-27",
         "no route-map MM-LOOPBACK",
