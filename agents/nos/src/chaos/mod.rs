@@ -4,7 +4,7 @@
 //! without being done. Changes are lost later, and observations are stale. The same seed and the
 //! same calls have the same faults.
 //!
-//! What no agent could survive does not happen: a step that was cut has no later effect, no two
+//! Faults that no agent could survive do not happen: a step that was cut has no later effect, no two
 //! observations in a row are stale, a stale one repeats the answer before it, and a change is lost
 //! just before an observation that shows it.
 

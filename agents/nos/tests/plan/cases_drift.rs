@@ -1,4 +1,4 @@
-//! What somebody changed by hand, and what of it is held by policy.
+//! Changes by hand, and the part of them that the policy holds.
 
 use agents_nos::{
     Capability, Drift, Membership, Step, SwitchModel, SwitchObject, find_drift, plan, steps_to_hold,

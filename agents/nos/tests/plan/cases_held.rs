@@ -234,7 +234,7 @@ fn a_step_waits_for_its_objects_and_for_nothing_else() {
     }
 }
 
-/// What is left of a plan, some of whose steps fail.
+/// The steps that are done and those that are held when some of a plan fail.
 fn held(from: &Build, to: &Build, failing: &[&str]) -> [Vec<String>; 2] {
     let steps = plan(&from.0, &to.0, Capability::ALL).steps;
     let dependencies = Dependencies {

@@ -1,4 +1,4 @@
-//! What no state between two steps may be.
+//! Invariants of every state between two steps.
 
 use std::collections::BTreeSet;
 

@@ -225,7 +225,7 @@ fn bound(mut state: SwitchModel) -> SwitchModel {
     state
 }
 
-/// What a switch can really be in: no two objects with one number, and nothing in an object that
+/// A state that a switch can really be in: no two objects with one number, and nothing in an object that
 /// does not exist.
 pub(crate) fn observable(mut state: SwitchModel) -> SwitchModel {
     let mut vrfs: BTreeMap<_, Vrf> = BTreeMap::new();

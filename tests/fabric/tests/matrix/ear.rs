@@ -1,4 +1,4 @@
-//! What arrives at a machine, whatever protocol it belongs to.
+//! The packets that arrive at a machine, of any protocol.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;

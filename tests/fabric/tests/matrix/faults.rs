@@ -11,7 +11,7 @@ use super::switch::reconcile;
 /// Time that a fault lasts where traffic does not find another way.
 const OUTAGE: Duration = Duration::from_secs(8);
 
-/// What fails.
+/// A part of the fabric that fails.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// A port of a leaf: a cable.
