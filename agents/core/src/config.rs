@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use agents_nos::frr::Vtysh;
 use agents_nos::linux;
+use proto_types::IpNet;
 use serde::Deserialize;
 
 /// A reason why a configuration cannot be used.
@@ -55,6 +57,10 @@ pub struct Config {
     /// Policy for changes that somebody made on the switch by hand.
     #[serde(default)]
     pub drift: DriftPolicy,
+    /// BGP of the switch, with `vtep` as its router id. Without it no port is routed: those that
+    /// control wants routed stay in quarantine.
+    #[serde(default)]
+    pub bgp: Option<BgpConfig>,
 }
 
 /// Policy for a change that neither control nor the agent made. It is reported in any case.
@@ -68,6 +74,31 @@ pub enum DriftPolicy {
     /// again. A change that would let tenants meet is taken back all the same
     /// ([`agents_nos::keeps_tenants_apart`]).
     Report,
+}
+
+/// BGP of the switch.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BgpConfig {
+    /// AS number of the switch.
+    pub asn: u32,
+    /// Ports towards spines ("swp31"). They are not registered, because no machine is connected to
+    /// them.
+    #[serde(default)]
+    pub spines: Vec<String>,
+    /// Prefixes that hold the tunnel ends of all leaves. A firewall is told of these only; empty
+    /// means of none.
+    #[serde(default)]
+    pub underlay: Vec<IpNet>,
+}
+
+impl BgpConfig {
+    /// The prefixes of the underlay of one IP version.
+    pub(crate) fn of_version(&self, is_v6: bool) -> Vec<IpNet> {
+        let prefixes = self.underlay.iter().copied();
+        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
+        of_version.collect()
+    }
 }
 
 fn default_ports() -> Vec<String> {
@@ -93,18 +124,25 @@ impl Config {
     /// The configuration of the Linux back-end.
     #[must_use]
     pub fn linux(&self) -> linux::Config {
-        let ports = self.ports.iter().chain(&self.uplinks).cloned().collect();
+        let ports = self.ports.iter().chain(&self.uplinks);
+        let ports = ports.chain(self.spines()).cloned().collect();
         linux::Config {
             ports,
             vtep: self.vtep,
-            frr: None,
+            frr: self.bgp.as_ref().map(|_| Vtysh::default()),
         }
     }
 
     /// `true` if a port faces machines.
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
-        !self.uplinks.iter().any(|u| u == port)
+        let mut others = self.uplinks.iter().chain(self.spines());
+        !others.any(|other| other == port)
+    }
+
+    /// Ports towards spines.
+    fn spines(&self) -> impl Iterator<Item = &String> {
+        self.bgp.iter().flat_map(|bgp| &bgp.spines)
     }
 }
 

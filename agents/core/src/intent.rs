@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 
 use agents_nos::model::{Mtu, Port, PortName, Segment as L2Segment, SwitchModel};
 use agents_nos::{Membership, Vni};
-use proto_mesh::{PortIntent, Segment, SwitchDesired};
+use proto_mesh::{PortIntent, PortPlace, Segment, SwitchDesired};
 
 use crate::config::Config;
+use crate::routing::{insert_bgp, insert_session, insert_vrfs};
 
 /// Translates control's desired state into the model of a switch, and adds the site's
 /// configuration: the uplinks in the provisioning segment, the routers in every tenant segment.
@@ -12,7 +13,8 @@ use crate::config::Config;
 /// others.
 ///
 /// Ports of machines are private in the provisioning segment: machines without a tenant reach the
-/// uplinks, and not each other. Control orders no VRFs and no BGP yet.
+/// uplinks, and not each other. Without BGP in the configuration a port that control wants routed is
+/// a problem, and is isolated.
 #[must_use]
 pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<String>) {
     let mut problems = Vec::new();
@@ -34,9 +36,17 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
             Err(error) => problems.push(error.to_string()),
         }
     }
-    for port in &desired.ports {
-        let place = place(port, &kinds, &mut problems);
+    insert_bgp(&mut out, config, &mut problems);
+    insert_vrfs(&mut out, &desired.vrfs, &mut problems);
+    // A port that the configuration keeps for uplinks or spines may be registered from before.
+    let ports = desired.ports.iter();
+    for port in ports.filter(|port| config.is_front(&port.name)) {
+        let place = place(port, &out, &kinds).unwrap_or_else(|problem| {
+            problems.push(format!("port {}: {problem}", port.name));
+            Membership::Quarantine
+        });
         insert_port(&mut out, &port.name, port.admin_up, place, &mut problems);
+        insert_neighbour(&mut out, port, config, &mut problems);
     }
     for uplink in &config.uplinks {
         let place = provisioning.map_or(Membership::Quarantine, |vni| Membership::Segment {
@@ -68,19 +78,59 @@ fn insert_port(
     }
 }
 
-fn place(port: &PortIntent, kinds: &BTreeMap<Vni, bool>, problems: &mut Vec<String>) -> Membership {
+/// The place of a port.
+///
+/// # Errors
+/// The reason why it cannot be there.
+fn place(
+    port: &PortIntent,
+    out: &SwitchModel,
+    kinds: &BTreeMap<Vni, bool>,
+) -> Result<Membership, String> {
     if port.vni == 0 {
-        return Membership::Quarantine;
+        return Ok(Membership::Quarantine);
     }
-    match Vni::new(port.vni) {
-        Ok(vni) => Membership::Segment {
+    let vni = Vni::new(port.vni).map_err(|error| error.to_string())?;
+    let has_bgp = out.bgp.is_some();
+    let no_bgp = || "is to be routed, and the agent's configuration has no [bgp]".to_owned();
+    match PortPlace::try_from(port.place) {
+        Ok(PortPlace::Segment) => Ok(Membership::Segment {
             vni,
             is_private: kinds.get(&vni).copied().unwrap_or(false),
-        },
-        Err(error) => {
-            problems.push(format!("port {}: {error}", port.name));
-            Membership::Quarantine
+        }),
+        Ok(PortPlace::Routed) => {
+            let mut vrfs = out.vrfs.iter();
+            let vrf = vrfs.find(|(_, vrf)| vrf.l3_vni == Some(vni));
+            let (vrf, _) = vrf.ok_or_else(|| format!("is for VRF {vni}, which is unknown"))?;
+            let routed = Membership::Routed(vrf.clone());
+            has_bgp.then_some(routed).ok_or_else(no_bgp)
         }
+        Ok(PortPlace::Underlay) => has_bgp.then_some(Membership::Underlay).ok_or_else(no_bgp),
+        Ok(PortPlace::Other) | Err(_) => Err(format!("place {} is unknown", port.place)),
+    }
+}
+
+/// Inserts the BGP session of a routed port.
+fn insert_neighbour(
+    out: &mut SwitchModel,
+    port: &PortIntent,
+    config: &Config,
+    problems: &mut Vec<String>,
+) {
+    let (Some(settings), Some(filter)) = (&config.bgp, &port.filter) else {
+        return;
+    };
+    let Ok(name) = PortName::new(&port.name) else {
+        return;
+    };
+    let place = out.ports.get(&name).map(|port| port.membership.clone());
+    let routed = place.filter(|place| {
+        let is_underlay = *place == Membership::Underlay;
+        is_underlay || matches!(place, Membership::Routed(_))
+    });
+    let Some(place) = routed else { return };
+    if let Err(problem) = insert_session(out, settings, &name, &place, filter) {
+        problems.push(format!("session on port {name}: {problem}"));
     }
 }
 
@@ -124,6 +174,7 @@ mod tests {
             uplinks: vec!["up1".into()],
             gateways: vec![[10, 91, 0, 1].into()],
             drift: DriftPolicy::Heal,
+            bgp: None,
         }
     }
 
@@ -142,7 +193,7 @@ mod tests {
             name: name.into(),
             vni,
             admin_up: true,
-            traceparent: String::new(),
+            ..proto_mesh::PortIntent::default()
         }
     }
 

@@ -30,6 +30,7 @@ mod problems;
 mod reconcile;
 mod report;
 mod retries;
+mod routing;
 mod traces;
 
 use std::sync::Arc;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents_nos::lldp::Neighbours;
-use agents_nos::model::PortName;
+use agents_nos::model::{Membership, PortName};
 use agents_nos::{Nos, Observation, Vni};
 use base_runtime::jittered;
 use proto_mesh::{
-    LldpNeighbour, PortState, SwitchDrift, SwitchPort, SwitchProblem, SwitchRegisterRequest,
-    SwitchReport, SwitchServiceClient,
+    LldpNeighbour, PortPlace, PortState, SwitchDrift, SwitchPort, SwitchProblem,
+    SwitchRegisterRequest, SwitchReport, SwitchServiceClient,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -147,7 +147,8 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
             mac: mac(link.mac),
             admin_up: port.admin_up,
             oper_up: link.oper_up,
-            vni: port.membership.segment().map_or(0, Vni::get),
+            vni: vni(&outcome.state, &port.membership),
+            place: place(&port.membership).into(),
             neighbours: neighbours
                 .on(name.as_ref())
                 .into_iter()
@@ -182,6 +183,26 @@ fn drift(entry: &DriftEntry) -> SwitchDrift {
         desired: entry.drift.desired.clone(),
         noticed_ms: entry.noticed_ms,
         healed: entry.is_healed,
+    }
+}
+
+/// The segment of a port, or the L3 VNI of its VRF; 0 for none.
+fn vni(state: &Observation, membership: &Membership) -> u32 {
+    let vni = match membership {
+        Membership::Routed(vrf) => state.model.vrfs.get(vrf).and_then(|vrf| vrf.l3_vni),
+        other => other.segment(),
+    };
+    vni.map_or(0, Vni::get)
+}
+
+/// The kind of place that a port is in. Control tells a port in VRF 27 from one in segment 27 by it,
+/// and a port in the underlay from an isolated one.
+fn place(membership: &Membership) -> PortPlace {
+    match membership {
+        Membership::Quarantine | Membership::Segment { .. } => PortPlace::Segment,
+        Membership::Routed(_) => PortPlace::Routed,
+        Membership::Underlay => PortPlace::Underlay,
+        Membership::Foreign(_) => PortPlace::Other,
     }
 }
 

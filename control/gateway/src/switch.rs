@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, Neighbour, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch, Tables,
+    ErrorCode, Neighbour, Partition, PortObserved, RegisterSwitch, ReportSwitch, StateError,
+    Switch, Tables,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    PortIntent, Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest,
-    SwitchRegisterResponse, SwitchReport, SwitchReportResponse, SwitchService, switch_service,
+    PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, PortIntent, PortPlace, PortState, Segment,
+    SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse,
+    SwitchReport, SwitchReportResponse, SwitchService, Vrf, switch_service,
 };
-use proto_types::{MacAddr, PartitionId, SwitchId, Vni};
+use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
 use crate::parts::GatewayParts;
-use crate::wakes::Concern;
+use crate::wakes::{Concern, Wakes};
 use crate::{access, convert, status};
 
 impl SwitchService for GatewayParts {
@@ -79,7 +81,8 @@ impl SwitchService for GatewayParts {
         let (partition, id) = access::switch(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
-        let op = report(id, request)?;
+        let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
+        let op = report(id, request, &places)?;
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
@@ -133,7 +136,52 @@ fn address(text: &str, field: &str) -> Result<Option<IpAddr>, LinkStatus> {
         .map_err(|_| LinkStatus::invalid_argument(format!("{field} must be an IP address")))
 }
 
-fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatus> {
+/// What control knows of the places of a switch's ports.
+#[derive(Debug, Default)]
+struct KnownPlaces {
+    provisioning: Vni,
+    /// VNI of each port that belongs in the underlay.
+    underlay: BTreeMap<String, Vni>,
+}
+
+impl KnownPlaces {
+    fn of(tables: &Tables, wakes: &Wakes, id: &SwitchId) -> Self {
+        let switch = tables.get::<Switch>(id);
+        let partition = switch.and_then(|switch| tables.get::<Partition>(&switch.partition));
+        let desired = wakes.switch(id).map(|(desired, _)| desired);
+        let ports = desired.map(|desired| desired.ports).unwrap_or_default();
+        let underlay = ports.into_iter();
+        let underlay = underlay.filter(|port| port.place == life::PortPlace::Underlay);
+        Self {
+            provisioning: partition.map(|p| p.provisioning_vni()).unwrap_or_default(),
+            underlay: underlay.map(|port| (port.name, port.vni)).collect(),
+        }
+    }
+
+    /// The VNI that a reported port is kept with. The reclaim compares it with the segment that the
+    /// port belongs in: a port that is in no segment must not read as isolated, and one in a VRF not
+    /// as in the provisioning segment.
+    fn vni(&self, port: &PortState) -> Result<Vni, LinkStatus> {
+        let elsewhere = || Vni::try_from(VNI_MAX).map_err(status::parse);
+        let vni = Vni::try_from(port.vni).map_err(status::parse)?;
+        match port.place() {
+            PortPlace::Segment => Ok(vni),
+            PortPlace::Routed if vni == Vni::NONE || vni == self.provisioning => elsewhere(),
+            PortPlace::Routed => Ok(vni),
+            PortPlace::Underlay => match self.underlay.get(&port.name) {
+                Some(vni) => Ok(*vni),
+                None => elsewhere(),
+            },
+            PortPlace::Other => elsewhere(),
+        }
+    }
+}
+
+fn report(
+    id: SwitchId,
+    request: SwitchReport,
+    places: &KnownPlaces,
+) -> Result<ReportSwitch, LinkStatus> {
     let mut ports = BTreeMap::new();
     for port in request.ports {
         let neighbour = |n: proto_mesh::LldpNeighbour| Neighbour {
@@ -147,7 +195,7 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
         let observed = PortObserved {
             admin_up: port.admin_up,
             oper_up: port.oper_up,
-            vni: Vni::try_from(port.vni).map_err(status::parse)?,
+            vni: places.vni(&port)?,
             neighbours: port.neighbours.into_iter().map(neighbour).collect(),
             bgp: None,
         };
@@ -164,33 +212,60 @@ fn report(id: SwitchId, request: SwitchReport) -> Result<ReportSwitch, LinkStatu
 }
 
 fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> SwitchDesired {
+    let port = |port: &life::PortIntent| PortIntent {
+        name: port.name.clone(),
+        vni: port.vni.into(),
+        admin_up: port.admin_up,
+        traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
+        place: place(port.place).into(),
+        filter: port.filter.as_ref().map(filter),
+    };
+    let segment = |segment: &life::SegmentIntent| Segment {
+        vni: segment.vni.into(),
+        provisioning: segment.provisioning,
+        remote_vteps: segment
+            .remote_vteps
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        mtu: segment.mtu,
+    };
+    let vrf = |vrf: &life::VrfIntent| Vrf {
+        vni: vrf.vni.into(),
+        name: vrf.name(),
+        table: vrf.table(),
+    };
     SwitchDesired {
         term: fence.term,
         generation: fence.generation,
-        ports: intent
-            .ports
-            .iter()
-            .map(|port| PortIntent {
-                name: port.name.clone(),
-                vni: port.vni.into(),
-                admin_up: port.admin_up,
-                traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
-            })
-            .collect(),
-        segments: intent
-            .segments
-            .iter()
-            .map(|segment| Segment {
-                vni: segment.vni.into(),
-                provisioning: segment.provisioning,
-                remote_vteps: segment
-                    .remote_vteps
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
-                mtu: segment.mtu,
-            })
-            .collect(),
+        ports: intent.ports.iter().map(port).collect(),
+        segments: intent.segments.iter().map(segment).collect(),
+        vrfs: intent.vrfs.iter().map(vrf).collect(),
         seal: None,
+    }
+}
+
+fn place(place: life::PortPlace) -> PortPlace {
+    match place {
+        life::PortPlace::Segment => PortPlace::Segment,
+        life::PortPlace::Routed => PortPlace::Routed,
+        life::PortPlace::Underlay => PortPlace::Underlay,
+    }
+}
+
+/// The filter of a port, cut to the bounds of the contract: prefixes and VNIs beyond them do not
+/// pass.
+fn filter(filter: &life::PortFilter) -> PortFilter {
+    let prefixes = |is_v6: bool| {
+        let prefixes = filter.prefixes.iter();
+        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
+        let of_version = of_version.take(PORT_PREFIXES_MAX);
+        of_version.map(ToString::to_string).collect()
+    };
+    PortFilter {
+        asn: filter.asn.0,
+        prefixes_v4: prefixes(false),
+        prefixes_v6: prefixes(true),
+        vnis: filter.vnis.iter().copied().take(PORT_VNIS_MAX).collect(),
     }
 }

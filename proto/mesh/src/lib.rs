@@ -25,5 +25,12 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/metalmesh.mesh.v1.rs"));
 }
 
+/// Most prefixes of each IP version in the filter of a port. Further ones are not sent, and an agent
+/// refuses a longer filter.
+pub const PORT_PREFIXES_MAX: usize = 4096;
+/// Most VNIs in the filter of a firewall's port. Further ones are not sent, and an agent refuses a
+/// longer filter.
+pub const PORT_VNIS_MAX: usize = 1024;
+
 pub use generated::*;
 pub use proto_link::{CallerKind, Code, LinkStatus, MeshClient, MethodSpec, Peer, Sink, Streaming};

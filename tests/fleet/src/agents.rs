@@ -361,5 +361,6 @@ fn core_config(partition: usize, leaf: usize) -> CoreConfig {
         uplinks: Vec::new(),
         gateways: Vec::new(),
         drift: agents_core::config::DriftPolicy::Heal,
+        bgp: None,
     }
 }

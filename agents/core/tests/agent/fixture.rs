@@ -158,6 +158,7 @@ pub(crate) fn config() -> Config {
         uplinks: vec!["up1".into()],
         gateways: Vec::new(),
         drift: DriftPolicy::Heal,
+        bgp: None,
     }
 }
 
@@ -166,7 +167,7 @@ pub(crate) fn desired(generation: u64, swp1: u32) -> SwitchDesired {
         name: name.into(),
         vni,
         admin_up: true,
-        traceparent: String::new(),
+        ..PortIntent::default()
     };
     let segment = |vni| Segment {
         vni,

@@ -123,14 +123,13 @@ pub fn state(term: u64, generation: u64, vni: u32) -> SwitchDesired {
         name: "swp1".into(),
         vni,
         admin_up: true,
-        traceparent: String::new(),
+        ..PortIntent::default()
     };
     SwitchDesired {
         term,
         generation,
         ports: vec![port],
-        segments: vec![],
-        seal: None,
+        ..SwitchDesired::default()
     }
 }
 

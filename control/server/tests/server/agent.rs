@@ -56,6 +56,7 @@ impl Running {
             uplinks: Vec::new(),
             gateways: Vec::new(),
             drift: agents_core::config::DriftPolicy::Heal,
+            bgp: None,
         };
         let (switch, stop) = (
             Stub::with_links(["swp1", "swp2"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap(),

@@ -1,5 +1,5 @@
-//! Membership of switches in segments, updated incrementally: a change of one machine costs as much
-//! as its switches have ports, however large the partition is.
+//! Membership of switches in segments and the filters of their ports, updated incrementally: a
+//! change of one machine costs as much as its switches have ports, however large the partition is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,8 +9,12 @@ use proto_errors::Error;
 use proto_types::{PartitionId, SwitchId, Vni};
 
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
+use crate::desired::announcer::Announcer;
+use crate::desired::filters::Filters;
+use crate::desired::port::{PortFilter, PortIntent, PortPlace};
+use crate::desired::port_plan::{FilterPlan, PortPlan, port_plans};
 use crate::desired::segment_key::SegmentKey;
-use crate::desired::switch::{PortIntent, SegmentIntent, SwitchDesired, ports};
+use crate::desired::switch::{SegmentIntent, SwitchDesired, VrfIntent};
 use crate::machine::entity::Machine;
 use crate::switch::entity::Switch;
 use crate::tables::Change;
@@ -25,6 +29,8 @@ pub struct Fabric {
     leaves: BTreeMap<SwitchId, Leaf>,
     /// Tunnel endpoints of the member switches by segment.
     members: BTreeMap<SegmentKey, BTreeMap<SwitchId, IpAddr>>,
+    /// Prefixes that machines may announce.
+    filters: Filters,
 }
 
 /// Settings of a partition that apply to all of its switches.
@@ -41,7 +47,9 @@ struct SiteFabric {
 struct Leaf {
     partition: PartitionId,
     vtep: Option<IpAddr>,
-    ports: Vec<PortIntent>,
+    /// `true` if the other switches of a segment find its tunnel endpoint by EVPN.
+    has_evpn: bool,
+    ports: Vec<PortPlan>,
 }
 
 impl SiteFabric {
@@ -60,7 +68,10 @@ impl Leaf {
         Self {
             partition: switch.partition.clone(),
             vtep: switch.vtep_ip,
-            ports: ports(tables, switch),
+            has_evpn: tables
+                .get::<Partition>(&switch.partition)
+                .is_some_and(|partition| partition.has_evpn()),
+            ports: port_plans(tables, switch),
         }
     }
 
@@ -71,13 +82,29 @@ impl Leaf {
 
     /// Segments in which the switch has a port.
     fn segments(&self) -> BTreeSet<Vni> {
-        let vnis = self.ports.iter().map(|port| port.vni);
+        self.vnis(PortPlace::Segment)
+    }
+
+    /// VNIs of the ports in places of a kind.
+    fn vnis(&self, place: PortPlace) -> BTreeSet<Vni> {
+        let ports = self.ports.iter().filter(|port| port.place == place);
+        let vnis = ports.map(|port| port.vni);
         vnis.filter(|vni| *vni != Vni::NONE).collect()
+    }
+
+    /// The announcers at its ports.
+    fn announcers(&self) -> BTreeSet<&Arc<Announcer>> {
+        let filters = self.ports.iter().filter_map(|port| port.filter.as_ref());
+        let announcers = filters.filter_map(|filter| match filter {
+            FilterPlan::Server { announcer, .. } => Some(announcer),
+            FilterPlan::Firewall { .. } => None,
+        });
+        announcers.collect()
     }
 
     /// Segments in which the other members need its tunnel endpoint, with that endpoint.
     fn memberships(&self) -> BTreeMap<SegmentKey, IpAddr> {
-        let Some(vtep) = self.vtep else {
+        let Some(vtep) = self.vtep.filter(|_| !self.has_evpn) else {
             return BTreeMap::new();
         };
         let segments = self.segments().into_iter();
@@ -99,6 +126,7 @@ impl Fabric {
     /// be ahead of the changes: a change that was seen early has no effect when it comes.
     pub fn take(&mut self, tables: &Tables, changes: &[Change]) -> BTreeSet<SwitchId> {
         let (mut looks, mut concerned) = (BTreeSet::new(), BTreeSet::new());
+        let mut announcers = BTreeSet::new();
         for change in changes {
             // The record before as well: a machine that moved leaves the switch that it was at.
             for record in [&change.before, &change.record].into_iter().flatten() {
@@ -116,12 +144,19 @@ impl Fabric {
                         looks.extend(found.into_iter().flatten().cloned());
                         concerned.extend(self.renew_site(tables, &partition.id));
                     }
+                    Record::Ip(ip) => announcers.extend(self.filters.of_address(ip)),
+                    Record::Network(network) => {
+                        announcers.extend(self.filters.of_network(tables, &network.id));
+                    }
                     _ => {}
                 }
             }
         }
         for id in looks {
             concerned.extend(self.look_at(tables, &id));
+        }
+        for announcer in announcers {
+            concerned.extend(self.filters.renew(tables, &announcer));
         }
         concerned
     }
@@ -143,7 +178,7 @@ impl Fabric {
                 .filter(|(member, _)| *member != id);
             let mut remote_vteps: BTreeSet<_> = others.map(|(_, vtep)| *vtep).collect();
             // Machines without a tenant are not reachable from outside of the partition.
-            if !provisioning {
+            if !provisioning && !leaf.has_evpn {
                 remote_vteps.extend(&site.exits);
             }
             SegmentIntent {
@@ -155,8 +190,41 @@ impl Fabric {
         });
         Ok(SwitchDesired {
             segments: segments.collect(),
-            ports: leaf.ports.clone(),
+            ports: leaf.ports.iter().map(|port| self.intent(port)).collect(),
+            vrfs: leaf
+                .vnis(PortPlace::Routed)
+                .into_iter()
+                .map(|vni| VrfIntent { vni })
+                .collect(),
         })
+    }
+
+    fn intent(&self, port: &PortPlan) -> PortIntent {
+        let filter = match &port.filter {
+            None => None,
+            // An announcer of a leaf is always there; without prefixes nothing would pass.
+            Some(FilterPlan::Server { asn, announcer }) => Some(PortFilter {
+                asn: *asn,
+                prefixes: self.filters.prefixes(announcer).unwrap_or_default(),
+                vnis: BTreeSet::new(),
+            }),
+            Some(FilterPlan::Firewall {
+                asn,
+                prefixes,
+                vnis,
+            }) => Some(PortFilter {
+                asn: *asn,
+                prefixes: Arc::clone(prefixes),
+                vnis: vnis.clone(),
+            }),
+        };
+        PortIntent {
+            name: port.name.clone(),
+            vni: port.vni,
+            admin_up: port.admin_up,
+            place: port.place,
+            filter,
+        }
     }
 
     /// Reads a switch again, and returns the switches whose desired state that changes.
@@ -184,6 +252,7 @@ impl Fabric {
                     members.insert(id.clone(), vtep);
                 }
             }
+            self.share(tables, id, before.as_ref(), now.as_ref());
             self.settle(tables, id, before.as_ref(), now.as_ref());
         }
         if let Some(leaf) = now {
@@ -203,6 +272,18 @@ impl Fabric {
             self.members.remove(segment);
         }
         left
+    }
+
+    /// Moves a switch from the announcers that it used to those that it uses.
+    fn share(&mut self, tables: &Tables, id: &SwitchId, was: Option<&Leaf>, is: Option<&Leaf>) {
+        let was = was.map(Leaf::announcers).unwrap_or_default();
+        let is = is.map(Leaf::announcers).unwrap_or_default();
+        for announcer in is.difference(&was) {
+            self.filters.enter(tables, announcer, id);
+        }
+        for announcer in was.difference(&is) {
+            self.filters.leave(announcer, id);
+        }
     }
 
     /// Moves a switch from the partition that it was in to the one that it is in.

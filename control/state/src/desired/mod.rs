@@ -4,11 +4,15 @@
 //! caller sends it again when the content differs from the last one sent, with the current
 //! revision.
 
+mod announcer;
 mod bgp;
 mod bmc;
 mod boot;
 mod fabric;
+mod filters;
 mod orders;
+mod port;
+mod port_plan;
 mod segment_key;
 mod switch;
 
@@ -17,7 +21,8 @@ pub use bmc::bmc_desired;
 pub use boot::{MachineBoot, boot_desired};
 pub use fabric::Fabric;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use switch::{PortIntent, SegmentIntent, SwitchDesired, port_traces};
+pub use port::{PortFilter, PortIntent, PortPlace};
+pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 
 #[cfg(doc)]
 use crate::Tables;

@@ -5,21 +5,9 @@ use std::net::IpAddr;
 
 use proto_types::{SwitchId, Vni};
 
+use crate::desired::port::PortIntent;
 use crate::machine::entity::Machine;
-use crate::machine::read::port_vni;
-use crate::switch::entity::{Switch, SwitchPort};
 use crate::tables::Tables;
-
-/// The desired state of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortIntent {
-    /// Name.
-    pub name: String,
-    /// Segment; [`Vni::NONE`] isolates the port.
-    pub vni: Vni,
-    /// `true` if the port is administratively up.
-    pub admin_up: bool,
-}
 
 /// The desired state of a segment that a port of the switch is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +23,13 @@ pub struct SegmentIntent {
     pub mtu: u32,
 }
 
+/// The desired state of a tenant's VRF that a port of the switch is routed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VrfIntent {
+    /// L3 VNI: the VRF id of the tenant's child network.
+    pub vni: Vni,
+}
+
 /// The desired state of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SwitchDesired {
@@ -42,16 +37,24 @@ pub struct SwitchDesired {
     pub ports: Vec<PortIntent>,
     /// Segments by VNI.
     pub segments: Vec<SegmentIntent>,
+    /// VRFs by L3 VNI.
+    pub vrfs: Vec<VrfIntent>,
 }
 
-/// The desired state of all ports of a switch.
-pub(crate) fn ports(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
-    let intent = |(name, port): (&String, &SwitchPort)| PortIntent {
-        name: name.clone(),
-        vni: port_vni(tables, switch, name),
-        admin_up: port.admin_up,
-    };
-    switch.ports.iter().map(intent).collect()
+impl VrfIntent {
+    /// Added to the VNI: the sum is none of the kernel's own tables, and none of those that
+    /// operating systems of switches number from 1001.
+    const TABLE_BASE: u32 = 1_000_000;
+
+    /// Name of the VRF's device: at most 11 bytes.
+    pub fn name(self) -> String {
+        format!("Vrf{}", self.vni.get())
+    }
+
+    /// Routing table of the VRF.
+    pub fn table(self) -> u32 {
+        Self::TABLE_BASE + self.vni.get()
+    }
 }
 
 /// Traces of the calls that moved the machines at a switch, by port.

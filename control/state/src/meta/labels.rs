@@ -75,6 +75,9 @@ pub mod label {
     pub const UNKNOWN_MACHINES: &str = "metalmesh.dev/unknown-machines-per-minute";
     /// On a partition: Ethernet MTU inside segments, bytes.
     pub const SEGMENT_MTU: &str = "metalmesh.dev/segment-mtu";
+    /// On a partition: `static` (the default) if control computes the flood lists of its segments,
+    /// `evpn` if its leaves route tenants in VRFs and learn each other's routes.
+    pub const FABRIC: &str = "metalmesh.dev/fabric";
     /// On an image: `sha256:<hex>` or `sha512:<hex>` of the compressed file.
     pub const DIGEST: &str = "metalmesh.dev/digest";
     /// On an image: where control found the digest. `published` stands for a checksum file beside
@@ -100,7 +103,7 @@ pub mod label {
     pub const RESERVED_PREFIX: &str = "metalmesh.dev/";
     /// The reserved keys that a partition may have. Others are refused: a mistyped one would look
     /// set and change nothing.
-    pub const OF_A_PARTITION: [&str; 7] = [
+    pub const OF_A_PARTITION: [&str; 8] = [
         PROVISIONING_VNI,
         EXIT_VTEPS,
         REQUIRE_BMC_NONCE,
@@ -108,6 +111,7 @@ pub mod label {
         NUMBER_COOLDOWN,
         UNKNOWN_MACHINES,
         SEGMENT_MTU,
+        FABRIC,
     ];
     /// Labels that the system sets; they do not count against [`LABELS_MAX`](crate::bounds::LABELS_MAX).
     pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];

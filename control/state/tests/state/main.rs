@@ -19,6 +19,8 @@ mod cables;
 mod clock;
 mod contract_rules;
 mod cooldown;
+mod evpn;
+mod evpn_scale;
 mod identity;
 mod installation;
 mod life;

@@ -180,6 +180,7 @@ fn report() -> SwitchReport {
         oper_up: true,
         vni: 10_000 + number,
         neighbours: Vec::new(),
+        ..PortState::default()
     };
     SwitchReport {
         applied_term: 3,

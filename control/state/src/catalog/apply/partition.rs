@@ -36,7 +36,8 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> CheckResult {
     check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
     check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;
     check_number(labels, label::SEGMENT_MTU, 1280..=9216)?;
-    check_nonce_label(labels)?;
+    check_word(labels, label::REQUIRE_BMC_NONCE, ["true", "false"])?;
+    check_word(labels, label::FABRIC, ["static", "evpn"])?;
     let is_good = |text: &String| {
         let count = text.parse();
         count.is_ok_and(|count| (1..=UPLINKS_MAX).contains(&count))
@@ -100,14 +101,15 @@ fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Result<(), E
     pool::take(tx, &PoolNumber::Vrf(vni), None)
 }
 
-fn check_nonce_label(labels: &Labels) -> CheckResult {
-    let text = labels.get(label::REQUIRE_BMC_NONCE).map(String::as_str);
-    let is_good = matches!(text, None | Some("true" | "false"));
-    if is_good {
+/// Checks a label that holds one of two words.
+fn check_word(labels: &Labels, label: &str, words: [&str; 2]) -> CheckResult {
+    let text = labels.get(label).map(String::as_str);
+    if text.is_none_or(|text| words.contains(&text)) {
         return Ok(());
     }
-    let rule = "must be \"true\" or \"false\"";
-    Err(Error::invalid(label::REQUIRE_BMC_NONCE, rule))
+    let [first, second] = words;
+    let rule = format!("must be \"{first}\" or \"{second}\"");
+    Err(Error::invalid(label, rule))
 }
 
 pub(crate) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> ApplyResult {

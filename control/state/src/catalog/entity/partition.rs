@@ -91,6 +91,11 @@ impl Partition {
         let text = self.meta.labels.get(label::REQUIRE_BMC_NONCE);
         text.is_some_and(|text| text == "true")
     }
+    /// `true` if its leaves route tenants in VRFs and find each other by EVPN. Default: `false`.
+    pub fn has_evpn(&self) -> bool {
+        let text = self.meta.labels.get(label::FABRIC);
+        text.is_some_and(|text| text == "evpn")
+    }
     /// Underlay addresses of exit routers.
     pub fn exit_vteps(&self) -> Vec<IpAddr> {
         let text = self

@@ -1,6 +1,6 @@
 //! What must hold whatever happens, over random sequences of commands.
 
-mod steps;
+pub(crate) mod steps;
 
 use self::steps::{MACHINES, Step, op_of, step};
 use crate::world::*;

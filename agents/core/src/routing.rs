@@ -1,0 +1,255 @@
+//! The routed part of a switch's model: VRFs, BGP sessions and the policies of their routes.
+//!
+//! A session has two route maps of its own, `MM-<port>-in` and `MM-<port>-out`. The import of a
+//! machine permits its own prefixes with its own AS path and nothing else. The export to a server
+//! permits every route of its VRF, which holds its tenant's routes alone; the export to a firewall
+//! permits the tunnel ends of the underlay and the EVPN routes of its networks.
+
+use std::collections::BTreeSet;
+
+use agents_nos::Vni;
+use agents_nos::model::{
+    AsPathList, Bgp, BgpNeighbour, Membership, ModelError, Peer, PolicyName, Port, PortName,
+    PrefixList, PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, SwitchModel, Table,
+    Vrf as VrfModel, VrfName,
+};
+use proto_mesh::{PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, Vrf};
+use proto_types::{Asn, IpNet};
+
+use crate::config::{BgpConfig, Config};
+
+/// A route that matches nothing else passes.
+const EVERY: RouteRule = RouteRule {
+    permits: true,
+    matches: BTreeSet::new(),
+};
+
+/// Inserts the VRFs of the desired state, each with its BGP instance.
+pub(crate) fn insert_vrfs(out: &mut SwitchModel, vrfs: &[Vrf], problems: &mut Vec<String>) {
+    for vrf in vrfs {
+        match vrf_model(vrf) {
+            Ok((name, made)) => {
+                if let Some(bgp) = &mut out.bgp {
+                    bgp.vrfs.entry(name.clone()).or_default();
+                }
+                out.vrfs.insert(name, made);
+            }
+            Err(error) => problems.push(format!("VRF {}: {error}", vrf.vni)),
+        }
+    }
+}
+
+fn vrf_model(vrf: &Vrf) -> Result<(VrfName, VrfModel), String> {
+    let vni = Vni::new(vrf.vni).map_err(|error| error.to_string())?;
+    let name = VrfName::new(&vrf.name).map_err(|error| error.to_string())?;
+    let table = Table::new(vrf.table).map_err(|error| error.to_string())?;
+    if name.as_ref() != format!("Vrf{vni}") {
+        return Err(format!("{name} is not its name"));
+    }
+    Ok((name, VrfModel::new(vni, table)))
+}
+
+/// Inserts BGP without sessions with machines: the switch's own numbers, the sessions with the
+/// spines, and their ports. Nothing if the configuration has no BGP, or one that cannot be.
+pub(crate) fn insert_bgp(out: &mut SwitchModel, config: &Config, problems: &mut Vec<String>) {
+    let Some(settings) = &config.bgp else { return };
+    let std::net::IpAddr::V4(router_id) = config.vtep else {
+        problems.push(format!("BGP: {} is no router id", config.vtep));
+        return;
+    };
+    match Bgp::new(Asn(settings.asn), router_id) {
+        Ok(bgp) => out.bgp = Some(bgp),
+        Err(error) => {
+            problems.push(format!("BGP: {error}"));
+            return;
+        }
+    }
+    for spine in &settings.spines {
+        if let Err(error) = insert_spine(out, spine) {
+            problems.push(format!("spine port {spine}: {error}"));
+        }
+    }
+}
+
+fn insert_spine(out: &mut SwitchModel, spine: &str) -> Result<(), ModelError> {
+    let port = PortName::new(spine)?;
+    let (import, export) = names("spine")?;
+    for name in [&import, &export] {
+        let map = RouteMap::new([EVERY])?;
+        out.policies.route_maps.insert(name.clone(), map);
+    }
+    let neighbour = BgpNeighbour {
+        has_evpn: true,
+        ..BgpNeighbour::filtered(import, export)
+    };
+    let peer = Peer::Interface(port.clone());
+    if let Some(bgp) = &mut out.bgp {
+        bgp.underlay.insert(peer, neighbour);
+    }
+    let port_model = Port {
+        admin_up: true,
+        mtu: None,
+        membership: Membership::Underlay,
+    };
+    out.ports.insert(port, port_model);
+    Ok(())
+}
+
+/// Names of the import and the export of a port.
+fn names(port: &str) -> Result<(PolicyName, PolicyName), ModelError> {
+    let import = PolicyName::new(&format!("MM-{port}-in"))?;
+    let export = PolicyName::new(&format!("MM-{port}-out"))?;
+    Ok((import, export))
+}
+
+/// Inserts the session of a port that is in its place already, with its policies.
+///
+/// # Errors
+/// The reason why the port gets no session. Nothing was inserted then.
+pub(crate) fn insert_session(
+    out: &mut SwitchModel,
+    settings: &BgpConfig,
+    port: &PortName,
+    place: &Membership,
+    filter: &PortFilter,
+) -> Result<(), String> {
+    let session = Session::of(settings, port, filter, *place == Membership::Underlay)?;
+    let vrf = match place {
+        Membership::Routed(vrf) => Some(vrf),
+        Membership::Underlay => None,
+        _ => return Err("is not routed".to_owned()),
+    };
+    let neighbours = out.bgp.as_mut().and_then(|bgp| bgp.neighbours_mut(vrf));
+    let neighbours = neighbours.ok_or("is in a place without BGP")?;
+    neighbours.insert(Peer::Interface(port.clone()), session.neighbour);
+    let policies = &mut out.policies;
+    policies.prefix_lists.extend(session.prefix_lists);
+    policies.as_path_lists.extend([session.as_path_list]);
+    policies.route_maps.extend(session.route_maps);
+    Ok(())
+}
+
+/// A session with its policies.
+struct Session {
+    neighbour: BgpNeighbour,
+    prefix_lists: Vec<(PrefixListId, PrefixList)>,
+    as_path_list: (PolicyName, AsPathList),
+    route_maps: [(PolicyName, RouteMap); 2],
+}
+
+impl Session {
+    fn of(
+        settings: &BgpConfig,
+        port: &PortName,
+        filter: &PortFilter,
+        is_underlay: bool,
+    ) -> Result<Self, String> {
+        let say = |error: ModelError| error.to_string();
+        let (import, export) = names(port.as_ref()).map_err(say)?;
+        let asn = Asn(filter.asn);
+        let origins = AsPathList::new([asn]).map_err(say)?;
+        let vnis = vnis(filter, is_underlay)?;
+        let mut lists = vec![
+            prefix_list(&import, false, &parsed(&filter.prefixes_v4)?)?,
+            prefix_list(&import, true, &parsed(&filter.prefixes_v6)?)?,
+        ];
+        let own = lists
+            .iter()
+            .map(|(id, _)| own_routes(id, &import))
+            .collect::<Vec<_>>();
+        let evpn = vnis.into_iter().map(|vni| permit([RouteMatch::Evpn(vni)]));
+        let evpn: Vec<_> = evpn.collect();
+        let exported = if is_underlay {
+            let ends = |is_v6| prefix_list(&export, is_v6, &settings.of_version(is_v6));
+            let ends = [ends(false)?, ends(true)?];
+            let rules = ends
+                .iter()
+                .map(|(id, _)| permit([RouteMatch::Prefix(id.clone())]));
+            let rules: Vec<_> = rules.chain(evpn.iter().cloned()).collect();
+            lists.extend(ends);
+            rules
+        } else {
+            vec![EVERY]
+        };
+        let maps = [
+            (import.clone(), RouteMap::new(own.into_iter().chain(evpn))),
+            (export.clone(), RouteMap::new(exported)),
+        ];
+        let [(_, imports), (_, exports)] = maps;
+        Ok(Self {
+            neighbour: BgpNeighbour {
+                remote_asn: Some(asn),
+                has_evpn: is_underlay,
+                ..BgpNeighbour::filtered(import.clone(), export.clone())
+            },
+            prefix_lists: lists,
+            as_path_list: (import.clone(), origins),
+            route_maps: [
+                (import, imports.map_err(say)?),
+                (export, exports.map_err(say)?),
+            ],
+        })
+    }
+}
+
+fn permit(matches: impl IntoIterator<Item = RouteMatch>) -> RouteRule {
+    RouteRule {
+        permits: true,
+        matches: matches.into_iter().collect(),
+    }
+}
+
+/// Permits routes by their prefix and their AS path, both: a machine is on two leaves, and with the
+/// prefix alone it could pass the routes of one on to the other.
+fn own_routes(prefixes: &PrefixListId, origins: &PolicyName) -> RouteRule {
+    permit([
+        RouteMatch::Prefix(prefixes.clone()),
+        RouteMatch::AsPath(origins.clone()),
+    ])
+}
+
+/// The VNIs of a firewall's filter. Servers have none: in a VRF they would be a way around it.
+fn vnis(filter: &PortFilter, is_underlay: bool) -> Result<BTreeSet<Vni>, String> {
+    if filter.vnis.len() > PORT_VNIS_MAX {
+        return Err(format!("has more than {PORT_VNIS_MAX} VNIs"));
+    }
+    if !is_underlay && !filter.vnis.is_empty() {
+        return Err("has VNIs in a VRF".to_owned());
+    }
+    let vnis = filter.vnis.iter().map(|vni| Vni::new(*vni));
+    vnis.collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+fn parsed(texts: &[String]) -> Result<Vec<IpNet>, String> {
+    if texts.len() > PORT_PREFIXES_MAX {
+        return Err(format!("has more than {PORT_PREFIXES_MAX} prefixes"));
+    }
+    let prefixes = texts.iter().map(|text| {
+        let prefix = text.parse::<IpNet>();
+        prefix.map_err(|_| format!("{text:?} is not a prefix"))
+    });
+    prefixes.collect()
+}
+
+/// A list that permits prefixes of one version with everything in them.
+fn prefix_list(
+    name: &PolicyName,
+    is_v6: bool,
+    prefixes: &[IpNet],
+) -> Result<(PrefixListId, PrefixList), String> {
+    let rules = prefixes.iter().map(|prefix| {
+        let rule = PrefixRule::new(*prefix, prefix.max_prefix_len());
+        let rule = rule.map_err(|error| error.to_string())?;
+        let fits = rule.is_v6() == is_v6;
+        fits.then_some(rule)
+            .ok_or_else(|| format!("{prefix} is of the other IP version"))
+    });
+    let rules = rules.collect::<Result<_, String>>()?;
+    let name = name.clone();
+    Ok((PrefixListId { is_v6, name }, PrefixList { rules }))
+}
+
+#[cfg(test)]
+#[path = "routing_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+use agents_nos::model::{Membership, Peer, PortName, RouteMatch};
+use agents_nos::{Capability, SwitchModel, Vni, fit};
+use proto_mesh::{
+    PORT_PREFIXES_MAX, PortFilter, PortIntent, PortPlace, Segment, SwitchDesired, Vrf,
+};
+use proto_types::Asn;
+
+use crate::config::{BgpConfig, Config};
+use crate::intent::intent;
+
+fn config(bgp: Option<BgpConfig>) -> Config {
+    Config {
+        rack: "r1".into(),
+        room: String::new(),
+        management_ip: [10, 90, 0, 11].into(),
+        vtep: [10, 91, 0, 11].into(),
+        ports: vec!["swp*".into()],
+        uplinks: Vec::new(),
+        gateways: vec![[10, 91, 0, 1].into()],
+        bgp,
+    }
+}
+
+fn bgp() -> Option<BgpConfig> {
+    Some(BgpConfig {
+        asn: 4_200_000_011,
+        spines: vec!["swp31".into()],
+        underlay: vec!["10.91.0.0/24".parse().unwrap()],
+    })
+}
+
+fn port(name: &str, vni: u32, place: PortPlace, filter: Option<PortFilter>) -> PortIntent {
+    PortIntent {
+        name: name.into(),
+        vni,
+        admin_up: true,
+        place: place.into(),
+        filter,
+        ..PortIntent::default()
+    }
+}
+
+fn filter(vnis: &[u32]) -> PortFilter {
+    PortFilter {
+        asn: 4_210_000_001,
+        prefixes_v4: vec!["10.0.0.0/22".into()],
+        prefixes_v6: vec!["2001:db8::/48".into()],
+        vnis: vnis.into(),
+    }
+}
+
+fn vrf(vni: u32) -> Vrf {
+    Vrf {
+        vni,
+        name: format!("Vrf{vni}"),
+        table: 1_000_000 + vni,
+    }
+}
+
+fn desired(ports: Vec<PortIntent>) -> SwitchDesired {
+    let provisioning = Segment {
+        vni: 4000,
+        provisioning: true,
+        ..Segment::default()
+    };
+    SwitchDesired {
+        ports,
+        segments: vec![provisioning],
+        vrfs: vec![vrf(27)],
+        ..SwitchDesired::default()
+    }
+}
+
+fn leaf() -> SwitchDesired {
+    desired(vec![
+        port("swp1", 4000, PortPlace::Segment, None),
+        port("swp2", 27, PortPlace::Routed, Some(filter(&[]))),
+        port("swp3", 27, PortPlace::Underlay, Some(filter(&[27, 100]))),
+        port("swp4", 27, PortPlace::Routed, None),
+    ])
+}
+
+/// The conditions of the permitting rules of a route map.
+fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
+    let mut maps = model.policies.route_maps.iter();
+    let (_, map) = maps.find(|(name, _)| name.as_ref() == map).unwrap();
+    let condition = |found: &RouteMatch| match found {
+        RouteMatch::Prefix(id) => {
+            let list = &model.policies.prefix_lists[id];
+            let rules = list.rules.iter();
+            let rules = rules.map(|rule| format!("{} le {}", rule.prefix(), rule.le()));
+            rules.collect::<Vec<_>>().join(",")
+        }
+        RouteMatch::AsPath(name) => {
+            let origins = model.policies.as_path_lists[name].origins();
+            let origins = origins.iter().map(|asn| format!("as {}", asn.0));
+            origins.collect::<Vec<_>>().join(",")
+        }
+        RouteMatch::Evpn(vni) => format!("vni {vni}"),
+    };
+    let rules = map.rules().values();
+    rules
+        .map(|rule| rule.matches.iter().map(condition).collect())
+        .collect()
+}
+
+#[test]
+fn a_leaf_of_an_evpn_partition() {
+    let (model, problems) = intent(&leaf(), &config(bgp()));
+    assert_eq!(problems, Vec::<String>::new());
+    let place = |port: &str| model.ports[port].membership.clone();
+    let (name, made) = model.vrfs.iter().next().unwrap();
+    assert_eq!((name.as_ref(), made.l3_vni), ("Vrf27", Vni::new(27).ok()));
+    assert_eq!(made.table.get(), 1_000_027);
+    assert!(place("swp1").segment().is_some());
+    assert_eq!(place("swp2"), Membership::Routed(name.clone()));
+    assert_eq!(place("swp3"), Membership::Underlay);
+    assert_eq!(place("swp4"), Membership::Routed(name.clone()));
+    assert_eq!(place("swp31"), Membership::Underlay);
+
+    let of = |port: &str| {
+        let found = model.neighbour_on(&PortName::new(port).unwrap());
+        found.map(|(vrf, of)| (vrf.is_some(), of.remote_asn, of.has_evpn))
+    };
+    let machine = Some(Asn(4_210_000_001));
+    assert_eq!(of("swp1"), None);
+    assert_eq!(of("swp2"), Some((true, machine, false)));
+    assert_eq!(of("swp3"), Some((false, machine, true)));
+    assert_eq!(of("swp4"), None, "nothing may be announced there");
+    assert_eq!(of("swp31"), Some((false, None, true)));
+
+    let own = [
+        vec!["10.0.0.0/22 le 32", "as 4210000001"],
+        vec!["2001:db8::/48 le 128", "as 4210000001"],
+    ];
+    let evpn = [vec!["vni 27"], vec!["vni 100"]];
+    assert_eq!(rules(&model, "MM-swp2-in"), own);
+    assert_eq!(rules(&model, "MM-swp2-out"), [Vec::<String>::new()]);
+    assert_eq!(rules(&model, "MM-swp3-in"), [&own[..], &evpn[..]].concat());
+    let ends = [vec!["10.91.0.0/24 le 32"], vec![""]];
+    assert_eq!(
+        rules(&model, "MM-swp3-out"),
+        [&ends[..], &evpn[..]].concat()
+    );
+}
+
+/// The planner leaves nothing out: each session is bound to its place and has its policies.
+#[test]
+fn a_switch_that_can_route_takes_all_of_it() {
+    let (model, _) = intent(&leaf(), &config(bgp()));
+    let observed = SwitchModel {
+        ports: model.ports.clone(),
+        ..SwitchModel::default()
+    };
+    let fitted = fit(&observed, &model, &Capability::ALL);
+    assert_eq!(fitted.problems, vec![]);
+    assert_eq!(fitted.model.bgp, model.bgp);
+    assert_eq!(fitted.model.policies, model.policies);
+}
+
+#[test]
+fn without_bgp_a_routed_port_is_a_problem_and_isolated() {
+    let (model, problems) = intent(&leaf(), &config(None));
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    for name in ["swp2", "swp3", "swp4"] {
+        assert_eq!(model.ports[name].membership, Membership::Quarantine);
+    }
+    assert!(model.ports["swp1"].membership.segment().is_some());
+    assert_eq!(model.bgp, None);
+    assert!(model.policies.route_maps.is_empty());
+}
+
+/// Each is one problem, and leaves the other ports as they are.
+#[test]
+fn nonsense_of_one_port_is_its_problem_alone() {
+    let other_version = PortFilter {
+        prefixes_v4: vec!["2001:db8::/48".into()],
+        ..filter(&[])
+    };
+    let no_prefix = PortFilter {
+        prefixes_v4: vec!["10.0.0.0/22 permit any".into()],
+        ..filter(&[])
+    };
+    let too_many = PortFilter {
+        prefixes_v4: vec!["10.0.0.0/22".into(); PORT_PREFIXES_MAX + 1],
+        ..filter(&[])
+    };
+    let reserved = PortFilter {
+        asn: 0,
+        ..filter(&[])
+    };
+    for refused in [other_version, no_prefix, too_many, reserved, filter(&[27])] {
+        let bad = port("swp5", 27, PortPlace::Routed, Some(refused));
+        let mut leaf = leaf();
+        leaf.ports.push(bad);
+        let (model, problems) = intent(&leaf, &config(bgp()));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("swp5"), "{problems:?}");
+        let sessions = model.bgp.unwrap().vrfs.into_values().next().unwrap();
+        let peers: Vec<_> = sessions.keys().map(Peer::to_string).collect();
+        assert_eq!(peers, ["swp2"]);
+    }
+    for (vni, place) in [(28, 1), (1 << 24, 1), (27, 3), (27, 9)] {
+        let mut leaf = leaf();
+        leaf.ports.push(PortIntent {
+            place,
+            ..port("swp5", vni, PortPlace::Segment, None)
+        });
+        let (model, problems) = intent(&leaf, &config(bgp()));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(model.ports["swp5"].membership, Membership::Quarantine);
+    }
+}
+
+#[test]
+fn a_vrf_has_the_name_of_its_vni_and_a_table_of_its_own() {
+    let renamed = Vrf {
+        name: "Vrf28".into(),
+        ..vrf(27)
+    };
+    let main_table = Vrf {
+        table: 254,
+        ..vrf(27)
+    };
+    for refused in [renamed, main_table, vrf(0)] {
+        let desired = SwitchDesired {
+            vrfs: vec![refused],
+            ..leaf()
+        };
+        let (model, problems) = intent(&desired, &config(bgp()));
+        assert_eq!(problems.len(), 3, "the VRF and its two ports: {problems:?}");
+        assert!(model.vrfs.is_empty());
+        assert_eq!(model.ports["swp2"].membership, Membership::Quarantine);
+    }
+}

@@ -1,0 +1,106 @@
+//! The place of each port of a switch, with the source of its filter.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use proto_types::{Asn, Vni};
+
+use crate::catalog::entity::Partition;
+use crate::desired::announcer::Announcer;
+use crate::desired::bgp::of_firewall;
+use crate::desired::port::PortPlace;
+use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
+use crate::machine::read::port_vni;
+use crate::switch::entity::{Switch, SwitchPort};
+use crate::tables::Tables;
+
+/// A port, as far as its switch and the machine at it decide. The prefixes of servers come from
+/// their announcers, which the machines of a project share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PortPlan {
+    pub(super) name: String,
+    pub(super) vni: Vni,
+    pub(super) admin_up: bool,
+    pub(super) place: PortPlace,
+    /// `None` means that nothing may be announced on the port.
+    pub(super) filter: Option<FilterPlan>,
+}
+
+/// The source of a port's filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FilterPlan {
+    /// The filter of a server.
+    Server { asn: Asn, announcer: Arc<Announcer> },
+    /// The filter of a firewall: its allocation alone decides.
+    Firewall {
+        asn: Asn,
+        prefixes: Arc<BTreeSet<IpNet>>,
+        vnis: BTreeSet<u32>,
+    },
+}
+
+/// All ports of a switch. In a partition without EVPN every port is in a segment.
+pub(super) fn port_plans(tables: &Tables, switch: &Switch) -> Vec<PortPlan> {
+    let partition = tables.get::<Partition>(&switch.partition);
+    let evpn = partition.filter(|partition| partition.has_evpn());
+    let provisioning = evpn.map(|partition| partition.provisioning_vni());
+    let plan = |(name, port): (&String, &SwitchPort)| {
+        let vni = port_vni(tables, switch, name);
+        let is_tenants = vni != Vni::NONE && provisioning.is_some_and(|boots| vni != boots);
+        let (place, filter) = if is_tenants {
+            tenant_place(tables, switch, name, vni)
+        } else {
+            (PortPlace::Segment, None)
+        };
+        PortPlan {
+            name: name.clone(),
+            vni,
+            admin_up: port.admin_up,
+            place,
+            filter,
+        }
+    };
+    switch.ports.iter().map(plan).collect()
+}
+
+/// The place of a port that belongs to a tenant's VRF.
+fn tenant_place(
+    tables: &Tables,
+    switch: &Switch,
+    port: &str,
+    vni: Vni,
+) -> (PortPlace, Option<FilterPlan>) {
+    let at = (switch.id.clone(), port.to_owned());
+    let machine = tables.index().port_machine.get(&at);
+    let machine = machine.and_then(|id| tables.get::<Machine>(id));
+    let allocation = machine
+        .filter(|machine| machine.segment == Segment::Tenant)
+        .and_then(|machine| machine.allocation.as_ref())
+        .filter(|allocation| allocation.tenant_vrf() == Some(vni.get()));
+    // A port that a restore pinned in a VRF which is not its machine's stays in there, and nothing
+    // is announced on it: nobody knows whose machine that is.
+    let Some(allocation) = allocation else {
+        return (PortPlace::Routed, None);
+    };
+    match allocation.kind {
+        AllocationType::Machine => (PortPlace::Routed, Some(server(allocation))),
+        AllocationType::Firewall => (PortPlace::Underlay, Some(firewall(allocation))),
+    }
+}
+
+fn server(allocation: &Allocation) -> FilterPlan {
+    FilterPlan::Server {
+        asn: allocation.asn,
+        announcer: Arc::new(Announcer::of(allocation)),
+    }
+}
+
+fn firewall(allocation: &Allocation) -> FilterPlan {
+    let filter = of_firewall(allocation);
+    FilterPlan::Firewall {
+        asn: allocation.asn,
+        prefixes: Arc::new(filter.cidrs),
+        vnis: filter.vnis,
+    }
+}
