@@ -17,6 +17,7 @@ fn config(bgp: Option<BgpConfig>) -> Config {
         ports: vec!["swp*".into()],
         uplinks: Vec::new(),
         gateways: vec![[10, 91, 0, 1].into()],
+        drift: crate::config::DriftPolicy::Heal,
         bgp,
     }
 }
