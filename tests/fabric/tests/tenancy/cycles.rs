@@ -24,8 +24,8 @@ type Crossed = Vec<String>;
 
 /// The addresses of every machine of each tenant, present or to come, and of the leaves.
 fn targets() -> Vec<String> {
-    let machines = (0..12).map(|number| format!("10.1.0.{number}"));
-    let leaves = ["10.0.0.11", "10.0.0.12", "10.1.0.254", "169.254.1.1"];
+    let machines = (0..14).map(|number| format!("10.0.0.{number}"));
+    let leaves = ["10.0.0.254", "10.0.0.255", "169.254.1.1"];
     machines.chain(leaves.map(str::to_owned)).collect()
 }
 

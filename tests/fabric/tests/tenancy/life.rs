@@ -1,5 +1,7 @@
 //! What a machine says to control: the installer's calls, and those of the installed system.
 
+use std::collections::BTreeSet;
+
 use agents_kit::{Agent, BootClaim, Credential, Key, Roots, enrol_once, run_desired};
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
@@ -25,6 +27,10 @@ pub(crate) struct Installed {
     pub(crate) prefix: String,
     pub(crate) vni: u32,
     pub(crate) asn: u32,
+    /// VNIs of all of its networks.
+    pub(crate) vnis: BTreeSet<u32>,
+    /// Address in the underlay, of a firewall.
+    pub(crate) underlay: Option<String>,
     agent: Agent,
 }
 
@@ -138,8 +144,14 @@ impl Installer {
         };
         persistent(async || client.install_done(report.clone()).await).await;
         self.order(|order| matches!(order, Order::Reboot(_))).await;
-        let network = &install.networks[0];
+        let mut networks = install.networks.iter();
+        let underlay = networks.find(|network| network.r#type == "underlay");
+        let mut networks = install.networks.iter();
+        let network = networks.find(|network| network.r#type == "child").unwrap();
+        let vnis = install.networks.iter().map(|network| network.vni);
         Installed {
+            vnis: vnis.filter(|vni| *vni != 0).collect(),
+            underlay: underlay.map(|network| network.ips[0].clone()),
             address: network.ips[0].clone(),
             prefix: network.prefixes[0].clone(),
             vni: network.vni,

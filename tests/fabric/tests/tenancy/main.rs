@@ -10,11 +10,13 @@
 mod catalogue;
 mod control;
 mod cycles;
+mod firewall;
 mod flow;
 mod leaf;
 mod life;
 mod machine;
 mod moves;
+mod offline;
 mod roles;
 mod site;
 mod tap;

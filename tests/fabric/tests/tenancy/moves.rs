@@ -59,11 +59,15 @@ async fn control_moves_ports() {
     println!("{} machines are on offer", offered.len());
     let mut rented = Vec::new();
     for (index, offered) in offered.into_iter().enumerate() {
-        let before = site
-            .leaves
-            .each_ref()
-            .map(|leaf| leaf.master(&offered.machine.hardware.port));
-        assert_eq!(before, [PROVISIONING; 2], "before");
+        let port = offered.machine.hardware.port.clone();
+        let is_there = found(async || {
+            let places = site.leaves.each_ref().map(|leaf| leaf.master(&port));
+            (places == [PROVISIONING; 2]).then_some(())
+        });
+        if is_there.await.is_none() {
+            site.show().await;
+            panic!("{port} is not in the provisioning segment");
+        }
         let machine = site.rent(offered, index % 2).await;
         listen(machine.machine.namespace(), &word(&machine));
         let place = format!("Vrf{}", machine.system.vni);

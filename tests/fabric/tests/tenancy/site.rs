@@ -9,7 +9,7 @@ use proto_public::api::v2 as api;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
-use super::catalogue::{BRIDGED, ROUTED, Tenant, set_up};
+use super::catalogue::{BRIDGED, FIREWALL, ROUTED, Tenant, set_up};
 use super::control::Control;
 use super::daemons::Switch;
 use super::hosts::cable;
@@ -85,6 +85,11 @@ impl Site {
         }
     }
 
+    /// A client with the rights of an administrator.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Delivers a machine, and waits until it is on offer.
     pub(crate) async fn deliver(&self, number: u8, networking: Networking) -> Offered {
         let machine = Machine::start(&self.leaves, number, networking).await;
@@ -130,6 +135,18 @@ impl Site {
         let image = match machine.networking {
             Networking::Routed => ROUTED,
             Networking::Bridged => BRIDGED,
+            Networking::Firewall => FIREWALL,
+        };
+        let is_firewall = machine.networking == Networking::Firewall;
+        let outside = is_firewall.then(|| "internet".to_owned());
+        let networks = [tenant.network.clone()].into_iter().chain(outside);
+        let networks = networks.map(|network| api::MachineAllocationNetwork {
+            network,
+            ips: Vec::new(),
+        });
+        let kind = match is_firewall {
+            true => api::MachineAllocationType::Firewall,
+            false => api::MachineAllocationType::Machine,
         };
         let request = api::MachineServiceCreateRequest {
             project: tenant.project.clone(),
@@ -137,11 +154,8 @@ impl Site {
             name: format!("m{}", machine.number),
             image: image.into(),
             filesystem_layout: Some("default".into()),
-            networks: vec![api::MachineAllocationNetwork {
-                network: tenant.network.clone(),
-                ips: Vec::new(),
-            }],
-            allocation_type: api::MachineAllocationType::Machine.into(),
+            networks: networks.collect(),
+            allocation_type: kind.into(),
             ..Default::default()
         };
         self.client.machines().create(request).await.unwrap();
