@@ -14,6 +14,8 @@ use super::tap::Tap;
 
 /// Interval of a machine's LLDP frames.
 const LLDP: std::time::Duration = std::time::Duration::from_secs(2);
+/// Prefix that a firewall announces.
+pub(crate) const OUTSIDE: &str = "198.51.100.0/24";
 /// Time that a frame holds, seconds.
 const TTL_S: u16 = 30;
 
@@ -105,7 +107,7 @@ impl Machine {
         self.switch.vtysh(command)
     }
 
-    /// Announces a default route for its own network, and for one of which it is not.
+    /// Announces a prefix for its own network, and for one of which it is not.
     fn announce_evpn(&self, system: &Installed) {
         let underlay = system.underlay.clone().unwrap();
         let mut lines: Vec<String> = Vec::new();
@@ -126,7 +128,7 @@ impl Machine {
                     "link add vx{vni} type vxlan id {vni} dstport 4789 local {underlay} nolearning"
                 ),
                 format!("link set vx{vni} master br{vni} up"),
-                format!("route add blackhole default vrf Vrf{vni}"),
+                format!("route add blackhole {OUTSIDE} vrf Vrf{vni}"),
             ] {
                 self.switch.ip(&command);
             }

@@ -17,11 +17,18 @@ const MACHINES: [(u8, usize, Networking); 4] = [
     (4, 1, Networking::Bridged),
 ];
 
-/// The places of all ports, and FRR's configuration.
-fn state(leaf: &Leaf) -> (BTreeMap<u8, String>, String) {
+/// The places of all ports, and FRR's configuration in the order of its text. The numbers of
+/// entries of prefix lists follow the order in which they came.
+fn state(leaf: &Leaf) -> (BTreeMap<u8, String>, Vec<String>) {
     let places = MACHINES.map(|(number, ..)| (number, leaf.master(&format!("swp{number}"))));
     let config = leaf.switch.vtysh("show running-config bgpd");
-    (places.into(), config)
+    let line = |line: &str| match line.split_once(" seq ") {
+        Some((list, entry)) => format!("{list} {}", entry.split_once(' ').unwrap().1),
+        None => line.to_owned(),
+    };
+    let mut lines: Vec<String> = config.lines().map(line).collect();
+    lines.sort();
+    (places.into(), lines)
 }
 
 /// Waits until a machine gets an answer at the address of another of its tenant, of that one.
@@ -52,6 +59,21 @@ async fn a_leaf_that_lost_everything_comes_back_without_control() {
         listen(machine.machine.namespace(), &word);
         rented.push(machine);
     }
+    let pairs = [(0, 2), (2, 0), (1, 3), (3, 1)];
+    for (from, to) in pairs {
+        reaches(&site, &rented[from], &rented[to]).await;
+    }
+    let has_sessions = found(async || {
+        let config = site.leaves[1].switch.vtysh("show running-config bgpd");
+        let mut ports = ["swp1", "swp2"].iter();
+        let is_there =
+            ports.all(|port| config.contains(&format!("{port} route-map MM-{port}-out")));
+        is_there.then_some(())
+    });
+    assert!(
+        has_sessions.await.is_some(),
+        "sessions with the routed machines"
+    );
     let before = state(&site.leaves[1]);
     println!("before: {:?}", before.0);
     site.control.kill();
@@ -74,7 +96,7 @@ async fn a_leaf_that_lost_everything_comes_back_without_control() {
             .switch
             .ip(&format!("link set swp{number} down"));
     }
-    for (from, to) in [(0, 2), (2, 0), (1, 3), (3, 1)] {
+    for (from, to) in pairs {
         reaches(&site, &rented[from], &rented[to]).await;
         println!(
             "m{} reaches m{}",
