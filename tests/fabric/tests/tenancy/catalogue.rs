@@ -49,10 +49,10 @@ pub(crate) async fn set_up(client: &Client) -> [Tenant; 2] {
         id: Some("tenants".into()),
         r#type: api::NetworkType::SuperNamespaced.into(),
         // The same numbers as the underlay's, which no tenant's machine may meet.
-        prefixes: vec!["10.0.0.0/16".into()],
+        prefixes: vec!["10.0.0.0/16".into(), "2001:db8::/48".into()],
         default_child_prefix_length: Some(api::ChildPrefixLength {
             ipv4: Some(24),
-            ipv6: None,
+            ipv6: Some(64),
         }),
         ..Default::default()
     };

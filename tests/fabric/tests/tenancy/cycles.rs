@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::flow::{Flow, Probes, Targets};
 use super::machine::Networking;
-use super::site::{Offered, Rented, Site};
+use super::site::Site;
+use super::stages::{Offered, Rented};
 use super::wait::found;
 
 /// Cycles of all machines together.
@@ -23,17 +24,28 @@ const NAMES: [char; 2] = ['A', 'B'];
 /// Packets that another tenant's machine saw.
 type Crossed = Vec<String>;
 
-/// Judges the packets that came to a machine while it belonged to a tenant, or to nobody.
+/// The place of a machine while packets came to it.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Both leaves have it in the place of a tenant.
+    Of(char),
+    /// On the way to a tenant or from it.
+    Between(char),
+    Nobodys,
+}
+
+/// Judges the packets that came to a machine.
 ///
-/// The mark of a machine that comes or goes is in lower case: its ports are in its tenant's place
-/// or in nobody's. Machines without a tenant are the business of the provisioning segment.
-fn judge(number: u8, tenant: Option<char>, seen: &BTreeMap<char, u64>) -> Crossed {
-    let is_stranger = |of: char| match tenant {
-        Some(tenant) => of.to_ascii_uppercase() != tenant,
-        None => of.is_ascii_uppercase(),
+/// The mark of a machine that comes or goes is in lower case, and nobody's is a dash. Where there is
+/// no tenant, they are the business of the provisioning segment.
+fn judge(number: u8, place: Place, seen: &BTreeMap<char, u64>) -> Crossed {
+    let is_stranger = |of: char| match place {
+        Place::Of(tenant) => of.to_ascii_uppercase() != tenant,
+        Place::Between(tenant) => of.is_ascii_uppercase() && of != tenant,
+        Place::Nobodys => of.is_ascii_uppercase(),
     };
     let strangers = seen.iter().filter(|(of, _)| is_stranger(**of));
-    let say = |(of, count): (&char, &u64)| format!("m{number} of {tenant:?}: {count} of {of}");
+    let say = |(of, count): (&char, &u64)| format!("m{number} {place:?}: {count} of {of}");
     strangers.map(say).collect()
 }
 
@@ -57,9 +69,10 @@ impl Changing<'_> {
         for cycle in 0..cycles {
             let tenant = (cycle + usize::from(self.number)) % 2;
             let name = NAMES[tenant];
-            self.look(None, &tap.take());
+            self.look(Place::Nobodys, &tap.take());
             probes.belongs_to(name.to_ascii_lowercase());
             let rented = self.site.rent(offered, tenant).await;
+            self.look(Place::Between(name), &tap.take());
             probes.belongs_to(name);
             self.targets.add(&rented.system.address);
             let is_reached = found(async || tap.has(name).then_some(()));
@@ -67,23 +80,25 @@ impl Changing<'_> {
                 self.site.show().await;
                 panic!("nothing reaches m{} of {name}", self.number);
             }
+            self.look(Place::Of(name), &tap.take());
             probes.belongs_to(name.to_ascii_lowercase());
             let released = self.site.release(rented).await;
-            self.look(Some(name), &tap.take());
+            self.look(Place::Between(name), &tap.take());
             probes.belongs_to('-');
             offered = released.again().await;
             if cycle % 10 == 9 {
                 println!("m{}: {} cycles", self.number, cycle + 1);
             }
         }
-        self.look(None, &tap.take());
+        self.look(Place::Nobodys, &tap.take());
     }
 
-    fn look(&mut self, tenant: Option<char>, seen: &BTreeMap<char, u64>) {
-        self.crossed.extend(judge(self.number, tenant, seen));
-        self.own += tenant.and_then(|of| seen.get(&of)).copied().unwrap_or(0);
-        if tenant.is_none() {
-            self.nobodys += seen.values().sum::<u64>();
+    fn look(&mut self, place: Place, seen: &BTreeMap<char, u64>) {
+        self.crossed.extend(judge(self.number, place, seen));
+        match place {
+            Place::Of(tenant) => self.own += seen.get(&tenant).copied().unwrap_or(0),
+            Place::Between(_) => {}
+            Place::Nobodys => self.nobodys += seen.values().sum::<u64>(),
         }
     }
 }
@@ -184,7 +199,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
     for rented in &staying {
         let (number, seen) = (rented.machine.number, rented.machine.tap.take());
         println!("m{number}: packets by tenant {seen:?}");
-        crossed.extend(judge(number, Some(NAMES[rented.tenant]), &seen));
+        crossed.extend(judge(number, Place::Of(NAMES[rented.tenant]), &seen));
     }
     drop(probes);
     let mut lost = Vec::new();

@@ -68,7 +68,7 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
     let others: Vec<u32> = vnis(&shown).difference(&own).copied().collect();
     assert!(is_there, "no routes of its own networks");
     assert_eq!(others, Vec::<u32>::new(), "routes of other networks");
-    // What it announces for its own network arrives, and for others not.
+    // The prefix that it announces for its own network arrives, and the one for another not.
     let has_route = |vni: u32| {
         let leaf = &site.leaves[0].switch;
         let routes = leaf.vtysh(&format!("show ip route vrf Vrf{vni} {OUTSIDE}"));

@@ -1,4 +1,4 @@
-//! What a machine says to control: the installer's calls, and those of the installed system.
+//! The words of a machine to control: the installer's calls, and those of the installed system.
 
 use std::collections::BTreeSet;
 
@@ -152,8 +152,8 @@ impl Installer {
         Installed {
             vnis: vnis.filter(|vni| *vni != 0).collect(),
             underlay: underlay.map(|network| network.ips[0].clone()),
-            address: network.ips[0].clone(),
-            prefix: network.prefixes[0].clone(),
+            address: v4(&network.ips),
+            prefix: v4(&network.prefixes),
             vni: network.vni,
             asn: network.asn,
             agent: Agent::from_credential(credential, install.control.clone()).unwrap(),
@@ -172,6 +172,12 @@ impl Installed {
         };
         persistent(async || client.phone_home(request.clone()).await).await;
     }
+}
+
+/// The first text with an IPv4 address.
+fn v4(texts: &[String]) -> String {
+    let mut texts = texts.iter();
+    texts.find(|text| text.contains('.')).unwrap().clone()
 }
 
 /// Repeats a call until control answers it.

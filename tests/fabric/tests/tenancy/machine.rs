@@ -30,7 +30,7 @@ pub(crate) enum Networking {
     Firewall,
 }
 
-/// What control knows of a machine before it has a tenant.
+/// A machine as control knows it before it has a tenant.
 #[derive(Clone, Debug)]
 pub(crate) struct Hardware {
     pub(crate) uuid: String,

@@ -19,6 +19,7 @@ mod moves;
 mod offline;
 mod roles;
 mod site;
+mod stages;
 mod tap;
 mod times;
 mod wait;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::hosts::{PORT, answer, listen};
 use super::leaf::Leaf;
 use super::machine::Networking;
-use super::site::{Rented, Site};
+use super::site::Site;
+use super::stages::Rented;
 use super::wait::found;
 
 /// Number, tenant and network of the machines.

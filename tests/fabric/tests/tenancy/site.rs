@@ -14,10 +14,11 @@ use super::control::Control;
 use super::daemons::Switch;
 use super::hosts::cable;
 use super::leaf::Leaf;
-use super::life::{Installed, Installer};
+use super::life::Installer;
 use super::machine::{Machine, Networking};
 use super::models::underlay;
 use super::roles::{Roles, invite};
+use super::stages::{Offered, Released, Rented};
 use super::switch::reconcile;
 use super::times::Times;
 use super::wait::{PATIENCE, found};
@@ -34,20 +35,6 @@ pub(crate) struct Site {
     roles: Roles,
     _spine: Switch,
     pub(crate) control: Control,
-}
-
-/// A machine with its installer while it is on offer.
-pub(crate) struct Offered {
-    pub(crate) machine: Machine,
-    pub(crate) installer: Installer,
-}
-
-/// A machine of a tenant.
-pub(crate) struct Rented {
-    pub(crate) machine: Machine,
-    pub(crate) system: Installed,
-    /// Index of the tenant.
-    pub(crate) tenant: usize,
 }
 
 impl Site {
@@ -96,7 +83,7 @@ impl Site {
         self.offer(machine).await
     }
 
-    async fn offer(&self, machine: Machine) -> Offered {
+    pub(crate) async fn offer(&self, machine: Machine) -> Offered {
         let installer = Installer::boot(&self.roles.pixie, &machine.hardware).await;
         // Both leaves have to hear the machine.
         self.wait_for_phase(&machine, "waiting").await;
@@ -179,14 +166,11 @@ impl Site {
             .await;
         let what = "API call to nobody's on both leaves verified";
         self.times.add(what, began.elapsed());
-        Released {
-            site: self,
-            machine,
-            orders,
-        }
+        Released::new(self, machine, orders)
     }
 
-    async fn ordered(
+    /// Waits until the BMC of a machine has carried out an order.
+    pub(crate) async fn ordered(
         &self,
         orders: &mut broadcast::Receiver<(String, BmcAction)>,
         machine: &Machine,
@@ -236,22 +220,5 @@ impl Site {
         let request = admin::MachineServiceListRequest { query: None };
         let shown = self.client.admin_machines().list(request).await;
         println!("machines: {shown:#?}");
-    }
-}
-
-/// A machine that was given back, and is off.
-pub(crate) struct Released<'a> {
-    site: &'a Site,
-    pub(crate) machine: Machine,
-    orders: broadcast::Receiver<(String, BmcAction)>,
-}
-
-impl Released<'_> {
-    /// Waits until the machine is switched on and on offer again.
-    pub(crate) async fn again(mut self) -> Offered {
-        let (site, machine) = (self.site, self.machine);
-        site.ordered(&mut self.orders, &machine, BmcAction::PowerOn)
-            .await;
-        site.offer(machine).await
     }
 }
