@@ -37,6 +37,9 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
         }
     }
     insert_bgp(&mut out, config, &mut problems);
+    if let Some(bgp) = &mut out.bgp {
+        bgp.is_draining = desired.drained;
+    }
     insert_vrfs(&mut out, &desired.vrfs, &mut problems);
     // A port that the configuration keeps for uplinks or spines may be registered from before.
     let ports = desired.ports.iter();

@@ -29,7 +29,8 @@ use crate::network::command::{
     CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
 };
 use crate::switch::command::{
-    DeleteSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
+    DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
+    UpdateSwitch,
 };
 use crate::tenancy::command::{
     AcceptInvite, CreateInvite, CreateProject, CreateTenant, DeleteInvite, DeleteProject,
@@ -255,6 +256,9 @@ ops! {
     SetSwitchPort;
     /// Moves all cables to another switch of the rack. → `Reply::Switch`, the new one
     MigrateSwitch;
+    /// Moves traffic away from a switch or back. Refused, unless forced, while another switch of its
+    /// machines is not ready. Idempotent. → `Reply::Switch`
+    DrainSwitch;
     /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
     DeleteSwitch;
 

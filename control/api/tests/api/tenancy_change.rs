@@ -36,6 +36,7 @@ async fn switches_obey(node: &Node) {
                 duration_ms: 1,
                 error: None,
                 ports: ports.map(|port| (port.clone(), seen(port))).collect(),
+                health: None,
             }
         };
         let switches = tables.all::<Switch>();

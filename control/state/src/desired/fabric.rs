@@ -49,6 +49,7 @@ struct Leaf {
     vtep: Option<IpAddr>,
     /// `true` if the other switches of a segment find its tunnel endpoint by EVPN.
     has_evpn: bool,
+    is_drained: bool,
     ports: Vec<PortPlan>,
 }
 
@@ -71,6 +72,7 @@ impl Leaf {
             has_evpn: tables
                 .get::<Partition>(&switch.partition)
                 .is_some_and(|partition| partition.has_evpn()),
+            is_drained: switch.drain.is_some(),
             ports: port_plans(tables, switch),
         }
     }
@@ -189,6 +191,7 @@ impl Fabric {
             }
         });
         Ok(SwitchDesired {
+            is_drained: leaf.is_drained,
             segments: segments.collect(),
             ports: leaf.ports.iter().map(|port| self.intent(port)).collect(),
             vrfs: leaf

@@ -9,7 +9,8 @@ use proto_types::{Asn, Vni};
 use crate::catalog::entity::Partition;
 use crate::desired::announcer::Announcer;
 use crate::desired::bgp::of_firewall;
-use crate::desired::port::PortPlace;
+use crate::desired::filters;
+use crate::desired::port::{PortFilter, PortIntent, PortPlace};
 use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
 use crate::machine::read::port_vni;
 use crate::switch::entity::{Switch, SwitchPort};
@@ -43,6 +44,7 @@ pub(super) enum FilterPlan {
 /// All ports of a switch. In a partition without EVPN every port is in a segment.
 pub(super) fn port_plans(tables: &Tables, switch: &Switch) -> Vec<PortPlan> {
     let partition = tables.get::<Partition>(&switch.partition);
+    let partition = partition.map(AsRef::as_ref);
     let evpn = partition.filter(|partition| partition.has_evpn());
     let provisioning = evpn.map(|partition| partition.provisioning_vni());
     let plan = |(name, port): (&String, &SwitchPort)| {
@@ -56,12 +58,63 @@ pub(super) fn port_plans(tables: &Tables, switch: &Switch) -> Vec<PortPlan> {
         PortPlan {
             name: name.clone(),
             vni,
-            admin_up: port.admin_up,
+            admin_up: port.admin_up && !is_moved_away(switch, name, partition, vni, place),
             place,
             filter,
         }
     };
     switch.ports.iter().map(plan).collect()
+}
+
+/// The desired ports of one switch, read from the tables alone. [`Fabric`](super::Fabric) has the
+/// same for every switch, kept up with changes.
+pub fn port_intents(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
+    let intent = |port: PortPlan| PortIntent {
+        name: port.name,
+        vni: port.vni,
+        admin_up: port.admin_up,
+        place: port.place,
+        filter: port.filter.map(|filter| filter.resolve(tables)),
+    };
+    port_plans(tables, switch).into_iter().map(intent).collect()
+}
+
+impl FilterPlan {
+    fn resolve(self, tables: &Tables) -> PortFilter {
+        match self {
+            Self::Server { asn, announcer } => PortFilter {
+                asn,
+                prefixes: filters::read(tables, &announcer),
+                vnis: BTreeSet::new(),
+            },
+            Self::Firewall {
+                asn,
+                prefixes,
+                vnis,
+            } => PortFilter {
+                asn,
+                prefixes,
+                vnis,
+            },
+        }
+    }
+}
+
+/// `true` if the traffic of a bridged port goes over another switch while this one is drained. Only
+/// a tenant's: a machine that boots or is wiped needs its port.
+fn is_moved_away(
+    switch: &Switch,
+    port: &str,
+    partition: Option<&Partition>,
+    vni: Vni,
+    place: PortPlace,
+) -> bool {
+    let boots = partition.map(Partition::provisioning_vni);
+    let drain = switch.drain.as_ref();
+    place == PortPlace::Segment
+        && vni != Vni::NONE
+        && boots != Some(vni)
+        && drain.is_some_and(|drain| drain.ports.contains(port))
 }
 
 /// The place of a port that belongs to a tenant's VRF.
