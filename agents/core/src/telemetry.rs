@@ -42,20 +42,25 @@ pub(crate) async fn run<S: Nos>(
             () = stop.cancelled() => return,
             read = timeout(DEADLINE, switch.telemetry()) => read,
         };
-        match read {
-            Ok(Ok(telemetry)) => {
-                let at_ms = now_ns() / 1_000_000;
-                told.send_if_modified(|sample| {
-                    let is_news = up(&sample.telemetry) != up(&telemetry);
-                    *sample = Sample { telemetry, at_ms };
-                    is_news
-                });
+        // Nothing rather than the last one: a session that was up an hour ago may be down. At debug
+        // level, because the reconciliation says what is wrong with FRR.
+        let telemetry = match read {
+            Ok(Ok(telemetry)) => telemetry,
+            Ok(Err(error)) => {
+                debug!(error = %Chain(&error), "telemetry cannot be read");
+                Telemetry::default()
             }
-            // At debug level: a switch without FRR would say it every five seconds. The
-            // reconciliation says what is wrong with FRR.
-            Ok(Err(error)) => debug!(error = %Chain(&error), "telemetry cannot be read"),
-            Err(_) => debug!("telemetry is read too slowly"),
-        }
+            Err(_) => {
+                debug!("telemetry is read too slowly");
+                Telemetry::default()
+            }
+        };
+        told.send_if_modified(|sample| {
+            let is_news = up(&sample.telemetry) != up(&telemetry);
+            let at_ms = now_ns() / 1_000_000;
+            *sample = Sample { telemetry, at_ms };
+            is_news
+        });
         tokio::select! {
             () = stop.cancelled() => return,
             () = sleep(EVERY) => {}
