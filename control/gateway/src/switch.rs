@@ -7,7 +7,7 @@ use std::time::Duration;
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
     ErrorCode, Neighbour, ObservedPlace, Partition, PortObserved, RegisterSwitch, ReportSwitch,
-    StateError, Switch, Tables,
+    SWITCH_HEALTH, StateError, Switch, Tables, feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -85,7 +85,8 @@ impl SwitchService for GatewayParts {
         let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
         let numbers = numbers(self.store.now(), &request.ports);
         self.presence.keep_numbers(&id, numbers);
-        let op = report(id, request, &places)?;
+        let mut op = report(id, request, &places)?;
+        self.look(|tables| leave_out_unknown(tables, &mut op))?;
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
@@ -215,6 +216,17 @@ fn report(
         ports,
         health: Some(health),
     })
+}
+
+/// Leaves out what an older control node would drop: its state would differ from the others'.
+fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
+    if feature_level(tables) >= SWITCH_HEALTH {
+        return;
+    }
+    op.health = None;
+    for port in op.ports.values_mut() {
+        port.place = ObservedPlace::default();
+    }
 }
 
 fn observed_place(place: PortPlace) -> ObservedPlace {

@@ -24,7 +24,7 @@ pub struct PlannedChange {
 }
 
 /// The fields of an object, in words.
-type Fields = BTreeMap<&'static str, String>;
+type ObjectFields = BTreeMap<&'static str, String>;
 
 /// The fields in which two desired states of a switch differ.
 pub(super) fn changes(
@@ -42,7 +42,7 @@ pub(super) fn changes(
         let fields = old.into_iter().chain(new).flat_map(BTreeMap::keys);
         let fields: BTreeSet<&&'static str> = fields.collect();
         for field in fields {
-            let value = |of: Option<&Fields>| of.and_then(|of| of.get(*field)).cloned();
+            let value = |of: Option<&ObjectFields>| of.and_then(|of| of.get(*field)).cloned();
             let (before, after) = (value(old), value(new));
             if before != after {
                 out.push(PlannedChange {
@@ -59,7 +59,7 @@ pub(super) fn changes(
 }
 
 /// The objects of a switch by name; the number sorts the kinds.
-fn objects(desired: &SwitchDesired) -> BTreeMap<(u8, String), Fields> {
+fn objects(desired: &SwitchDesired) -> BTreeMap<(u8, String), ObjectFields> {
     let mut out = BTreeMap::new();
     let service = if desired.is_drained {
         "drained"
@@ -87,16 +87,16 @@ fn objects(desired: &SwitchDesired) -> BTreeMap<(u8, String), Fields> {
     out
 }
 
-fn of_segment(segment: &SegmentIntent) -> Fields {
-    let mut fields = Fields::from([("MTU", segment.mtu.to_string())]);
+fn of_segment(segment: &SegmentIntent) -> ObjectFields {
+    let mut fields = ObjectFields::from([("MTU", segment.mtu.to_string())]);
     if !segment.remote_vteps.is_empty() {
         fields.insert("floods to", joined(&segment.remote_vteps));
     }
     fields
 }
 
-fn of_port(port: &PortIntent) -> Fields {
-    let mut fields = Fields::from([
+fn of_port(port: &PortIntent) -> ObjectFields {
+    let mut fields = ObjectFields::from([
         ("admin", up_or_down(port.admin_up).to_owned()),
         ("place", desired_place(port.place, port.vni)),
     ]);
@@ -106,7 +106,7 @@ fn of_port(port: &PortIntent) -> Fields {
     fields
 }
 
-fn add_filter(fields: &mut Fields, filter: &PortFilter) {
+fn add_filter(fields: &mut ObjectFields, filter: &PortFilter) {
     fields.insert("BGP neighbour", format!("AS {}", filter.asn));
     fields.insert("announces", joined(filter.prefixes.iter()));
     if !filter.vnis.is_empty() {

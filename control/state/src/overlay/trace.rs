@@ -62,7 +62,7 @@ impl TraceHop {
 /// `NotFound` for an unknown machine.
 pub fn trace_packet(tables: &Tables, from: MachineId, to: IpAddr) -> Result<PacketTrace, Error> {
     let machine = tables.require::<Machine>(&from)?;
-    let mut walk = Walk {
+    let mut walk = TraceWalk {
         tables,
         to,
         trace: PacketTrace::default(),
@@ -86,20 +86,20 @@ pub fn trace_packet(tables: &Tables, from: MachineId, to: IpAddr) -> Result<Pack
 /// The packet stops at the last hop.
 struct Stopped;
 
-struct Walk<'t> {
+struct TraceWalk<'t> {
     tables: &'t Tables,
     to: IpAddr,
     trace: PacketTrace,
 }
 
 /// A machine that has the address, or that routes to it.
-struct Target {
+struct TraceTarget {
     machine: Arc<Machine>,
     /// The network by which it reaches the address. `None` means that it has the address itself.
     beyond: Option<String>,
 }
 
-impl Walk<'_> {
+impl TraceWalk<'_> {
     fn pass(&mut self, kind: &'static str, at: impl ToString, detail: impl Into<String>) {
         self.trace.hops.push(TraceHop::pass(kind, at, detail));
     }
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 
     /// The machine of a VRF that has the address, or else the VRF's firewall.
-    fn target(&self, partition: &PartitionId, vrf: u32) -> Option<Target> {
+    fn target(&self, partition: &PartitionId, vrf: u32) -> Option<TraceTarget> {
         let machines = || partition_machines(self.tables, partition);
         let owner = machines().find(|machine| {
             let allocation = machine.allocation.as_ref();
@@ -177,7 +177,7 @@ impl Walk<'_> {
         });
         if let Some(machine) = owner {
             let machine = Arc::clone(machine);
-            return Some(Target {
+            return Some(TraceTarget {
                 machine,
                 beyond: None,
             });
@@ -189,7 +189,7 @@ impl Walk<'_> {
             let others = allocation.networks.iter();
             let mut others = others.filter(|network| network.vrf != vrf && network.vrf != 0);
             let way = others.find(|network| reaches(network, self.to))?;
-            is_firewall.then(|| Target {
+            is_firewall.then(|| TraceTarget {
                 machine: Arc::clone(machine),
                 beyond: Some(way.network.to_string()),
             })
@@ -214,7 +214,12 @@ impl Walk<'_> {
     }
 
     /// From the sender's leaf to the target.
-    fn leave(&mut self, here: &CableEnd, vrf: u32, target: &Target) -> Result<String, Stopped> {
+    fn leave(
+        &mut self,
+        here: &CableEnd,
+        vrf: u32,
+        target: &TraceTarget,
+    ) -> Result<String, Stopped> {
         let (machine, is_firewall) = (&target.machine, target.beyond.is_some());
         let kind = if is_firewall { "firewall" } else { "machine" };
         self.pass(
