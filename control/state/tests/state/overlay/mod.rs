@@ -7,12 +7,14 @@ mod traces;
 
 use control_state::*;
 use proto_types::MacAddr;
+use tests_support::announcement;
 
 use crate::world::*;
 
 /// A partition with EVPN, or a static one, with two leaves and the second machine's cables.
 pub(super) fn world(fabric: &str) -> World {
     let mut world = World::new();
+    world.ok(announcement(1));
     let label = (label::FABRIC.to_owned(), fabric.to_owned());
     world.ok(relabel(LabelsUpdate::Replace([label].into())));
     for (number, name) in [(1, "leaf1"), (2, "leaf2")] {
