@@ -1,6 +1,6 @@
 //! Switches for their operators: desired beside observed state, forecasts, traces, drains.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -159,8 +159,19 @@ impl Services {
     /// `failed_precondition` on a node that does not lead: sessions are with the leader.
     async fn silent_switches(&self, caller: &Caller) -> Result<BTreeSet<SwitchId>, Status> {
         let agents = self.gate.read(caller, |tables| {
+            // Agents may be many, those of machines included: they are looked at once.
+            let mut joined: BTreeMap<(String, String), SpiffeId> = BTreeMap::new();
+            for agent in core_agents(tables) {
+                let Subject::Agent { partition, id, .. } = agent.subject() else {
+                    continue;
+                };
+                joined.insert((partition.clone(), id.clone()), agent);
+            }
             let switches = tables.all::<state::Switch>().filter(|switch| switch.hears);
-            let agents = switches.map(|switch| (switch.id.clone(), agent_of(tables, switch)));
+            let agents = switches.map(|switch| {
+                let key = (switch.partition.to_string(), switch.id.to_string());
+                (switch.id.clone(), joined.remove(&key))
+            });
             Ok(agents.collect::<Vec<_>>())
         });
         let mut silent = BTreeSet::new();
@@ -217,11 +228,19 @@ impl Services {
 
 /// The identity of a switch's agent. `None` means that none has joined.
 fn agent_of(tables: &Tables, switch: &state::Switch) -> Option<SpiffeId> {
-    let ids = tables.all::<state::Identity>();
-    let mut ids = ids.filter_map(|identity| identity.id.parse::<SpiffeId>().ok());
-    ids.find(|id| {
-        matches!(id.subject(), Subject::Agent { partition, role: AgentRole::Core, id }
+    core_agents(tables).find(|agent| {
+        matches!(agent.subject(), Subject::Agent { partition, id, .. }
             if partition == switch.partition.as_str() && id == switch.id.as_str())
+    })
+}
+
+/// The identities of all switches' agents.
+fn core_agents(tables: &Tables) -> impl Iterator<Item = SpiffeId> + '_ {
+    let ids = tables.all::<state::Identity>();
+    let ids = ids.filter_map(|identity| identity.id.parse::<SpiffeId>().ok());
+    ids.filter(|id| {
+        let subject = id.subject();
+        matches!(subject, Subject::Agent { role, .. } if *role == AgentRole::Core)
     })
 }
 

@@ -143,7 +143,7 @@ async fn what_a_switch_says_of_itself_is_bounded_and_written_once() {
     let control = Control::start().await;
     let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
     core.register(register()).await.unwrap();
-    let long = "x".repeat(100_000);
+    let long = "x".repeat(10_000);
     let problem = |number: usize| SwitchProblem {
         object: format!("port swp{number} {long}"),
         reason: long.clone(),
