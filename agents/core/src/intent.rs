@@ -38,6 +38,9 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
         }
     }
     insert_bgp(&mut out, config, &mut problems);
+    if let Some(bgp) = &mut out.bgp {
+        bgp.is_draining = desired.drained;
+    }
     insert_vrfs(&mut out, &desired.vrfs, &mut problems);
     insert_gateways(&mut out, &desired.segments, &mut problems);
     // A port that the configuration keeps for uplinks or spines may be registered from before.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, Neighbour, Partition, PortObserved, RegisterSwitch, ReportSwitch, StateError,
-    Switch, Tables,
+    ErrorCode, Neighbour, ObservedPlace, Partition, PortObserved, RegisterSwitch, ReportSwitch,
+    SWITCH_HEALTH, StateError, Switch, Tables, feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -19,6 +19,7 @@ use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
 use crate::parts::GatewayParts;
+use crate::switch_health::{health, numbers};
 use crate::wakes::{Concern, Wakes};
 use crate::{access, convert, status};
 
@@ -82,7 +83,10 @@ impl SwitchService for GatewayParts {
         self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
         let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
-        let op = report(id, request, &places)?;
+        let numbers = numbers(self.store.now(), &request.ports);
+        self.presence.keep_numbers(&id, numbers);
+        let mut op = report(id, request, &places)?;
+        self.look(|tables| leave_out_unknown(tables, &mut op))?;
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
@@ -192,9 +196,10 @@ impl KnownPlaces {
 
 fn report(
     id: SwitchId,
-    request: SwitchReport,
+    mut request: SwitchReport,
     places: &KnownPlaces,
 ) -> Result<ReportSwitch, LinkStatus> {
+    let health = health(&mut request);
     let mut ports = BTreeMap::new();
     for port in request.ports {
         let neighbour = |n: proto_mesh::LldpNeighbour| Neighbour {
@@ -209,6 +214,7 @@ fn report(
             admin_up: port.admin_up,
             oper_up: port.oper_up,
             vni: places.vni(&port)?,
+            place: observed_place(port.place()),
             neighbours: port.neighbours.into_iter().map(neighbour).collect(),
             bgp: None,
         };
@@ -221,7 +227,28 @@ fn report(
         duration_ms: request.sync_duration_ms,
         error: convert::non_empty(request.error),
         ports,
+        health: Some(health),
     })
+}
+
+/// Leaves out what an older control node would drop: its state would differ from the others'.
+fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
+    if feature_level(tables) >= SWITCH_HEALTH {
+        return;
+    }
+    op.health = None;
+    for port in op.ports.values_mut() {
+        port.place = ObservedPlace::default();
+    }
+}
+
+fn observed_place(place: PortPlace) -> ObservedPlace {
+    match place {
+        PortPlace::Segment => ObservedPlace::Segment,
+        PortPlace::Routed => ObservedPlace::Routed,
+        PortPlace::Underlay => ObservedPlace::Underlay,
+        PortPlace::Other => ObservedPlace::Other,
+    }
 }
 
 fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> SwitchDesired {
@@ -255,6 +282,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         ports: intent.ports.iter().map(port).collect(),
         segments: intent.segments.iter().map(segment).collect(),
         vrfs: intent.vrfs.iter().map(vrf).collect(),
+        drained: intent.is_drained,
         seal: None,
     }
 }

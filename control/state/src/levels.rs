@@ -16,8 +16,12 @@ use crate::tables::Tables;
 pub(crate) const TENANT_PORTS: u32 = 2;
 
 /// The feature level from which partitions may have the labels
-/// [`FABRIC`](crate::meta::label::FABRIC) and [`BOND`](crate::meta::label::BOND).
+/// [`FABRIC`](crate::meta::label::FABRIC) and [`BOND`](crate::meta::label::BOND), and allocations
+/// keep the network that their image named.
 pub(crate) const FABRIC_LABELS: u32 = 2;
+
+/// The feature level from which switches can be drained, and their reports say more than ports.
+pub const SWITCH_HEALTH: u32 = 2;
 
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {

@@ -50,6 +50,7 @@ struct Leaf {
     vtep: Option<IpAddr>,
     /// `true` if the other switches of a segment find its tunnel endpoint by EVPN.
     has_evpn: bool,
+    is_drained: bool,
     ports: Vec<PortPlan>,
 }
 
@@ -72,6 +73,7 @@ impl Leaf {
             has_evpn: tables
                 .get::<Partition>(&switch.partition)
                 .is_some_and(|partition| partition.has_evpn()),
+            is_drained: switch.drain.is_some(),
             ports: port_plans(tables, switch),
         }
     }
@@ -216,6 +218,7 @@ impl Fabric {
         let bridged = leaf.vnis(PortPlace::Bridged).into_iter();
         let bridged = bridged.filter_map(|vrf| leaf.bridged(vrf, site.mtu));
         Ok(SwitchDesired {
+            is_drained: leaf.is_drained,
             segments: segments.chain(bridged).collect(),
             ports: leaf.ports.iter().map(|port| self.intent(port)).collect(),
             vrfs: leaf

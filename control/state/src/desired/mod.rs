@@ -24,6 +24,7 @@ pub use fabric::Fabric;
 pub use gateway::{GatewayIntent, bridged_segment};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use port::{PortFilter, PortIntent, PortPlace};
+pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 
 #[cfg(doc)]

@@ -9,8 +9,9 @@ use proto_types::{Asn, Vni};
 use crate::catalog::entity::{Networking, Partition};
 use crate::desired::announcer::Announcer;
 use crate::desired::bgp::of_firewall;
+use crate::desired::filters;
 use crate::desired::gateway::bridged_segment;
-use crate::desired::port::PortPlace;
+use crate::desired::port::{PortFilter, PortIntent, PortPlace};
 use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
 use crate::machine::read::port_vni;
 use crate::switch::entity::{Switch, SwitchPort};
@@ -47,6 +48,7 @@ pub(super) enum FilterPlan {
 /// All ports of a switch. In a partition without EVPN every port is in a segment.
 pub(super) fn port_plans(tables: &Tables, switch: &Switch) -> Vec<PortPlan> {
     let partition = tables.get::<Partition>(&switch.partition);
+    let partition = partition.map(AsRef::as_ref);
     let evpn = partition.filter(|partition| partition.has_evpn());
     let provisioning = evpn.map(|partition| partition.provisioning_vni());
     let plan = |(name, port): (&String, &SwitchPort)| {
@@ -60,13 +62,63 @@ pub(super) fn port_plans(tables: &Tables, switch: &Switch) -> Vec<PortPlan> {
             bridged: None,
         };
         let is_tenants = vni != Vni::NONE && provisioning.is_some_and(|boots| vni != boots);
-        if is_tenants {
+        let plan = if is_tenants {
             in_tenants_place(tables, switch, plan)
         } else {
             plan
+        };
+        let stays = !is_moved_away(switch, partition, &plan);
+        PortPlan {
+            admin_up: plan.admin_up && stays,
+            ..plan
         }
     };
     switch.ports.iter().map(plan).collect()
+}
+
+/// The desired ports of one switch, read from the tables alone. [`Fabric`](super::Fabric) has the
+/// same for every switch, kept up with changes.
+pub fn port_intents(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
+    let intent = |port: PortPlan| PortIntent {
+        name: port.name,
+        vni: port.vni,
+        admin_up: port.admin_up,
+        place: port.place,
+        filter: port.filter.map(|filter| filter.resolve(tables)),
+    };
+    port_plans(tables, switch).into_iter().map(intent).collect()
+}
+
+impl FilterPlan {
+    fn resolve(self, tables: &Tables) -> PortFilter {
+        match self {
+            Self::Server { asn, announcer } => PortFilter {
+                asn,
+                prefixes: filters::read(tables, &announcer),
+                vnis: BTreeSet::new(),
+            },
+            Self::Firewall {
+                asn,
+                prefixes,
+                vnis,
+            } => PortFilter {
+                asn,
+                prefixes,
+                vnis,
+            },
+        }
+    }
+}
+
+/// `true` if the traffic of a bridged port goes over another switch while this one is drained. Only
+/// a tenant's: a machine that boots or is wiped needs its port.
+fn is_moved_away(switch: &Switch, partition: Option<&Partition>, plan: &PortPlan) -> bool {
+    let boots = partition.map(Partition::provisioning_vni);
+    let drain = switch.drain.as_ref();
+    matches!(plan.place, PortPlace::Segment | PortPlace::Bridged)
+        && plan.vni != Vni::NONE
+        && boots != Some(plan.vni)
+        && drain.is_some_and(|drain| drain.ports.contains(&plan.name))
 }
 
 /// The plan of a port that belongs to a tenant's VRF.

@@ -42,6 +42,8 @@ pub struct SwitchDesired {
     pub segments: Vec<SegmentIntent>,
     /// VRFs by L3 VNI.
     pub vrfs: Vec<VrfIntent>,
+    /// `true` if BGP announces its routes as the last resort.
+    pub is_drained: bool,
 }
 
 impl VrfIntent {

@@ -148,7 +148,7 @@ fn size() -> api::Size {
 fn image(id: &str, networking: Option<&str>, feature: api::ImageFeature) -> api::Image {
     let digest = format!("sha256:{}", "fe".repeat(32));
     let mut labels = vec![("metalmesh.dev/digest", digest.as_str())];
-    labels.extend(networking.map(|mode| ("metalmesh.io/networking", mode)));
+    labels.extend(networking.map(|mode| ("metalmesh.dev/networking", mode)));
     api::Image {
         id: id.into(),
         meta: Some(labelled(&labels)),

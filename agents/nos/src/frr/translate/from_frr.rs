@@ -41,6 +41,7 @@ fn bgp(config: &FrrConfig) -> Option<Bgp> {
     let router_id = instance.router_id.unwrap_or(Ipv4Addr::BROADCAST);
     let asn = proto_types::Asn(instance.asn.0.get());
     let mut bgp = Bgp::new(asn, router_id).ok()?;
+    bgp.is_draining = instance.graceful_shutdown;
     for (vrf, instance) in &config.bgp {
         match vrf {
             BgpVrf::Default => bgp.underlay = neighbours(instance),

@@ -100,6 +100,7 @@ fn instance(
     let mut made = BgpInstance::new(asn(bgp.asn())?);
     made.router_id = Some(bgp.router_id());
     made.multipath_relax = true;
+    made.graceful_shutdown = bgp.is_draining;
     let is_default = vrf == BgpVrf::Default;
     let both = |redistribute: Redistribute| PerIp {
         ipv4: redistribute.clone(),
