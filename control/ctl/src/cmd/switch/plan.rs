@@ -9,7 +9,6 @@ use proto_public::metalmesh::admin::v1::{
 
 use crate::app::App;
 
-/// The change to plan: exactly one.
 #[derive(Debug, Args)]
 // Not the group of the struct: that has every argument in it, --network as well.
 #[command(group(ArgGroup::new("change").required(true)
