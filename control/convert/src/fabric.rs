@@ -13,6 +13,13 @@ use super::time;
 /// A switch with its ports and differences, without what only the leader knows.
 pub fn fabric_switch(tables: &Tables, switch: &state::Switch) -> mesh::FabricSwitch {
     let health = &switch.health;
+    let differences = fabric_differences(tables, switch);
+    let partition = tables.get::<state::Partition>(&switch.partition);
+    // Without EVPN nothing but ports shows a drain.
+    let is_draining = match partition.is_some_and(|partition| partition.has_evpn()) {
+        true => health.is_draining,
+        false => switch.drain.is_some() && differences.is_empty(),
+    };
     let ports = port_intents(tables, switch).into_iter();
     let ports = ports.map(|intent| port(tables, switch, &intent));
     mesh::FabricSwitch {
@@ -20,11 +27,11 @@ pub fn fabric_switch(tables: &Tables, switch: &state::Switch) -> mesh::FabricSwi
         partition: switch.partition.to_string(),
         rack: switch.rack.clone(),
         drained_at: switch.drain.as_ref().and_then(|drain| time(drain.at)),
-        draining: health.is_draining,
+        draining: is_draining,
         reported_at: time(switch.sync.at),
         applied_generation: switch.sync.applied_generation,
         ports: ports.collect(),
-        differences: fabric_differences(tables, switch),
+        differences,
         differences_omitted: health.problems_omitted,
         sessions: health.sessions.iter().map(session).collect(),
         sessions_omitted: health.sessions_omitted,

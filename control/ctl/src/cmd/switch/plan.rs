@@ -1,7 +1,7 @@
 //! `metalmesh switch plan`.
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use proto_public::metalmesh::admin::v1::fabric_service_get_plan_request::Change;
 use proto_public::metalmesh::admin::v1::{
     FabricAllocation, FabricPortChange, FabricServiceGetPlanRequest,
@@ -9,10 +9,10 @@ use proto_public::metalmesh::admin::v1::{
 
 use crate::app::App;
 
-/// The change to plan: exactly one.
 #[derive(Debug, Args)]
-#[group(id = "change", required = true, multiple = false,
-    args = ["allocate", "release", "port", "drain", "undrain"])]
+// Not the group of the struct: that has every argument in it, --network as well.
+#[command(group(ArgGroup::new("change").required(true)
+    .args(["allocate", "release", "port", "drain", "undrain"])))]
 pub(crate) struct PlanArgs {
     /// Allocate this machine in the network of --network, with an image that is not bridged.
     #[arg(long, value_name = "MACHINE", requires = "network")]
