@@ -11,12 +11,13 @@ use super::wait::found;
 /// Added to the VNI of a VRF for the segment of its bridged machines.
 const SEGMENT_BASE: u32 = 1 << 23;
 
-/// VNIs in the route targets of EVPN routes.
-fn vnis(shown: &str) -> BTreeSet<u32> {
-    let words = shown.split([' ', '\n', ',', '"']);
-    let targets = words.filter_map(|word| word.strip_prefix("RT:"));
-    let vnis = targets.filter_map(|target| target.split_once(':')?.1.trim().parse().ok());
-    vnis.collect()
+/// VNIs in the route targets of EVPN routes that do not come from this AS itself. A route target has
+/// the lower half of an AS number.
+fn vnis(shown: &str, own: u32) -> BTreeSet<u32> {
+    let words = shown.split_whitespace();
+    let targets = words.filter_map(|word| word.strip_prefix("RT:")?.split_once(':'));
+    let others = targets.filter(|(asn, _)| *asn != (own & 0xffff).to_string());
+    others.filter_map(|(_, vni)| vni.parse().ok()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,7 +57,7 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
     assert_eq!(places, ["", ""], "the firewall is in the underlay");
     let look = || firewall.machine.vtysh("show bgp l2vpn evpn");
     let arrived = found(async || {
-        let seen = vnis(&look());
+        let seen = vnis(&look(), firewall.system.asn);
         seen.contains(&mine).then_some(())
     });
     let is_there = arrived.await.is_some();
@@ -65,7 +66,10 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
     if !is_there {
         site.show().await;
     }
-    let others: Vec<u32> = vnis(&shown).difference(&own).copied().collect();
+    let others: Vec<u32> = vnis(&shown, firewall.system.asn)
+        .difference(&own)
+        .copied()
+        .collect();
     assert!(is_there, "no routes of its own networks");
     assert_eq!(others, Vec::<u32>::new(), "routes of other networks");
     // The prefix that it announces for its own network arrives, and the one for another not.
