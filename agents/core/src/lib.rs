@@ -23,6 +23,7 @@
 
 pub mod config;
 mod drift_log;
+mod gateway;
 mod intent;
 mod neighbours;
 mod pass_memory;

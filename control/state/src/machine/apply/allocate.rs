@@ -7,7 +7,7 @@ use proto_types::{Asn, SizeId, Timestamp, is_hostname};
 
 use crate::catalog::apply::partition::{DNS_MAX, NTP_MAX};
 use crate::catalog::entity::{
-    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Partition, Size,
+    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Networking, Partition, Size,
 };
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
@@ -128,6 +128,8 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         hostname: op.hostname.clone().unwrap_or_else(|| "metal".into()),
         kind: op.kind,
         image: image.id.clone(),
+        // The API refuses other texts. One in the state is older than the label's meaning.
+        networking: Networking::of_image(&image.meta.labels)?,
         layout,
         networks: connected,
         asn,
