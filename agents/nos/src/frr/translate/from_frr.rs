@@ -1,7 +1,7 @@
 use std::net::Ipv4Addr;
 
 use super::Routing;
-use super::policies::{self, policy};
+use super::policies::{self, map_policy};
 use crate::frr::model::{
     BgpInstance, BgpVrf, Family, FrrConfig, Neighbour, ObjectName, PeerFamily, Remote, RemoteAs,
     VrfName,
@@ -81,8 +81,8 @@ fn common(of: &Neighbour, map: impl Fn(&PeerFamily) -> Option<&ObjectName>) -> O
     let active = Family::ALL
         .into_iter()
         .filter(|family| *family != Family::Evpn || families.evpn.activate);
-    let mut maps = active.map(|family| map(families.of(family)));
+    let mut maps = active.map(|family| map(families.of(family)).map(map_policy));
     let first = maps.next()??;
-    maps.all(|other| other == Some(first))
-        .then(|| policy(first))
+    maps.all(|other| other.as_ref() == Some(&first))
+        .then_some(first)
 }
