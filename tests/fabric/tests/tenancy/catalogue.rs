@@ -8,6 +8,7 @@ pub(crate) const PARTITION: &str = "p1";
 pub(crate) const SIZE: &str = "small";
 pub(crate) const ROUTED: &str = "routed-1.0.20260101";
 pub(crate) const BRIDGED: &str = "bridged-1.0.20260101";
+pub(crate) const FIREWALL: &str = "firewall-1.0.20260101";
 
 /// A project with a network. Both tenants' networks have the same prefix.
 #[derive(Clone, Debug)]
@@ -34,24 +35,52 @@ pub(crate) async fn set_up(client: &Client) -> [Tenant; 2] {
     let size = Some(size());
     let request = admin::SizeServiceCreateRequest { size };
     client.admin_sizes().create(request).await.unwrap();
-    for (id, networking) in [(ROUTED, "routed"), (BRIDGED, "bridged")] {
-        let image = Some(image(id, networking));
+    use api::ImageFeature as Feature;
+    for (id, networking, feature) in [
+        (ROUTED, Some("routed"), Feature::Machine),
+        (BRIDGED, Some("bridged"), Feature::Machine),
+        (FIREWALL, None, Feature::Firewall),
+    ] {
+        let image = Some(image(id, networking, feature));
         let request = admin::ImageServiceCreateRequest { image };
         client.admin_images().create(request).await.unwrap();
     }
     let request = admin::NetworkServiceCreateRequest {
         id: Some("tenants".into()),
-        partition: Some(PARTITION.into()),
         r#type: api::NetworkType::SuperNamespaced.into(),
-        prefixes: vec!["10.1.0.0/16".into()],
+        // The same numbers as the underlay's, which no tenant's machine may meet.
+        prefixes: vec!["10.0.0.0/16".into(), "2001:db8::/48".into()],
         default_child_prefix_length: Some(api::ChildPrefixLength {
             ipv4: Some(24),
-            ipv6: None,
+            ipv6: Some(64),
         }),
         ..Default::default()
     };
     client.admin_networks().create(request).await.unwrap();
     [tenant(client, "a").await, tenant(client, "b").await]
+}
+
+/// Networks that a firewall needs: outside and underlay.
+pub(crate) async fn add_firewall_networks(client: &Client) {
+    for (id, kind, prefix, vrf) in [
+        (
+            "internet",
+            api::NetworkType::External,
+            "192.0.2.0/24",
+            Some(100),
+        ),
+        ("underlay", api::NetworkType::Underlay, "10.9.0.0/24", None),
+    ] {
+        let request = admin::NetworkServiceCreateRequest {
+            id: Some(id.into()),
+            partition: Some(PARTITION.into()),
+            r#type: kind.into(),
+            prefixes: vec![prefix.into()],
+            vrf,
+            ..Default::default()
+        };
+        client.admin_networks().create(request).await.unwrap();
+    }
 }
 
 async fn tenant(client: &Client, name: &str) -> Tenant {
@@ -71,7 +100,6 @@ async fn tenant(client: &Client, name: &str) -> Tenant {
     let request = api::NetworkServiceCreateRequest {
         project: project.clone(),
         name: Some(format!("network-{name}")),
-        partition: Some(PARTITION.into()),
         parent_network: Some("tenants".into()),
         ..Default::default()
     };
@@ -117,16 +145,15 @@ fn size() -> api::Size {
     }
 }
 
-fn image(id: &str, networking: &str) -> api::Image {
+fn image(id: &str, networking: Option<&str>, feature: api::ImageFeature) -> api::Image {
     let digest = format!("sha256:{}", "fe".repeat(32));
+    let mut labels = vec![("metalmesh.dev/digest", digest.as_str())];
+    labels.extend(networking.map(|mode| ("metalmesh.io/networking", mode)));
     api::Image {
         id: id.into(),
-        meta: Some(labelled(&[
-            ("metalmesh.dev/digest", &digest),
-            ("metalmesh.io/networking", networking),
-        ])),
+        meta: Some(labelled(&labels)),
         url: "http://images.example/image.tar.zst".into(),
-        features: vec![api::ImageFeature::Machine.into()],
+        features: vec![feature.into()],
         classification: api::ImageClassification::Supported.into(),
         ..Default::default()
     }

@@ -1,6 +1,6 @@
 //! Packets that flow all the time: marked ones to every address, and numbered ones between two.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::UdpSocket;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -14,10 +14,37 @@ use super::tap::mark;
 const ROUND: Duration = Duration::from_millis(400);
 /// Time between two numbered packets.
 const INTERVAL: Duration = Duration::from_millis(20);
+/// Addresses that are targets at once.
+const TARGETS_MAX: usize = 10;
+/// Further targets: everybody of the segment, and the gateway.
+const OTHERS: [&str; 2] = ["10.0.0.255", "169.254.1.1"];
 /// Port that nobody listens on.
 const MARKED: u16 = 9;
 /// Port of the numbered packets.
 const NUMBERED: u16 = 10;
+
+/// The newest addresses that machines of any tenant have got.
+#[derive(Clone, Default)]
+pub(crate) struct Targets(Arc<Mutex<VecDeque<String>>>);
+
+impl Targets {
+    /// A machine has this address. It stays a target for a while after the machine has left.
+    pub(crate) fn add(&self, address: &str) {
+        let mut all = self.0.lock().unwrap();
+        if !all.iter().any(|known| known == address) {
+            all.push_back(address.to_owned());
+        }
+        while all.len() > TARGETS_MAX {
+            all.pop_front();
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap();
+        let others = OTHERS.map(str::to_owned);
+        all.iter().cloned().chain(others).collect()
+    }
+}
 
 /// Marked packets of one machine, to its drop.
 pub(crate) struct Probes {
@@ -27,15 +54,17 @@ pub(crate) struct Probes {
 
 impl Probes {
     /// Sends to every target, as a machine that belongs to nobody.
-    pub(crate) fn start(namespace: &str, number: u8, targets: Vec<String>) -> Self {
+    pub(crate) fn start(namespace: &str, number: u8, targets: &Targets) -> Self {
         let socket = inside(namespace, async || UdpSocket::bind("0.0.0.0:0").unwrap());
+        socket.set_broadcast(true).unwrap();
+        let targets = targets.clone();
         let tenant = Arc::new(Mutex::new('-'));
         let now = Arc::clone(&tenant);
         let (stop, stopped) = channel::<()>();
         std::thread::spawn(move || {
             use std::sync::mpsc::RecvTimeoutError::Timeout;
             while stopped.recv_timeout(ROUND) == Err(Timeout) {
-                for target in &targets {
+                for target in targets.all() {
                     let mark = mark(*now.lock().unwrap(), number);
                     // Without a route nothing is sent.
                     socket

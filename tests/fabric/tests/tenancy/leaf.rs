@@ -80,6 +80,32 @@ impl Leaf {
         }
     }
 
+    /// Loses agent, daemons and everything in the kernel, as a reboot does; the ports are there
+    /// again. FRR starts without configuration.
+    pub(crate) async fn lose_everything(&mut self) {
+        self.kill();
+        self.switch.crash();
+        let name = self.switch.name.clone();
+        for device in devices(&name) {
+            if device.starts_with("mm") || device.starts_with("Vrf") {
+                // A tunnel may have gone with its bridge.
+                quiet(&name, &format!("link del {device}"));
+            }
+        }
+        for command in [
+            "addr flush dev lo scope global",
+            "rule flush",
+            "-6 rule flush",
+            "rule add pref 0 table local",
+            "-6 rule add pref 0 table local",
+            "rule add pref 32766 table main",
+            "-6 rule add pref 32766 table main",
+        ] {
+            quiet(&name, command);
+        }
+        self.switch.restart().await;
+    }
+
     /// The VRF or bridge that a port is in; empty for none.
     pub(crate) fn master(&self, port: &str) -> String {
         let output = Command::new("ip")
@@ -107,6 +133,25 @@ impl Leaf {
     fn log(&self) -> PathBuf {
         self.dir.join("core.log")
     }
+}
+
+/// Runs `ip` in a namespace, whether or not it succeeds.
+fn quiet(namespace: &str, command: &str) {
+    let mut ip = Command::new("ip");
+    let ip = ip.args(["-n", namespace]).args(command.split(' '));
+    ip.stderr(Stdio::null()).status().unwrap();
+}
+
+/// Names of all devices of a namespace.
+fn devices(namespace: &str) -> Vec<String> {
+    let output = Command::new("ip")
+        .args(["-n", namespace, "-br", "link"])
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let names = text
+        .lines()
+        .filter_map(|line| line.split([' ', '@']).next());
+    names.map(str::to_owned).collect()
 }
 
 impl Drop for Leaf {

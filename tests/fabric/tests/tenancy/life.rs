@@ -1,4 +1,6 @@
-//! What a machine says to control: the installer's calls, and those of the installed system.
+//! The words of a machine to control: the installer's calls, and those of the installed system.
+
+use std::collections::BTreeSet;
 
 use agents_kit::{Agent, BootClaim, Credential, Key, Roots, enrol_once, run_desired};
 use proto_mesh::machine_order::Order;
@@ -25,6 +27,10 @@ pub(crate) struct Installed {
     pub(crate) prefix: String,
     pub(crate) vni: u32,
     pub(crate) asn: u32,
+    /// VNIs of all of its networks.
+    pub(crate) vnis: BTreeSet<u32>,
+    /// Address in the underlay, of a firewall.
+    pub(crate) underlay: Option<String>,
     agent: Agent,
 }
 
@@ -138,10 +144,16 @@ impl Installer {
         };
         persistent(async || client.install_done(report.clone()).await).await;
         self.order(|order| matches!(order, Order::Reboot(_))).await;
-        let network = &install.networks[0];
+        let mut networks = install.networks.iter();
+        let underlay = networks.find(|network| network.r#type == "underlay");
+        let mut networks = install.networks.iter();
+        let network = networks.find(|network| network.r#type == "child").unwrap();
+        let vnis = install.networks.iter().map(|network| network.vni);
         Installed {
-            address: network.ips[0].clone(),
-            prefix: network.prefixes[0].clone(),
+            vnis: vnis.filter(|vni| *vni != 0).collect(),
+            underlay: underlay.map(|network| network.ips[0].clone()),
+            address: v4(&network.ips),
+            prefix: v4(&network.prefixes),
             vni: network.vni,
             asn: network.asn,
             agent: Agent::from_credential(credential, install.control.clone()).unwrap(),
@@ -160,6 +172,12 @@ impl Installed {
         };
         persistent(async || client.phone_home(request.clone()).await).await;
     }
+}
+
+/// The first text with an IPv4 address.
+fn v4(texts: &[String]) -> String {
+    let mut texts = texts.iter();
+    texts.find(|text| text.contains('.')).unwrap().clone()
 }
 
 /// Repeats a call until control answers it.

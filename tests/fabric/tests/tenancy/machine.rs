@@ -14,6 +14,8 @@ use super::tap::Tap;
 
 /// Interval of a machine's LLDP frames.
 const LLDP: std::time::Duration = std::time::Duration::from_secs(2);
+/// Prefix that a firewall announces.
+pub(crate) const OUTSIDE: &str = "198.51.100.0/24";
 /// Time that a frame holds, seconds.
 const TTL_S: u16 = 30;
 
@@ -24,9 +26,11 @@ pub(crate) enum Networking {
     Routed,
     /// By a bond.
     Bridged,
+    /// As a firewall: by BGP and EVPN in the underlay.
+    Firewall,
 }
 
-/// What control knows of a machine before it has a tenant.
+/// A machine as control knows it before it has a tenant.
 #[derive(Clone, Debug)]
 pub(crate) struct Hardware {
     pub(crate) uuid: String,
@@ -93,19 +97,64 @@ impl Machine {
                 self.switch
                     .ip("route replace default via 169.254.1.1 dev bond0 onlink");
             }
-            Networking::Routed => self.announce_routes(system),
+            Networking::Routed => self.announce_routes(system, &system.address, &[]),
+            Networking::Firewall => self.announce_evpn(system),
         }
     }
 
-    fn announce_routes(&self, system: &Installed) {
+    /// Runs a command of FRR's shell.
+    pub(crate) fn vtysh(&self, command: &str) -> String {
+        self.switch.vtysh(command)
+    }
+
+    /// Announces a prefix for its own network, and for one of which it is not.
+    fn announce_evpn(&self, system: &Installed) {
+        let underlay = system.underlay.clone().unwrap();
+        let mut lines: Vec<String> = Vec::new();
+        lines.push("address-family l2vpn evpn".into());
+        for nic in ["eth0", "eth1"] {
+            lines.push(format!("neighbor {nic} activate"));
+        }
+        lines.push("advertise-all-vni".into());
+        self.announce_routes(system, &underlay, &lines);
+        for vni in 1..=2 {
+            for command in [
+                format!("link add Vrf{vni} type vrf table {}", 1000 + vni),
+                format!("link set Vrf{vni} up"),
+                format!("link add br{vni} type bridge"),
+                format!("link set br{vni} address 02:00:00:00:ff:0{vni}"),
+                format!("link set br{vni} master Vrf{vni} up"),
+                format!(
+                    "link add vx{vni} type vxlan id {vni} dstport 4789 local {underlay} nolearning"
+                ),
+                format!("link set vx{vni} master br{vni} up"),
+                format!("route add blackhole {OUTSIDE} vrf Vrf{vni}"),
+            ] {
+                self.switch.ip(&command);
+            }
+            let asn = system.asn;
+            self.configure_frr(&[
+                format!("vrf Vrf{vni}"),
+                format!("vni {vni}"),
+                "exit-vrf".into(),
+                format!("router bgp {asn} vrf Vrf{vni}"),
+                "address-family ipv4 unicast".into(),
+                "redistribute kernel".into(),
+                "exit-address-family".into(),
+                "address-family l2vpn evpn".into(),
+                "advertise ipv4 unicast".into(),
+            ]);
+        }
+    }
+
+    /// Announces the address on the loopback to both leaves.
+    fn announce_routes(&self, system: &Installed, address: &str, more: &[String]) {
         let name = self.namespace();
         ip(&format!("-n {name} addr flush dev lo scope global"));
-        self.switch
-            .ip(&format!("addr add {}/32 dev lo", system.address));
+        self.switch.ip(&format!("addr add {address}/32 dev lo"));
         let shown = self.switch.vtysh("show running-config bgpd");
         let old = shown.lines().find(|line| line.starts_with("router bgp "));
-        let mut lines = vec!["configure terminal".to_owned()];
-        lines.extend(old.map(|old| format!("no {old}")));
+        let mut lines: Vec<String> = old.map(|old| format!("no {old}")).into_iter().collect();
         lines.push(format!("router bgp {}", system.asn));
         lines.push(format!("bgp router-id 10.255.0.{}", self.number));
         lines.push("no bgp ebgp-requires-policy".into());
@@ -116,10 +165,17 @@ impl Machine {
             lines.push(format!("neighbor {nic} timers connect 2"));
         }
         lines.push("address-family ipv4 unicast".into());
-        lines.push(format!("network {}/32", system.address));
+        lines.push(format!("network {address}/32"));
+        lines.push("exit-address-family".into());
+        lines.extend_from_slice(more);
+        self.configure_frr(&lines);
+    }
+
+    fn configure_frr(&self, lines: &[String]) {
+        let name = self.namespace();
         let mut vtysh = Command::new("vtysh");
-        vtysh.args(["-N", name]);
-        for line in &lines {
+        vtysh.args(["-N", name, "-c", "configure terminal"]);
+        for line in lines {
             vtysh.args(["-c", line]);
         }
         let output = vtysh.output().unwrap();

@@ -10,13 +10,16 @@
 mod catalogue;
 mod control;
 mod cycles;
+mod firewall;
 mod flow;
 mod leaf;
 mod life;
 mod machine;
 mod moves;
+mod offline;
 mod roles;
 mod site;
+mod stages;
 mod tap;
 mod times;
 mod wait;

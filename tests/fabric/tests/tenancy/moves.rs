@@ -2,10 +2,21 @@
 
 use super::hosts::{PORT, answer, listen};
 use super::machine::Networking;
-use super::site::{Rented, Site};
+use super::site::Site;
+use super::stages::Rented;
 use super::wait::found;
 
-const ROUTED: [u8; 4] = [1, 2, 3, 4];
+/// The machines, of both tenants in turn.
+const MACHINES: [(u8, Networking); 6] = [
+    (1, Networking::Routed),
+    (2, Networking::Routed),
+    (3, Networking::Routed),
+    (4, Networking::Routed),
+    (5, Networking::Bridged),
+    (6, Networking::Bridged),
+];
+/// Added to the VNI of a VRF for the segment of its bridged machines.
+const SEGMENT_BASE: u32 = 1 << 23;
 const PROVISIONING: &str = "mmb4000";
 
 /// The place of a machine's port on both leaves.
@@ -42,6 +53,23 @@ async fn cross(site: &Site, rented: &[Rented]) {
     }
 }
 
+/// Both gateways of a bridged machine answer.
+async fn reach_gateways(site: &Site, rented: &Rented) {
+    for gateway in ["169.254.1.1", "fe80::1%bond0"] {
+        let answers = found(async || {
+            let mut ping = std::process::Command::new("ip");
+            let ping = ping.args(["netns", "exec", rented.machine.namespace()]);
+            let ping = ping.args(["ping", "-q", "-c", "1", "-W", "2", gateway]);
+            ping.output().unwrap().status.success().then_some(())
+        });
+        if answers.await.is_none() {
+            site.show().await;
+            panic!("{gateway} does not answer {}", word(rented));
+        }
+        println!("{gateway} answers {}", word(rented));
+    }
+}
+
 fn word(rented: &Rented) -> String {
     format!("m{} of {}", rented.machine.number, rented.tenant)
 }
@@ -53,27 +81,31 @@ async fn control_moves_ports() {
     }
     let site = Site::start().await;
     let mut offered = Vec::new();
-    for number in ROUTED {
-        offered.push(site.deliver(number, Networking::Routed).await);
+    for (number, networking) in MACHINES {
+        offered.push(site.deliver(number, networking).await);
     }
     println!("{} machines are on offer", offered.len());
     let mut rented = Vec::new();
     for (index, offered) in offered.into_iter().enumerate() {
-        let before = site
-            .leaves
-            .each_ref()
-            .map(|leaf| leaf.master(&offered.machine.hardware.port));
-        assert_eq!(before, [PROVISIONING; 2], "before");
+        let port = offered.machine.hardware.port.clone();
+        let is_there = found(async || {
+            let places = site.leaves.each_ref().map(|leaf| leaf.master(&port));
+            (places == [PROVISIONING; 2]).then_some(())
+        });
+        if is_there.await.is_none() {
+            site.show().await;
+            panic!("{port} is not in the provisioning segment");
+        }
         let machine = site.rent(offered, index % 2).await;
         listen(machine.machine.namespace(), &word(&machine));
-        let place = format!("Vrf{}", machine.system.vni);
+        let vni = machine.system.vni;
+        let place = match machine.machine.networking {
+            Networking::Bridged => format!("mmb{}", SEGMENT_BASE + vni),
+            _ => format!("Vrf{vni}"),
+        };
         assert_eq!(places(&site, &machine), [place.clone(), place], "rented");
-        println!(
-            "{}: {} in VRF {} on both leaves",
-            word(&machine),
-            machine.system.address,
-            machine.system.vni
-        );
+        let address = &machine.system.address;
+        println!("{}: {address} in VRF {vni} on both leaves", word(&machine));
         rented.push(machine);
     }
     let addresses = |tenant: usize| {
@@ -84,6 +116,11 @@ async fn control_moves_ports() {
     };
     assert_eq!(addresses(0), addresses(1), "both tenants have the same");
     cross(&site, &rented).await;
+    for rented in &rented {
+        if rented.machine.networking == Networking::Bridged {
+            reach_gateways(&site, rented).await;
+        }
+    }
     for rented in rented {
         let name = word(&rented);
         let released = site.release(rented).await;

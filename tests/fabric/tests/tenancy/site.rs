@@ -9,15 +9,16 @@ use proto_public::api::v2 as api;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
-use super::catalogue::{BRIDGED, ROUTED, Tenant, set_up};
+use super::catalogue::{BRIDGED, FIREWALL, ROUTED, Tenant, set_up};
 use super::control::Control;
 use super::daemons::Switch;
 use super::hosts::cable;
 use super::leaf::Leaf;
-use super::life::{Installed, Installer};
+use super::life::Installer;
 use super::machine::{Machine, Networking};
 use super::models::underlay;
 use super::roles::{Roles, invite};
+use super::stages::{Offered, Released, Rented};
 use super::switch::reconcile;
 use super::times::Times;
 use super::wait::{PATIENCE, found};
@@ -34,20 +35,6 @@ pub(crate) struct Site {
     roles: Roles,
     _spine: Switch,
     pub(crate) control: Control,
-}
-
-/// A machine with its installer while it is on offer.
-pub(crate) struct Offered {
-    pub(crate) machine: Machine,
-    pub(crate) installer: Installer,
-}
-
-/// A machine of a tenant.
-pub(crate) struct Rented {
-    pub(crate) machine: Machine,
-    pub(crate) system: Installed,
-    /// Index of the tenant.
-    pub(crate) tenant: usize,
 }
 
 impl Site {
@@ -85,13 +72,18 @@ impl Site {
         }
     }
 
+    /// A client with the rights of an administrator.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Delivers a machine, and waits until it is on offer.
     pub(crate) async fn deliver(&self, number: u8, networking: Networking) -> Offered {
         let machine = Machine::start(&self.leaves, number, networking).await;
         self.offer(machine).await
     }
 
-    async fn offer(&self, machine: Machine) -> Offered {
+    pub(crate) async fn offer(&self, machine: Machine) -> Offered {
         let installer = Installer::boot(&self.roles.pixie, &machine.hardware).await;
         // Both leaves have to hear the machine.
         self.wait_for_phase(&machine, "waiting").await;
@@ -130,6 +122,18 @@ impl Site {
         let image = match machine.networking {
             Networking::Routed => ROUTED,
             Networking::Bridged => BRIDGED,
+            Networking::Firewall => FIREWALL,
+        };
+        let is_firewall = machine.networking == Networking::Firewall;
+        let outside = is_firewall.then(|| "internet".to_owned());
+        let networks = [tenant.network.clone()].into_iter().chain(outside);
+        let networks = networks.map(|network| api::MachineAllocationNetwork {
+            network,
+            ips: Vec::new(),
+        });
+        let kind = match is_firewall {
+            true => api::MachineAllocationType::Firewall,
+            false => api::MachineAllocationType::Machine,
         };
         let request = api::MachineServiceCreateRequest {
             project: tenant.project.clone(),
@@ -137,11 +141,8 @@ impl Site {
             name: format!("m{}", machine.number),
             image: image.into(),
             filesystem_layout: Some("default".into()),
-            networks: vec![api::MachineAllocationNetwork {
-                network: tenant.network.clone(),
-                ips: Vec::new(),
-            }],
-            allocation_type: api::MachineAllocationType::Machine.into(),
+            networks: networks.collect(),
+            allocation_type: kind.into(),
             ..Default::default()
         };
         self.client.machines().create(request).await.unwrap();
@@ -165,14 +166,11 @@ impl Site {
             .await;
         let what = "API call to nobody's on both leaves verified";
         self.times.add(what, began.elapsed());
-        Released {
-            site: self,
-            machine,
-            orders,
-        }
+        Released::new(self, machine, orders)
     }
 
-    async fn ordered(
+    /// Waits until the BMC of a machine has carried out an order.
+    pub(crate) async fn ordered(
         &self,
         orders: &mut broadcast::Receiver<(String, BmcAction)>,
         machine: &Machine,
@@ -222,22 +220,5 @@ impl Site {
         let request = admin::MachineServiceListRequest { query: None };
         let shown = self.client.admin_machines().list(request).await;
         println!("machines: {shown:#?}");
-    }
-}
-
-/// A machine that was given back, and is off.
-pub(crate) struct Released<'a> {
-    site: &'a Site,
-    pub(crate) machine: Machine,
-    orders: broadcast::Receiver<(String, BmcAction)>,
-}
-
-impl Released<'_> {
-    /// Waits until the machine is switched on and on offer again.
-    pub(crate) async fn again(mut self) -> Offered {
-        let (site, machine) = (self.site, self.machine);
-        site.ordered(&mut self.orders, &machine, BmcAction::PowerOn)
-            .await;
-        site.offer(machine).await
     }
 }

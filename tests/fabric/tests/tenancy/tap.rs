@@ -48,6 +48,11 @@ impl Tap {
         tap
     }
 
+    /// `true` if a packet of a tenant's machine has come since the last look.
+    pub(crate) fn has(&self, tenant: char) -> bool {
+        self.0.lock().unwrap().contains_key(&tenant)
+    }
+
     /// The packets since the last look, by tenant.
     pub(crate) fn take(&self) -> BTreeMap<char, u64> {
         std::mem::take(&mut self.0.lock().unwrap())

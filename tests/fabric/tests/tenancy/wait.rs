@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Longest time until something happens in an emulated machine under load.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 /// Interval of looks at a condition that tells nobody when it changes.
 const LOOK: Duration = Duration::from_millis(50);
 
