@@ -16,6 +16,8 @@ fn config(bgp: Option<BgpConfig>) -> Config {
         vtep: [10, 91, 0, 11].into(),
         ports: vec!["swp*".into()],
         uplinks: Vec::new(),
+        uplink_vteps: Vec::new(),
+        relay: None,
         gateways: vec![[10, 91, 0, 1].into()],
         drift: crate::config::DriftPolicy::Heal,
         bgp,

@@ -12,3 +12,4 @@ mod fixture;
 mod follow;
 mod linux;
 mod offline;
+mod relay;
