@@ -15,6 +15,9 @@ use crate::tables::Tables;
 /// The feature level from which a machine runs only after the switches reported its ports.
 pub(crate) const TENANT_PORTS: u32 = 2;
 
+/// The feature level from which the word of a switch's DHCP relay counts as a witness for a cable.
+pub(crate) const RELAYED_PORTS: u32 = 2;
+
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)
