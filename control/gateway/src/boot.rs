@@ -22,7 +22,7 @@ use crate::{access, status};
 /// is found is what pixie goes by without control; what boots now it asks.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What a pixie is told.
+/// The desired state of a pixie, as read from the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BootState {
     boot: BootConfiguration,

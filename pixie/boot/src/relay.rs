@@ -99,8 +99,7 @@ pub fn check_direct(request: &Message) -> Result<(), RelayRefusal> {
     if has_info || !request.giaddr.is_unspecified() {
         return Err(RelayRefusal::Forged);
     }
-    // What a client with an address sends to the server alone (RFC 2131 §4.4.5), and what it says
-    // when it leaves.
+    // A client with an address renews, asks and leaves by unicast (RFC 2131 §4.4.5).
     let has_address = !request.ciaddr.is_unspecified();
     match request.kind {
         Kind::Request | Kind::Inform | Kind::Release if has_address => Ok(()),

@@ -1,4 +1,4 @@
-//! What relays say of the cable of a card.
+//! The ports that relays say of cards.
 
 use std::collections::BTreeMap;
 

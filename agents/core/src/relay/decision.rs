@@ -1,4 +1,4 @@
-//! What a relay does with each message: pure.
+//! The decision of a relay on each message, without I/O.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

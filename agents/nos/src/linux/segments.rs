@@ -80,7 +80,7 @@ impl Linux {
 
     /// Brings a device of a segment up, silent.
     async fn bring_up(&self, index: u32, name: &str, mtu: u32) -> Result<(), NosError> {
-        // What the kernel adds when a device comes up is turned off before.
+        // Before the device comes up: the kernel adds an address then.
         self.silence(index, name).await?;
         let up = change(index).mtu(mtu).up().build();
         self.set(up, || format!("bring {name} up with MTU {mtu}"))
