@@ -155,7 +155,7 @@ fn a_switch_that_can_route_takes_all_of_it() {
         ports: model.ports.clone(),
         ..SwitchModel::default()
     };
-    let fitted = fit(&observed, &model, &Capability::ALL);
+    let fitted = fit(&observed, &model, Capability::ALL);
     assert_eq!(fitted.problems, vec![]);
     assert_eq!(fitted.model.bgp, model.bgp);
     assert_eq!(fitted.model.policies, model.policies);
