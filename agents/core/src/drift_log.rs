@@ -25,6 +25,8 @@ pub(crate) struct DriftEntry {
     pub(crate) noticed_ms: u64,
     /// `true` if the object is as desired again.
     pub(crate) is_healed: bool,
+    /// `true` if the object stays as somebody made it, by policy.
+    pub(crate) is_held: bool,
 }
 
 impl DriftLog {
@@ -44,6 +46,7 @@ impl DriftLog {
             drift: drift.clone(),
             noticed_ms,
             is_healed: false,
+            is_held: false,
         };
         self.0.push_back((entry, Instant::now()));
         true
@@ -64,9 +67,13 @@ impl DriftLog {
         healed
     }
 
-    /// The entries, oldest first.
-    pub(crate) fn entries(&self) -> Vec<DriftEntry> {
-        self.0.iter().map(|(entry, _)| entry.clone()).collect()
+    /// The entries, oldest first, with those that are held.
+    pub(crate) fn entries(&self, is_held: impl Fn(&SwitchObject) -> bool) -> Vec<DriftEntry> {
+        let entries = self.0.iter().map(|(entry, _)| DriftEntry {
+            is_held: !entry.is_healed && is_held(&entry.drift.object),
+            ..entry.clone()
+        });
+        entries.collect()
     }
 
     /// The changes that are not healed.
@@ -102,7 +109,7 @@ mod tests {
         assert_eq!(log.update(|_| true), 0, "marked once");
         assert!(log.note(&drift(1, "quarantined"), 4));
         let told: Vec<_> = log
-            .entries()
+            .entries(|_| false)
             .iter()
             .map(|e| (e.noticed_ms, e.is_healed))
             .collect();
@@ -115,7 +122,7 @@ mod tests {
         for number in 0..=ENTRIES_MAX {
             assert!(log.note(&drift(number, "down"), 1));
         }
-        let entries = log.entries();
+        let entries = log.entries(|_| false);
         assert_eq!(entries.len(), ENTRIES_MAX);
         assert_eq!(entries[0].drift, drift(1, "down"));
     }

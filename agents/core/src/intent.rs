@@ -5,6 +5,7 @@ use agents_nos::{Membership, Vni};
 use proto_mesh::{PortIntent, PortPlace, Segment, SwitchDesired};
 
 use crate::config::Config;
+use crate::gateway::insert_gateways;
 use crate::routing::{insert_bgp, insert_session, insert_vrfs};
 
 /// Translates control's desired state into the model of a switch, and adds the site's
@@ -37,7 +38,11 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
         }
     }
     insert_bgp(&mut out, config, &mut problems);
+    if let Some(bgp) = &mut out.bgp {
+        bgp.is_draining = desired.drained;
+    }
     insert_vrfs(&mut out, &desired.vrfs, &mut problems);
+    insert_gateways(&mut out, &desired.segments, &mut problems);
     // A port that the configuration keeps for uplinks or spines may be registered from before.
     let ports = desired.ports.iter();
     for port in ports.filter(|port| config.is_front(&port.name)) {
@@ -211,7 +216,7 @@ mod tests {
             vni,
             provisioning,
             remote_vteps,
-            mtu: 0,
+            ..Segment::default()
         }
     }
 

@@ -25,6 +25,7 @@
 
 pub mod config;
 mod drift_log;
+mod gateway;
 mod intent;
 mod neighbours;
 mod pass_memory;
@@ -34,6 +35,7 @@ pub mod relay;
 mod report;
 mod retries;
 mod routing;
+mod telemetry;
 mod traces;
 
 use std::sync::Arc;
@@ -45,6 +47,7 @@ use config::Config;
 pub use intent::intent;
 use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
+use telemetry::Sample;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -96,13 +99,14 @@ pub async fn run<S: Nos + 'static>(
             observed.clone(),
             stop.clone(),
         ));
-        tasks.spawn(report::run(
-            agent.client(),
-            config,
+        let (told, telemetry) = watch::channel(Sample::default());
+        tasks.spawn(telemetry::run(Arc::clone(&switch), told, stop.clone()));
+        let sources = report::Sources {
             observed,
             neighbours,
-            stop.clone(),
-        ));
+            telemetry,
+        };
+        tasks.spawn(report::run(agent.client(), config, sources, stop.clone()));
     }
     tasks.spawn(follow(agent, desired_in, stop));
     // A panic in one task must end the process: an agent without its reconciler would look alive to

@@ -254,7 +254,10 @@ impl<S: Nos> Reconciler<S> {
             took,
             error,
             problems,
-            drift: self.memory.drift.entries(),
+            drift: {
+                let held = &self.memory.held;
+                self.memory.drift.entries(|object| held.contains(object))
+            },
         });
     }
 

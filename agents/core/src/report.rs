@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::drift_log::DriftEntry;
 use crate::problems::ObjectProblem;
 use crate::reconcile::Outcome;
+use crate::telemetry::Sample;
 
 /// Longest time between two reports, which are the switch's heartbeat.
 const EVERY: Duration = Duration::from_secs(10);
@@ -106,18 +107,33 @@ fn mac(mac: [u8; 6]) -> String {
     mac.map(|b| format!("{b:02x}")).join(":")
 }
 
+/// The parts that reports are made of.
+pub(crate) struct Sources {
+    /// The result of the last pass.
+    pub(crate) observed: watch::Receiver<Outcome>,
+    /// LLDP neighbours.
+    pub(crate) neighbours: Neighbours,
+    /// Sessions and counters.
+    pub(crate) telemetry: watch::Receiver<Sample>,
+}
+
 /// Reports on change and every ten seconds, until `stop`.
 pub(crate) async fn run(
     client: SwitchServiceClient,
     config: Arc<Config>,
-    mut observed: watch::Receiver<Outcome>,
-    neighbours: Neighbours,
+    sources: Sources,
     stop: CancellationToken,
 ) {
     let client = client.with_deadline(DEADLINE);
+    let Sources {
+        mut observed,
+        neighbours,
+        mut telemetry,
+    } = sources;
     loop {
         let outcome = observed.borrow_and_update().clone();
-        let report = report(&config, &outcome, &neighbours);
+        let sample = telemetry.borrow_and_update().clone();
+        let report = report(&config, &outcome, &neighbours, &sample);
         let reported = tokio::select! {
             () = stop.cancelled() => return,
             reported = client.report(report) => reported,
@@ -132,12 +148,20 @@ pub(crate) async fn run(
             () = stop.cancelled() => return,
             changed = observed.changed() => if changed.is_err() { return } else { sleep(GATHER).await },
             () = neighbours.changed() => sleep(GATHER).await,
+            changed = telemetry.changed() => if changed.is_err() { return } else { sleep(GATHER).await },
             () = sleep_until(next) => {}
         }
     }
 }
 
-fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> SwitchReport {
+fn report(
+    config: &Config,
+    outcome: &Outcome,
+    neighbours: &Neighbours,
+    sample: &Sample,
+) -> SwitchReport {
+    let sessions = sample.sessions();
+    let sessions_omitted = sample.omitted(&sessions);
     let links = outcome.state.links.iter();
     let front = links.filter(|(name, _)| is_front(config, name));
     let ports = front.filter_map(|(name, link)| {
@@ -154,6 +178,8 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
                 .into_iter()
                 .map(neighbour)
                 .collect(),
+            counters: sample.counters(name),
+            optics: sample.optics(name),
         })
     });
     SwitchReport {
@@ -165,6 +191,15 @@ fn report(config: &Config, outcome: &Outcome, neighbours: &Neighbours) -> Switch
         problems: outcome.problems.listed().iter().map(problem).collect(),
         problems_omitted: outcome.problems.omitted(),
         drift: outcome.drift.iter().map(drift).collect(),
+        sessions,
+        sessions_omitted,
+        evpn: sample.evpn(),
+        draining: outcome
+            .state
+            .model
+            .bgp
+            .as_ref()
+            .is_some_and(|bgp| bgp.is_draining),
     }
 }
 
@@ -183,6 +218,7 @@ fn drift(entry: &DriftEntry) -> SwitchDrift {
         desired: entry.drift.desired.clone(),
         noticed_ms: entry.noticed_ms,
         healed: entry.is_healed,
+        held: entry.is_held,
     }
 }
 

@@ -159,6 +159,8 @@ impl Session {
             .collect::<Vec<_>>();
         let evpn = vnis.into_iter().map(|vni| permit([RouteMatch::Evpn(vni)]));
         let evpn: Vec<_> = evpn.collect();
+        // Without rules for them, EVPN routes would be judged by the prefix in them.
+        let has_evpn = !evpn.is_empty();
         let exported = if is_underlay {
             let ends = |is_v6| prefix_list(&export, is_v6, &settings.of_version(is_v6));
             let ends = [ends(false)?, ends(true)?];
@@ -179,7 +181,7 @@ impl Session {
         Ok(Self {
             neighbour: BgpNeighbour {
                 remote_asn: Some(asn),
-                has_evpn: is_underlay,
+                has_evpn,
                 ..BgpNeighbour::filtered(import.clone(), export.clone())
             },
             prefix_lists: lists,

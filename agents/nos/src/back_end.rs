@@ -9,6 +9,7 @@ use crate::interpret::StepError;
 use crate::lldp;
 use crate::observation::Observation;
 use crate::step::Step;
+use crate::telemetry::Telemetry;
 
 /// A failure of a back-end to observe or change the switch.
 #[derive(Debug, Error)]
@@ -95,6 +96,12 @@ pub trait Nos: Send + Sync {
 
     /// Returns after a change that this back-end may not have made itself.
     fn changed(&self) -> impl Future<Output = ()> + Send;
+
+    /// Sessions, counters and optics, which no plan depends on. Empty where the operating system
+    /// tells nothing of the kind.
+    fn telemetry(&self) -> impl Future<Output = Result<Telemetry, NosError>> + Send {
+        std::future::ready(Ok(Telemetry::default()))
+    }
 
     /// LLDP neighbours by port, if the operating system speaks LLDP itself. `None` means that the
     /// agent has to.

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 use crate::model::{
-    BgpNeighbour, Gateway, Membership, Port, PrefixList, RouteMap, Segment, SwitchModel, Tunnel,
-    Vrf,
+    Bgp, BgpNeighbour, Gateway, Membership, Port, PrefixList, RouteMap, Segment, SwitchModel,
+    Tunnel, Vrf,
 };
 use crate::problem::SwitchObject;
 
@@ -26,10 +26,7 @@ pub fn describe(object: &SwitchObject, model: &SwitchModel) -> String {
             segment.and_then(|of| of.gateway.as_ref()).map(gateway)
         }
         SwitchObject::Vrf(name) => model.vrfs.get(name).map(vrf),
-        SwitchObject::Bgp => model
-            .bgp
-            .as_ref()
-            .map(|bgp| format!("AS {}, router id {}", bgp.asn().0, bgp.router_id())),
+        SwitchObject::Bgp => model.bgp.as_ref().map(bgp),
         SwitchObject::BgpVrf(name) => {
             let bgp = model.bgp.as_ref();
             let of = bgp.and_then(|bgp| bgp.vrfs.get(name));
@@ -106,6 +103,11 @@ fn vrf(vrf: &Vrf) -> String {
         out.push_str(", open to the underlay");
     }
     out
+}
+
+fn bgp(bgp: &Bgp) -> String {
+    let drained = if bgp.is_draining { ", drained" } else { "" };
+    format!("AS {}, router id {}{drained}", bgp.asn().0, bgp.router_id())
 }
 
 fn neighbour(neighbour: &BgpNeighbour) -> String {

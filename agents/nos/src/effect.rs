@@ -51,8 +51,16 @@ fn is_bgp_in_effect(step: &Step, seen: &SwitchModel) -> bool {
     let bgp = seen.bgp.as_ref();
     let policies = &seen.policies;
     match step {
-        Step::EnsureBgp { asn, router_id } => bgp
-            .is_some_and(|bgp| bgp.is_intact && bgp.asn() == *asn && bgp.router_id() == *router_id),
+        Step::EnsureBgp {
+            asn,
+            router_id,
+            is_draining,
+        } => bgp.is_some_and(|bgp| {
+            bgp.is_intact
+                && bgp.asn() == *asn
+                && bgp.router_id() == *router_id
+                && bgp.is_draining == *is_draining
+        }),
         Step::RemoveBgp => bgp.is_none(),
         Step::EnsureBgpVrf { vrf } => bgp.is_some_and(|bgp| bgp.vrfs.contains_key(vrf)),
         Step::RemoveBgpVrf { vrf } => bgp.is_none_or(|bgp| !bgp.vrfs.contains_key(vrf)),

@@ -43,6 +43,7 @@ mod problem;
 mod safety;
 mod step;
 pub mod stub;
+mod telemetry;
 mod vni;
 
 pub use back_end::{Nos, NosError};
@@ -62,4 +63,5 @@ pub use plan::{Plan, plan};
 pub use problem::{Problem, Refusal, SwitchObject};
 pub use safety::keeps_tenants_apart;
 pub use step::Step;
+pub use telemetry::{EvpnSizes, LinkCounters, Optics, PortTelemetry, Telemetry};
 pub use vni::{Vni, VniError};

@@ -48,8 +48,13 @@ pub enum Step {
     EnsureVrf { name: VrfName, vrf: Vrf },
     /// Removes a VRF without ports, gateways and BGP.
     RemoveVrf { name: VrfName },
-    /// Makes BGP, sets its router id, or repairs the settings of all instances.
-    EnsureBgp { asn: Asn, router_id: Ipv4Addr },
+    /// Makes BGP, sets its router id, drains it or ends the drain, or repairs the settings of all
+    /// instances.
+    EnsureBgp {
+        asn: Asn,
+        router_id: Ipv4Addr,
+        is_draining: bool,
+    },
     /// Removes BGP without neighbours and VRFs.
     RemoveBgp,
     /// Makes the BGP instance of a VRF, which announces its routes into EVPN.

@@ -12,6 +12,7 @@ use crate::lldp::Neighbours;
 use crate::model::{Membership, ModelError, Port, PortName};
 use crate::observation::{Observation, PortLink};
 use crate::step::Step;
+use crate::telemetry::Telemetry;
 
 /// A switch in memory. Clones are the same switch.
 #[derive(Debug, Clone)]
@@ -28,6 +29,7 @@ struct Inner {
     applied: Vec<Step>,
     /// Number of next steps that fail.
     faults: u32,
+    telemetry: Telemetry,
 }
 
 impl Stub {
@@ -101,6 +103,11 @@ impl Stub {
         (port.admin_up && link.oper_up).then(|| port.membership.clone())
     }
 
+    /// Sets the sessions and counters that the switch tells.
+    pub fn set_telemetry(&self, telemetry: Telemetry) {
+        self.lock().telemetry = telemetry;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
     }
@@ -142,6 +149,10 @@ impl Nos for Stub {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn telemetry(&self) -> Result<Telemetry, NosError> {
+        Ok(self.lock().telemetry.clone())
     }
 
     /// Its own table: a switch in memory has no cables for LLDP.

@@ -326,6 +326,8 @@ services! {
     token_uses: mesh_admin::token_use_service_client::TokenUseServiceClient;
     /// Site policies.
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
+    /// Switches with desired beside observed state.
+    fabric: mesh_admin::fabric_service_client::FabricServiceClient;
     /// Quotas of tenants and projects.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Settings of the cluster.

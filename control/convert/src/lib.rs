@@ -12,6 +12,7 @@ pub mod audit;
 pub mod catalog;
 pub mod component;
 pub mod enums;
+pub mod fabric;
 pub mod invite;
 pub mod join;
 pub mod layout;

@@ -36,6 +36,7 @@ mod phone_home;
 mod serve;
 mod status;
 mod switch;
+mod switch_health;
 mod switch_intents;
 mod wakes;
 

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
-    ErrorCode, Neighbour, Partition, PortObserved, RegisterSwitch, ReportSwitch, StateError,
-    Switch, Tables,
+    ErrorCode, Neighbour, ObservedPlace, Partition, PortObserved, RegisterSwitch, ReportSwitch,
+    SWITCH_HEALTH, StateError, Switch, Tables, feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, PortIntent, PortPlace, PortState, Segment,
-    SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse,
+    Gateway, PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, PortIntent, PortPlace, PortState,
+    Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse,
     SwitchReport, SwitchReportResponse, SwitchService, Vrf, switch_service,
 };
 use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
 use crate::parts::GatewayParts;
+use crate::switch_health::{health, numbers};
 use crate::wakes::{Concern, Wakes};
 use crate::{access, convert, status};
 
@@ -82,7 +83,10 @@ impl SwitchService for GatewayParts {
         self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
         let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
-        let op = report(id, request, &places)?;
+        let numbers = numbers(self.store.now(), &request.ports);
+        self.presence.keep_numbers(&id, numbers);
+        let mut op = report(id, request, &places)?;
+        self.look(|tables| leave_out_unknown(tables, &mut op))?;
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
@@ -142,6 +146,8 @@ struct KnownPlaces {
     provisioning: Vni,
     /// VNI of each port that belongs in the underlay.
     underlay: BTreeMap<String, Vni>,
+    /// L3 VNI of each port that belongs in the segment of its VRF.
+    bridged: BTreeMap<String, Vni>,
 }
 
 impl KnownPlaces {
@@ -150,21 +156,32 @@ impl KnownPlaces {
         let partition = switch.and_then(|switch| tables.get::<Partition>(&switch.partition));
         let desired = wakes.switch(id).map(|(desired, _)| desired);
         let ports = desired.map(|desired| desired.ports).unwrap_or_default();
-        let underlay = ports.into_iter();
-        let underlay = underlay.filter(|port| port.place == life::PortPlace::Underlay);
-        Self {
+        let mut places = Self {
             provisioning: partition.map(|p| p.provisioning_vni()).unwrap_or_default(),
-            underlay: underlay.map(|port| (port.name, port.vni)).collect(),
+            ..Self::default()
+        };
+        for port in ports {
+            match port.place {
+                life::PortPlace::Underlay => places.underlay.insert(port.name, port.vni),
+                life::PortPlace::Bridged => places.bridged.insert(port.name, port.vni),
+                life::PortPlace::Segment | life::PortPlace::Routed => None,
+            };
         }
+        places
     }
 
     /// The VNI that a reported port is kept with. The reclaim compares it with the segment that the
     /// port belongs in: a port that is in no segment must not read as isolated, and one in a VRF not
-    /// as in the provisioning segment.
+    /// as in the provisioning segment. A port in the segment of its VRF's bridged machines is kept
+    /// with the VRF, and one in the VRF that belongs in the segment is not.
     fn vni(&self, port: &PortState) -> Result<Vni, LinkStatus> {
         let elsewhere = || Vni::try_from(VNI_MAX).map_err(status::parse);
         let vni = Vni::try_from(port.vni).map_err(status::parse)?;
+        let bridged = self.bridged.get(&port.name).copied();
+        let segment = bridged.and_then(life::bridged_segment);
         match port.place() {
+            PortPlace::Segment if segment == Some(vni) => Ok(bridged.unwrap_or_default()),
+            PortPlace::Segment | PortPlace::Routed if bridged == Some(vni) => elsewhere(),
             PortPlace::Segment => Ok(vni),
             PortPlace::Routed if vni == Vni::NONE || vni == self.provisioning => elsewhere(),
             PortPlace::Routed => Ok(vni),
@@ -179,9 +196,10 @@ impl KnownPlaces {
 
 fn report(
     id: SwitchId,
-    request: SwitchReport,
+    mut request: SwitchReport,
     places: &KnownPlaces,
 ) -> Result<ReportSwitch, LinkStatus> {
+    let health = health(&mut request);
     let mut ports = BTreeMap::new();
     for port in request.ports {
         let neighbour = |n: proto_mesh::LldpNeighbour| Neighbour {
@@ -196,6 +214,7 @@ fn report(
             admin_up: port.admin_up,
             oper_up: port.oper_up,
             vni: places.vni(&port)?,
+            place: observed_place(port.place()),
             neighbours: port.neighbours.into_iter().map(neighbour).collect(),
             bgp: None,
         };
@@ -208,13 +227,34 @@ fn report(
         duration_ms: request.sync_duration_ms,
         error: convert::non_empty(request.error),
         ports,
+        health: Some(health),
     })
+}
+
+/// Leaves out what an older control node would drop: its state would differ from the others'.
+fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
+    if feature_level(tables) >= SWITCH_HEALTH {
+        return;
+    }
+    op.health = None;
+    for port in op.ports.values_mut() {
+        port.place = ObservedPlace::default();
+    }
+}
+
+fn observed_place(place: PortPlace) -> ObservedPlace {
+    match place {
+        PortPlace::Segment => ObservedPlace::Segment,
+        PortPlace::Routed => ObservedPlace::Routed,
+        PortPlace::Underlay => ObservedPlace::Underlay,
+        PortPlace::Other => ObservedPlace::Other,
+    }
 }
 
 fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> SwitchDesired {
     let port = |port: &life::PortIntent| PortIntent {
         name: port.name.clone(),
-        vni: port.vni.into(),
+        vni: vni(port).into(),
         admin_up: port.admin_up,
         traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
         place: place(port.place).into(),
@@ -229,6 +269,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
             .map(ToString::to_string)
             .collect(),
         mtu: segment.mtu,
+        gateway: segment.gateway.as_ref().map(gateway),
     };
     let vrf = |vrf: &life::VrfIntent| Vrf {
         vni: vrf.vni.into(),
@@ -241,13 +282,29 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         ports: intent.ports.iter().map(port).collect(),
         segments: intent.segments.iter().map(segment).collect(),
         vrfs: intent.vrfs.iter().map(vrf).collect(),
+        drained: intent.is_drained,
         seal: None,
+    }
+}
+
+/// The VNI of the place of a port.
+fn vni(port: &life::PortIntent) -> Vni {
+    match port.place {
+        life::PortPlace::Bridged => life::bridged_segment(port.vni).unwrap_or_default(),
+        _ => port.vni,
+    }
+}
+
+fn gateway(gateway: &life::GatewayIntent) -> Gateway {
+    Gateway {
+        vrf: gateway.vrf.into(),
+        addresses: gateway.addresses.iter().map(ToString::to_string).collect(),
     }
 }
 
 fn place(place: life::PortPlace) -> PortPlace {
     match place {
-        life::PortPlace::Segment => PortPlace::Segment,
+        life::PortPlace::Segment | life::PortPlace::Bridged => PortPlace::Segment,
         life::PortPlace::Routed => PortPlace::Routed,
         life::PortPlace::Underlay => PortPlace::Underlay,
     }
@@ -267,5 +324,46 @@ fn filter(filter: &life::PortFilter) -> PortFilter {
         prefixes_v4: prefixes(false),
         prefixes_v6: prefixes(true),
         vnis: filter.vnis.iter().copied().take(PORT_VNIS_MAX).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port in the place that it belongs in is kept with its VRF, and elsewhere with another
+    /// number.
+    #[test]
+    fn a_port_is_kept_with_its_vrf_only_in_its_place() {
+        let vni = |number: u32| Vni::try_from(number).unwrap();
+        let segment = life::bridged_segment(vni(27)).unwrap();
+        let places = KnownPlaces {
+            provisioning: vni(4000),
+            underlay: [("swp2".to_owned(), vni(28))].into(),
+            bridged: [("swp1".to_owned(), vni(27))].into(),
+        };
+        let elsewhere = VNI_MAX;
+        for (name, place, reported, kept) in [
+            ("swp1", PortPlace::Segment, segment.get(), 27),
+            ("swp1", PortPlace::Segment, 27, elsewhere),
+            ("swp1", PortPlace::Routed, 27, elsewhere),
+            ("swp1", PortPlace::Segment, 4000, 4000),
+            ("swp1", PortPlace::Segment, 0, 0),
+            ("swp2", PortPlace::Underlay, 0, 28),
+            ("swp3", PortPlace::Underlay, 0, elsewhere),
+            ("swp3", PortPlace::Routed, 27, 27),
+            ("swp3", PortPlace::Segment, segment.get(), segment.get()),
+            ("swp3", PortPlace::Routed, 4000, elsewhere),
+            ("swp3", PortPlace::Other, 27, elsewhere),
+        ] {
+            let port = PortState {
+                name: name.to_owned(),
+                vni: reported,
+                place: place.into(),
+                ..PortState::default()
+            };
+            let found = places.vni(&port).unwrap().get();
+            assert_eq!(found, kept, "{name} in {place:?} {reported}");
+        }
     }
 }

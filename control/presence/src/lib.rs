@@ -1,5 +1,5 @@
 //! Presence: the time at which this node last heard each machine and an agent of each partition,
-//! and which agents and machines have a session. In memory, never in the log.
+//! which agents and machines have a session, and the last counters of switch ports. In memory, never in the log.
 //!
 //! The gateway and the services for published agents record; the duties of the leader, the API and
 //! the doctor read.
@@ -10,8 +10,10 @@
 //!   that another node received;
 //! - machines of a partition that is cut off, or that came back within its grace period, are not
 //!   judged;
+//! - counters of at most 10,000 switches with 512 ports each are kept;
 //! - at most 200,000 machines are remembered; beyond that the longest silent one is forgotten.
 
+mod counters;
 mod heard;
 
 use std::sync::{Arc, OnceLock};
@@ -21,10 +23,12 @@ use control_store::Store;
 use parking_lot::Mutex;
 use proto_identity::SpiffeId;
 use proto_link::{LinkStats, Presence as SessionView, TurnedAway};
-use proto_types::{MachineId, PartitionId, Timestamp};
+use proto_types::{MachineId, PartitionId, SwitchId, Timestamp};
 
+use counters::Counters;
 use heard::Heard;
 
+pub use counters::{OpticsReading, PortNumbers, SwitchNumbers};
 pub use heard::Fleet;
 
 /// Presence of partitions and machines as observed by this node. Cheap to clone (`Arc`).
@@ -32,6 +36,7 @@ pub use heard::Fleet;
 pub struct Presence {
     store: Store,
     heard: Arc<Mutex<Heard>>,
+    counters: Arc<Mutex<Counters>>,
     sessions: Arc<OnceLock<SessionView>>,
 }
 
@@ -48,6 +53,7 @@ impl Presence {
         Self {
             store,
             heard: Arc::new(Mutex::new(heard)),
+            counters: Arc::default(),
             sessions: Arc::default(),
         }
     }
@@ -61,6 +67,7 @@ impl Presence {
     /// so older times do not prove silence.
     pub fn begin(&self) {
         self.with_heard(|heard| *heard = Heard::since(self.store.now()));
+        *self.counters.lock() = Counters::default();
     }
 
     /// Records a message from an agent of this partition.
@@ -71,6 +78,19 @@ impl Presence {
     /// Records a message from a machine.
     pub fn heard_machine(&self, id: MachineId, now: Timestamp) {
         self.with_heard(|heard| heard.machine(id, now));
+    }
+
+    /// Keeps the numbers of a switch's ports.
+    pub fn keep_numbers(&self, switch: &SwitchId, numbers: SwitchNumbers) {
+        self.counters.lock().keep(switch, numbers);
+    }
+
+    /// The last numbers of a switch's ports. `None` while another node hears its agent, and before
+    /// the first report.
+    pub fn numbers(&self, switch: &SwitchId) -> Option<SwitchNumbers> {
+        self.store
+            .is_leader()
+            .then(|| self.counters.lock().of(switch))?
     }
 
     /// The presence of all machines and partitions now.

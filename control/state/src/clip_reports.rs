@@ -5,7 +5,7 @@ use crate::bounds::{clip, list_max, text_max};
 use crate::machine::command::BmcReading;
 use crate::machine::entity::Hardware;
 use crate::op::Op;
-use crate::switch::entity::Neighbour;
+use crate::switch::entity::{Neighbour, SwitchHealth};
 
 /// Clips texts for people and lists of neighbours to their bounds. Identifiers stay as they are: a
 /// clipped one would name something else.
@@ -28,6 +28,7 @@ pub fn clip_reports(op: &mut Op) {
             cut_some("error", &mut op.error);
             let ports = op.ports.values_mut();
             ports.for_each(|port| cut_neighbours(&mut port.neighbours));
+            op.health.iter_mut().for_each(cut_health);
         }
         Op::RegisterMachine(op) => cut_hardware(&mut op.hardware),
         _ => {}
@@ -75,6 +76,49 @@ fn cut_reading(reading: &mut BmcReading) {
         cut("vendor", text);
     }
     cut_some("error", &mut reading.error);
+}
+
+/// Clips the lists of a switch's condition, counting the rest, and their texts.
+fn cut_health(health: &mut SwitchHealth) {
+    let omit = |omitted: &mut u32, len: usize, max: usize| {
+        let surplus = u32::try_from(len.saturating_sub(max)).unwrap_or(u32::MAX);
+        *omitted = omitted.saturating_add(surplus);
+    };
+    let problems_max = list_max("problems");
+    let sessions_max = list_max("sessions");
+    omit(
+        &mut health.problems_omitted,
+        health.problems.len(),
+        problems_max,
+    );
+    omit(
+        &mut health.sessions_omitted,
+        health.sessions.len(),
+        sessions_max,
+    );
+    health.problems.truncate(problems_max);
+    health.sessions.truncate(sessions_max);
+    health.drift.truncate(list_max("drift"));
+    for problem in &mut health.problems {
+        cut("reason", &mut problem.reason);
+        cut("object", &mut problem.object);
+    }
+    for drift in &mut health.drift {
+        for text in [&mut drift.object, &mut drift.seen, &mut drift.desired] {
+            cut("object", text);
+        }
+    }
+    for session in &mut health.sessions {
+        for text in [
+            &mut session.vrf,
+            &mut session.neighbour,
+            &mut session.family,
+            &mut session.state,
+            &mut session.last_error,
+        ] {
+            cut("port_id", text);
+        }
+    }
 }
 
 fn cut_hardware(hardware: &mut Hardware) {

@@ -15,7 +15,7 @@ use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
 use crate::reply::ApplyResult;
-use crate::switch::apply::{replace, switch};
+use crate::switch::apply::{drain, replace, switch};
 use crate::tables::{Change, Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
 use crate::{bounds, tick};
@@ -177,6 +177,7 @@ routes! {
     UpdateSwitch switch::update;
     SetSwitchPort switch::set_port;
     MigrateSwitch replace::migrate;
+    DrainSwitch drain::set_drain;
     DeleteSwitch switch::delete;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;

@@ -12,7 +12,7 @@
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
 //! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
-//! answers readers. The root holds the parts that all rooms share: tables, bounds, levels,
+//! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
 //! dispatch, the tick.
 //!
 //! Invariants:
@@ -43,6 +43,7 @@ mod machine;
 mod meta;
 mod network;
 mod op;
+mod overlay;
 pub mod query;
 mod references;
 mod reply;
@@ -79,6 +80,7 @@ pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
 pub use op::{FEATURE_LEVEL, Op};
+pub use overlay::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::{ApplyResult, CheckResult, Reply};

@@ -19,6 +19,7 @@ use crate::identity::command::{
     RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken, RotateIdentity, SetPassword,
     TouchToken, UpdateToken,
 };
+use crate::levels::SWITCH_HEALTH;
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
     ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
@@ -29,7 +30,8 @@ use crate::network::command::{
     CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
 };
 use crate::switch::command::{
-    DeleteSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
+    DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
+    UpdateSwitch,
 };
 use crate::tenancy::command::{
     AcceptInvite, CreateInvite, CreateProject, CreateTenant, DeleteInvite, DeleteProject,
@@ -60,11 +62,14 @@ macro_rules! ops {
             }
 
             /// The feature level that introduced the operation, or the newest of its fields that a
-            /// node must not drop. 1 for every operation so far.
+            /// node must not drop.
             pub const fn level(&self) -> u32 {
                 // The only operation of the next level, which this level cannot read.
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
                     return FEATURE_LEVEL;
+                }
+                if matches!(self, Self::DrainSwitch(_)) {
+                    return SWITCH_HEALTH;
                 }
                 1
             }
@@ -255,6 +260,9 @@ ops! {
     SetSwitchPort;
     /// Moves all cables to another switch of the rack. → `Reply::Switch`, the new one
     MigrateSwitch;
+    /// Moves traffic away from a switch or back. Refused, unless forced, while another switch of its
+    /// machines is not ready. Idempotent. → `Reply::Switch`
+    DrainSwitch;
     /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
     DeleteSwitch;
 

@@ -35,6 +35,7 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
         "metalmesh.admin.v1.ClusterService/TransferLeader",
         &["ChangeMembers"],
     ),
+    ("metalmesh.admin.v1.FabricService/Drain", &["DrainSwitch"]),
     (
         "metalmesh.admin.v1.IdentityService/Revoke",
         &["RevokeIdentity"],

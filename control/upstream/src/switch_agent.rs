@@ -9,8 +9,8 @@ use control_gate::Caller;
 use control_gate::refusal::{invalid, of_state};
 use control_state::life::{port_vni, restored, switch_report_matters};
 use control_state::{
-    self as state, ErrorCode, Lock, PortObserved, RegisterSwitch, ReportSwitch, StateError, Switch,
-    SwitchPort, Tables, UpdateSwitch,
+    self as state, ErrorCode, Lock, ObservedPlace, PortObserved, RegisterSwitch, ReportSwitch,
+    StateError, Switch, SwitchPort, Tables, UpdateSwitch,
 };
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
@@ -213,6 +213,7 @@ fn report(
         duration_ms: seconds.saturating_mul(1000).saturating_add(ms),
         error,
         ports,
+        health: None,
     }
 }
 
@@ -242,6 +243,7 @@ fn observed(
     Some(PortObserved {
         admin_up: wanted.map_or(before.admin_up, |(_, up)| up),
         oper_up: is_up.unwrap_or(before.oper_up),
+        place: ObservedPlace::default(),
         vni: wanted.map_or(before.vni, |(vni, _)| vni),
         neighbours: before.neighbours,
         bgp: session.map(from_bgp_state),

@@ -121,6 +121,7 @@ catalogue! {
     1513 TpmUnproved Unauthenticated "The ticket is bound to a TPM, and the caller did not prove to sit at it", "start the agent on the host with that TPM; on a host, the agent's command tpm prints the TPM's fingerprint";
     1514 NonceRefused Unauthenticated "The machine did not return what its BMC holds", "check that the machine is the one behind that BMC: `metalmesh machine issues MACHINE`";
     1515 NonceAwaited Unavailable "The machine's BMC has not been given a nonce yet, or the machine does not see it yet", "wait: the machine asks again by itself; the orders of its BMC: `metalmesh task ls`";
+    1516 SwitchNotReady FailedPrecondition "Another switch of its machines is not ready to take the traffic", "see what differs there: `metalmesh switch diff SWITCH`; or move the traffic all the same: `metalmesh switch drain SWITCH --force`";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order; the orders and their ends: `metalmesh task ls`";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat the order: `metalmesh machine bmc MACHINE`";

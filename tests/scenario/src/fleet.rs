@@ -135,6 +135,8 @@ pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
         "labels": relabelled(),
     }}))?;
     scenario.row(json!({"SetSwitchPort": {"id": "spare", "port": "swp1", "admin_up": true}}))?;
+    scenario.row(json!({"DrainSwitch": {"id": "spare", "drained": true, "force": true}}))?;
+    scenario.done(json!({"DrainSwitch": {"id": "spare", "drained": false}}))?;
     scenario.row(json!({"MigrateSwitch": {"from": "leaf0", "to": "spare"}}))?;
     scenario.done(json!({"MigrateSwitch": {"from": "spare", "to": "leaf0"}}))?;
     scenario.row(json!({"DeleteSwitch": {"id": "spare"}}))

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::Built;
 use crate::debs::{self, DebTree};
 use crate::initramfs::cpio::{Archive, Node};
 use crate::initramfs::{self, Packages, cached, contents, elf, mib, modules};
@@ -140,27 +141,41 @@ fn base(tree: &DebTree) -> Result<Archive> {
     Ok(archive)
 }
 
-/// Writes the initramfs that runs `program` with `arguments` to `dir`.
+/// Writes the initramfs that runs the test with `arguments` to `dir`.
 pub(super) fn write(
     base: &Base,
-    program: &Path,
+    built: &Built,
     arguments: &[String],
     dir: &Path,
 ) -> Result<PathBuf> {
-    let stripped = dir.join("test");
-    debs::run(Command::new("strip").arg("-o").arg(&stripped).arg(program))?;
     let mut archive = Archive::default();
-    // The host's: the program was linked with them. They replace those of the packages.
-    for (name, path) in elf::closure(Path::new("/"), std::slice::from_ref(&stripped))? {
+    let mut stripped = vec![strip(&built.test, dir)?];
+    archive.file("test", 0o755, fs::read(&stripped[0])?);
+    for daemon in &built.daemons {
+        let program = strip(daemon, dir)?;
+        let name = program.file_name().context("a program without a name")?;
+        let at = format!("usr/bin/{}", name.to_string_lossy());
+        archive.file(&at, 0o755, fs::read(&program)?);
+        stripped.push(program);
+    }
+    // The host's: the programs were linked with them. They replace those of the packages.
+    for (name, path) in elf::closure(Path::new("/"), &stripped)? {
         archive.file(&format!("usr/lib/{name}"), 0o755, fs::read(path)?);
     }
-    archive.file("test", 0o755, fs::read(&stripped)?);
     let lines: String = arguments.iter().map(|a| format!("{a}\n")).collect();
     archive.file("arguments", 0o644, lines);
     let layer = initramfs::pack(&archive, initramfs::LEVEL_DEFAULT)?;
     let initrd = dir.join("initramfs.cpio.zst");
     fs::write(&initrd, [base.layer.as_slice(), &layer].concat())?;
     Ok(initrd)
+}
+
+/// Copies a program without its symbols to `dir`.
+fn strip(program: &Path, dir: &Path) -> Result<PathBuf> {
+    let name = program.file_name().context("a program without a name")?;
+    let stripped = dir.join(name);
+    debs::run(Command::new("strip").arg("-o").arg(&stripped).arg(program))?;
+    Ok(stripped)
 }
 
 #[cfg(test)]

@@ -20,23 +20,29 @@ use self::guest::Guest;
 use crate::debs;
 
 /// The test programs that run in the guest.
-const PROGRAMS: [Program; 3] = [
+const PROGRAMS: [Program; 4] = [
     Program {
-        package: "tests-fabric",
         test: "guest",
+        daemons: &[],
         limit: Duration::from_secs(120),
         is_short: true,
     },
     Program {
-        package: "agents-nos",
         test: "leaf",
+        daemons: &[],
         limit: Duration::from_secs(600),
         is_short: false,
     },
     Program {
-        package: "tests-fabric",
         test: "matrix",
+        daemons: &[],
         limit: Duration::from_secs(900),
+        is_short: false,
+    },
+    Program {
+        test: "tenancy",
+        daemons: &["metalmeshd", "metalmesh-core"],
+        limit: Duration::from_secs(2400),
         is_short: false,
     },
 ];
@@ -50,8 +56,9 @@ pub(crate) struct FabricArgs {
 /// A test program of the table.
 #[derive(Debug)]
 struct Program {
-    package: &'static str,
     test: &'static str,
+    /// Programs of ours that it starts, in the guest's `/usr/bin`.
+    daemons: &'static [&'static str],
     /// Time limit on an idle machine.
     limit: Duration,
     /// `true` if `./dev test` runs it too.
@@ -81,7 +88,7 @@ fn run_programs(root: &Path, filter: &str, is_wanted: impl Fn(&Program) -> bool)
     let mut chosen = Vec::new();
     let wanted = PROGRAMS.iter().zip(&programs);
     for (program, file) in wanted.filter(|(program, _)| is_wanted(program)) {
-        if has_test(file, filter)? {
+        if has_test(&file.test, filter)? {
             chosen.push((program, file));
         }
     }
@@ -102,7 +109,7 @@ fn run_programs(root: &Path, filter: &str, is_wanted: impl Fn(&Program) -> bool)
     Ok(())
 }
 
-fn run_program(base: &image::Base, program: &Program, file: &Path, filter: &str) -> Result<()> {
+fn run_program(base: &image::Base, program: &Program, built: &Built, filter: &str) -> Result<()> {
     let started = Instant::now();
     let dir = tempfile::tempdir()?;
     // Tests share the names of namespaces and two emulated processors: one at a time.
@@ -112,7 +119,7 @@ fn run_program(base: &image::Base, program: &Program, file: &Path, filter: &str)
         .filter(|argument| !argument.is_empty())
         .map(ToString::to_string)
         .collect();
-    let initrd = image::write(base, file, &arguments, dir.path())?;
+    let initrd = image::write(base, built, &arguments, dir.path())?;
     let accelerator = kvm::probe(&base.kernel, dir.path(), &debs::cache_dir()?)?;
     println!("fabric | {}: boots by {}", program.test, accelerator.name());
     let guest = Guest {
@@ -154,19 +161,29 @@ struct Target {
     kind: Vec<String>,
 }
 
+/// The files of a program of the table.
+#[derive(Debug)]
+struct Built {
+    test: PathBuf,
+    daemons: Vec<PathBuf>,
+}
+
 /// Builds the programs of the table with the features of the whole workspace, which `./dev test`
 /// builds too; their files in the order of the table.
-fn build(root: &Path) -> Result<Vec<PathBuf>> {
+fn build(root: &Path) -> Result<Vec<Built>> {
     let mut command = crate::cargo();
     command
-        .args(["test", "--workspace", "--no-run"])
+        .args(["build", "--workspace"])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .stderr(Stdio::inherit());
     for program in &PROGRAMS {
         command.args(["--test", program.test]);
+        for daemon in program.daemons {
+            command.args(["--bin", daemon]);
+        }
     }
-    let output = command.output().context("cannot run cargo test")?;
+    let output = command.output().context("cannot run cargo build")?;
     if !output.status.success() {
         bail!("the tests of the fabric do not build");
     }
@@ -175,25 +192,24 @@ fn build(root: &Path) -> Result<Vec<PathBuf>> {
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
-    PROGRAMS
-        .iter()
-        .map(|program| executable(&built, program))
-        .collect()
+    let files = |program: &Program| {
+        let daemons = program.daemons.iter();
+        Ok(Built {
+            test: executable(&built, program.test, "test")?,
+            daemons: daemons
+                .map(|daemon| executable(&built, daemon, "bin"))
+                .collect::<Result<_>>()?,
+        })
+    };
+    PROGRAMS.iter().map(files).collect()
 }
 
-fn executable(built: &[Message], program: &Program) -> Result<PathBuf> {
+fn executable(built: &[Message], name: &str, kind: &str) -> Result<PathBuf> {
     let is_it = |message: &&Message| {
         let target = message.target.as_ref();
-        target.is_some_and(|t| t.name == program.test && t.kind == ["test"])
+        target.is_some_and(|t| t.name == name && t.kind == [kind])
     };
-    built
-        .iter()
-        .filter(is_it)
-        .find_map(|message| message.executable.clone())
-        .with_context(|| {
-            format!(
-                "cargo built no test {} of {}",
-                program.test, program.package
-            )
-        })
+    let mut found = built.iter().filter(is_it);
+    let file = found.find_map(|message| message.executable.clone());
+    file.with_context(|| format!("cargo built no {kind} {name}"))
 }

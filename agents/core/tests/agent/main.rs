@@ -13,3 +13,4 @@ mod follow;
 mod linux;
 mod offline;
 mod relay;
+mod telemetry;

@@ -27,6 +27,7 @@ use crate::lldp::Neighbours;
 use crate::observation::Observation;
 use crate::problem::SwitchObject;
 use crate::step::Step;
+use crate::telemetry::Telemetry;
 
 /// Changes that can still be lost. Older ones stay for good.
 const LOSABLE_MAX: usize = 8;
@@ -210,6 +211,10 @@ impl<N: Nos> Nos for Chaos<N> {
 
     async fn changed(&self) {
         self.inner.changed().await;
+    }
+
+    async fn telemetry(&self) -> Result<Telemetry, NosError> {
+        self.inner.telemetry().await
     }
 
     fn neighbours(&self) -> Option<Neighbours> {

@@ -7,7 +7,7 @@ use super::model::{FrrConfig, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::parse::parse;
-use super::sessions::{self, BgpSession};
+use super::sessions::{self, BgpSession, SessionFailure};
 use super::vnis::{self, EvpnVni};
 use super::vtysh::{ARGUMENTS_MAX, Output, Vtysh};
 
@@ -106,6 +106,18 @@ impl Frr {
         let text = self.show(sessions::COMMAND).await?;
         sessions::decode(text.as_bytes()).map_err(|source| FrrError::Json {
             command: sessions::COMMAND,
+            source,
+        })
+    }
+
+    /// Reasons why sessions that are down went down last.
+    ///
+    /// # Errors
+    /// When vtysh fails or its output cannot be read.
+    pub async fn session_failures(&self) -> Result<Vec<SessionFailure>, FrrError> {
+        let text = self.show(sessions::FAILED_COMMAND).await?;
+        sessions::decode_failures(text.as_bytes()).map_err(|source| FrrError::Json {
+            command: sessions::FAILED_COMMAND,
             source,
         })
     }

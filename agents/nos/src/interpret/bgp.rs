@@ -9,7 +9,15 @@ use crate::step::Step;
 
 pub(super) fn interpret(model: &mut SwitchModel, step: &Step) -> Result<(), StepError> {
     match step {
-        Step::EnsureBgp { asn, router_id } => ensure(model, *asn, *router_id),
+        Step::EnsureBgp {
+            asn,
+            router_id,
+            is_draining,
+        } => {
+            ensure(model, *asn, *router_id)?;
+            bgp(model)?.is_draining = *is_draining;
+            Ok(())
+        }
         Step::RemoveBgp => remove(model),
         Step::EnsureBgpVrf { vrf } => ensure_vrf(model, vrf),
         Step::RemoveBgpVrf { vrf } => remove_vrf(model, vrf),

@@ -19,7 +19,7 @@ const LOCAL_TABLE: u8 = 255;
 /// The layer 3 of a namespace as far as it matters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer3 {
-    /// By device index, without link-local ones.
+    /// By device index, without the link-local ones of the kernel.
     addresses: BTreeMap<u32, Vec<Address>>,
     /// `true` if the rule for VRFs stands before the one for the table `local`, in both families.
     pub(super) is_l3mdev_first: bool,
@@ -130,7 +130,7 @@ fn address(message: &AddressMessage) -> Option<(u32, Address)> {
     };
     let address = IpNet::new(ip, message.header.prefix_len).ok()?;
     let address = Address { address, is_ours };
-    (!is_link_local).then_some((message.header.index, address))
+    (is_ours || !is_link_local).then_some((message.header.index, address))
 }
 
 fn guarded(routes: &[RouteMessage], family: AddressFamily) -> BTreeSet<u32> {

@@ -27,6 +27,7 @@ mod requests;
 mod routed;
 mod routing;
 mod segments;
+mod telemetry;
 mod view;
 mod vrfs;
 
@@ -54,6 +55,7 @@ use crate::capability::Capability;
 use crate::frr::{Frr, Vtysh};
 use crate::observation::Observation;
 use crate::step::Step;
+use crate::telemetry::Telemetry;
 
 /// UDP port of VXLAN (RFC 7348 §5).
 pub const VXLAN_PORT: u16 = 4789;
@@ -215,6 +217,10 @@ impl Nos for Linux {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn telemetry(&self) -> Result<Telemetry, NosError> {
+        self.read_telemetry().await
     }
 }
 

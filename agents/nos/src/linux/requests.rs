@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use futures::StreamExt;
 use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags};
+use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressScope};
 use rtnetlink::packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVxlan, LinkAttribute,
     LinkInfo, LinkMessage,
@@ -111,6 +111,9 @@ impl Linux {
 
     /// Gives a device an address with our mark. Each leaf has the same gateway: no check for
     /// duplicates.
+    ///
+    /// The network address of a prefix gets the scope of the host: kernels before 5.14 answer no ARP
+    /// request from it, and with this scope the switch asks from its other addresses.
     pub(super) async fn add_address(
         &self,
         link: &Link,
@@ -124,6 +127,9 @@ impl Linux {
         message
             .attributes
             .push(AddressAttribute::Protocol(OUR_ADDRESS));
+        if address.addr().is_ipv4() && is_network_address(address) {
+            message.header.scope = AddressScope::Host;
+        }
         if address.addr().is_ipv6() {
             message.header.flags |= AddressHeaderFlags::Nodad;
         }
@@ -183,6 +189,11 @@ pub(super) fn let_route(device: &str) -> Result<(), NosError> {
     set_device("ipv4", device, "forwarding", "1")?;
     set_device("ipv6", "all", "forwarding", "1")?;
     set_device("ipv6", device, "forwarding", "1")
+}
+
+/// `true` for the first address of a prefix of several.
+fn is_network_address(address: ipnet::IpNet) -> bool {
+    address.prefix_len() < 31 && address.addr() == address.network()
 }
 
 /// An address alone as a prefix.

@@ -70,6 +70,11 @@ impl Router {
         }
     }
 
+    /// The daemon itself.
+    pub(super) fn frr(&self) -> &Frr {
+        &self.frr
+    }
+
     async fn observe(&self) -> Result<Observed, NosError> {
         let observed = self.frr.observe().await?;
         *self.seen.lock() = Some(observed.clone());

@@ -16,6 +16,9 @@ pub struct Bgp {
     /// not name them (timers, announcements). Otherwise the BGP daemon is configured again. A
     /// desired BGP always is.
     pub is_intact: bool,
+    /// `true` if routes are announced as the last resort (RFC 8326): traffic goes over the other
+    /// switch.
+    pub is_draining: bool,
     /// Neighbours in the default VRF: spines and firewalls.
     pub underlay: BgpNeighbours,
     /// Neighbours by VRF. A VRF with a key here has a BGP instance, which announces its routes into
@@ -39,6 +42,7 @@ impl Bgp {
             asn: checked_asn(asn)?,
             router_id,
             is_intact: true,
+            is_draining: false,
             underlay: BTreeMap::new(),
             vrfs: BTreeMap::new(),
         })

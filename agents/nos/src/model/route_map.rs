@@ -24,7 +24,8 @@ pub struct RouteRule {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RouteMatch {
     /// A prefix list permits the prefix. A list that grows is evaluated again, as it would not be
-    /// if a neighbour named it directly.
+    /// if a neighbour named it directly. No EVPN route matches in a map with rules for them
+    /// ([`RouteMatch::Evpn`]): the prefix in such a route is a tenant's.
     Prefix(PrefixListId),
     /// An as-path list permits the AS path.
     AsPath(PolicyName),

@@ -102,11 +102,16 @@ fn bgp(change: &Kept<'_>, steps: &mut Vec<Step>) {
         return;
     };
     let seen = change.observed.bgp.as_ref().filter(|_| change.bgp());
-    let fits = |seen: &Bgp| seen.is_intact && seen.router_id() == wanted.router_id();
+    let fits = |seen: &Bgp| {
+        seen.is_intact
+            && seen.router_id() == wanted.router_id()
+            && seen.is_draining == wanted.is_draining
+    };
     if !seen.is_some_and(fits) {
         steps.push(Step::EnsureBgp {
             asn: wanted.asn(),
             router_id: wanted.router_id(),
+            is_draining: wanted.is_draining,
         });
     }
     let new = wanted.vrfs.keys();

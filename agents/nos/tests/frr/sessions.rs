@@ -167,3 +167,56 @@ async fn the_state_of_a_bare_switch_and_of_evpn_is_read() {
     assert_eq!((of("default"), of("Vrf27"), of("Vrf28")), (4, 4, 2));
     assert!(!sessions.iter().any(BgpSession::is_established));
 }
+
+/// Waits until a host sees, or sees no more, a community of a route.
+async fn community(host: &Switch, prefix: &str, wanted: bool) {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let shown = host.vtysh(&format!("show bgp ipv4 unicast {prefix}"));
+        if shown.contains("graceful-shutdown") == wanted && shown.contains("best") {
+            return;
+        }
+        assert!(Instant::now() < until, "not {wanted}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_drained_leaf_announces_its_routes_as_the_last_resort() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("s-drain", &["swp2"]).await;
+    let host = Switch::start("s-peer", &[]).await;
+    let (l, h) = (&leaf.name, &host.name);
+    ip(&format!(
+        "-n {l} link add swp1 type veth peer name eth0 netns {h}"
+    ));
+    leaf.ip("link set swp1 up");
+    host.ip("link set eth0 up");
+    host.ip("addr add 10.1.0.1/32 dev lo");
+    leaf.ip("addr add 10.9.0.1/32 dev lo");
+    reconcile(&host, &machine_config()).await;
+    let mut desired = leaf_config();
+    let default = desired.bgp.get_mut(&BgpVrf::Default).unwrap();
+    default.redistribute.ipv4 = Redistribute::Connected;
+    default.neighbours.insert(port("swp2"), machine("tenant"));
+    reconcile(&leaf, &desired).await;
+    received(&leaf, 1).await;
+    let since = Instant::now();
+    community(&host, "10.9.0.1/32", false).await;
+    for is_drained in [true, false] {
+        let default = desired.bgp.get_mut(&BgpVrf::Default).unwrap();
+        default.graceful_shutdown = is_drained;
+        reconcile(&leaf, &desired).await;
+        community(&host, "10.9.0.1/32", is_drained).await;
+        assert_no_flap(&received(&leaf, 1).await, since);
+    }
+    // The other port has no cable: its session never came up, and FRR tells why.
+    let failures = leaf.frr.session_failures().await.unwrap();
+    let of_port = failures.iter().find(|one| one.neighbour == "swp2");
+    println!("FRR on a port without a cable: {of_port:?}");
+    assert!(
+        of_port.is_some_and(|one| !one.reason.is_empty()),
+        "{failures:?}"
+    );
+}

@@ -162,6 +162,7 @@ fn bgp() -> Vec<(Step, Step, bool)> {
     let ensure_bgp = || Step::EnsureBgp {
         asn: Asn(4_200_000_011),
         router_id: [10, 0, 0, 11].into(),
+        is_draining: false,
     };
     let instance = |name: &str| Step::EnsureBgpVrf { vrf: vrf(name) };
     let list = || list_id("MM-list", false);

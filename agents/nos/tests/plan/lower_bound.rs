@@ -139,7 +139,9 @@ impl Count<'_> {
         let same = from.map(Bgp::asn) == to.map(Bgp::asn);
         let whole = match (from, to) {
             (Some(from), Some(to)) if same => {
-                usize::from(from.router_id() != to.router_id() || !from.is_intact)
+                let is_other =
+                    from.router_id() != to.router_id() || from.is_draining != to.is_draining;
+                usize::from(is_other || !from.is_intact)
             }
             _ => usize::from(from.is_some()) + usize::from(to.is_some()),
         };

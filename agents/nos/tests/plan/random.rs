@@ -161,11 +161,19 @@ fn bgp(kind: Kind) -> impl Strategy<Value = Bgp> {
     let names = prop::sample::select(&VRFS[..]).prop_map(vrf);
     let vrfs = btree_map(names, neighbours(kind), 0..4);
     let is_intact = prop::bool::weighted(if kind == Kind::Observed { 0.8 } else { 0.99 });
-    let parts = (asn, router_id, neighbours(kind), vrfs, is_intact);
-    parts.prop_map(|(asn, last, underlay, vrfs, is_intact)| {
+    let is_draining = prop::bool::weighted(0.2);
+    let parts = (
+        asn,
+        router_id,
+        neighbours(kind),
+        vrfs,
+        (is_intact, is_draining),
+    );
+    parts.prop_map(|(asn, last, underlay, vrfs, (is_intact, is_draining))| {
         let router_id = Ipv4Addr::new(10, 0, 0, last);
         let mut bgp = Bgp::new(asn, router_id).unwrap();
         bgp.is_intact = is_intact;
+        bgp.is_draining = is_draining;
         bgp.underlay = underlay;
         bgp.vrfs = vrfs;
         bgp

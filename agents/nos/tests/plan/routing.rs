@@ -75,6 +75,58 @@ fn a_leaf_with_a_tenant_is_written_as_frr_shows_it() {
     assert_eq!(text, expected, "{text}");
 }
 
+/// The prefix in an EVPN route is a tenant's, also one that looks like the underlay's.
+#[test]
+fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
+    let state = tenant().change(|state| {
+        let own = import_map("MM-list", "MM-paths").rules()[&10].clone();
+        let evpn = agents_nos::model::RouteRule {
+            permits: true,
+            matches: [agents_nos::model::RouteMatch::Evpn(vni(27))].into(),
+        };
+        let map = agents_nos::model::RouteMap::new([own, evpn]).unwrap();
+        state.policies.route_maps.insert(policy("MM-in"), map);
+        let mut firewall = neighbour();
+        firewall.has_evpn = true;
+        let bgp = state.bgp.as_mut().unwrap();
+        bgp.underlay.insert(peer("p9"), firewall);
+    });
+    let wanted = Routing::of(&state.0);
+    let config = wanted.to_frr().unwrap();
+    let text = render(&config);
+    let (maps, all) = (
+        text.split("route-map "),
+        "  neighbor p9 route-map MM-in in\n",
+    );
+    let of = |name: &str| {
+        let mut maps = maps.clone();
+        maps.find(|map| map.starts_with(name)).unwrap().to_owned()
+    };
+    assert!(!of("MM-in permit").contains("evpn"), "{text}");
+    let evpn = of("MM-in-evpn permit");
+    assert!(
+        evpn.contains(" match evpn vni 27\n") && !evpn.contains("prefix-list"),
+        "{text}"
+    );
+    assert_eq!(text.matches(all).count(), 2, "{text}");
+    assert!(
+        text.contains("  neighbor p9 route-map MM-in-evpn in\n"),
+        "{text}"
+    );
+    assert_eq!(Routing::from_frr(&config), wanted);
+    // By hand: EVPN routes are judged by the other map.
+    let open = text.replace(
+        "neighbor p9 route-map MM-in-evpn in",
+        "neighbor p9 route-map MM-in in",
+    );
+    assert!(
+        !Routing::from_frr(&parse(&open).config)
+            .bgp
+            .unwrap()
+            .is_intact
+    );
+}
+
 /// Each change by hand is seen, and no object is taken for another one.
 #[test]
 fn what_the_model_does_not_name_makes_bgp_not_intact() {

@@ -91,7 +91,14 @@ pub(crate) fn states() -> Vec<(&'static str, SwitchModel)> {
         ("VLANs", vlans),
         ("a routed underlay", underlay),
         ("a tenant", tenant()),
+        ("a drained tenant", drained()),
     ]
+}
+
+fn drained() -> SwitchModel {
+    let mut model = tenant();
+    model.bgp.as_mut().unwrap().is_draining = true;
+    model
 }
 
 fn tenant() -> SwitchModel {

@@ -6,6 +6,7 @@ mod bmc_claim;
 mod ca;
 mod cluster;
 mod doctor;
+mod fabric;
 mod identity;
 mod join;
 mod login_user;
@@ -34,6 +35,7 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::ca_service_server::CaServiceServer,
             mesh::cluster_service_server::ClusterServiceServer,
             mesh::doctor_service_server::DoctorServiceServer,
+            mesh::fabric_service_server::FabricServiceServer,
             mesh::identity_service_server::IdentityServiceServer,
             mesh::join_service_server::JoinServiceServer,
             mesh::login_user_service_server::LoginUserServiceServer,

@@ -15,6 +15,7 @@ mod catalogue;
 mod contention;
 mod coverage;
 mod differences;
+mod fabric;
 mod health;
 mod image_digests;
 mod image_fetches;

@@ -2,7 +2,8 @@
 //! see, and what hammer was given for the first is of no use any more.
 
 use control_state::{
-    BmcAction, EventKind, FreeMachine, Machine, PortObserved, ReportSwitch, Switch, Tables, life,
+    BmcAction, EventKind, FreeMachine, Machine, ObservedPlace, PortObserved, ReportSwitch, Switch,
+    Tables, life,
 };
 use infra::boot_service_client::BootServiceClient;
 use prost::Message;
@@ -24,6 +25,7 @@ async fn switches_obey(node: &Node) {
             let seen = |port: &String| PortObserved {
                 admin_up: true,
                 oper_up: true,
+                place: ObservedPlace::default(),
                 vni: life::port_vni(tables, switch, port),
                 neighbours: vec![],
                 bgp: None,
@@ -36,6 +38,7 @@ async fn switches_obey(node: &Node) {
                 duration_ms: 1,
                 error: None,
                 ports: ports.map(|port| (port.clone(), seen(port))).collect(),
+                health: None,
             }
         };
         let switches = tables.all::<Switch>();

@@ -1,11 +1,13 @@
 //! Rows of tables, one implementation for each message.
 
 mod cluster;
+mod fabric;
 mod machine;
 mod provided;
 mod tenancy;
 
 pub(crate) use cluster::state_of;
+pub(crate) use fabric::place;
 pub(crate) use machine::{
     event_name, label, last_event, machine_state, newest, phase, port_actual, reason,
 };

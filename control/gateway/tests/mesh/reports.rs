@@ -141,6 +141,97 @@ async fn a_report_without_news_is_not_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_switch_says_of_itself_is_bounded_and_written_once() {
+    let control = Control::start().await;
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    core.register(register()).await.unwrap();
+    let long = "x".repeat(10_000);
+    let problem = |number: usize| SwitchProblem {
+        object: format!("port swp{number} {long}"),
+        reason: long.clone(),
+        attempts: 1,
+    };
+    let drift = |number: u64| SwitchDrift {
+        object: long.clone(),
+        noticed_ms: number,
+        held: number == 0,
+        ..Default::default()
+    };
+    let session = |number: u64| SwitchSession {
+        neighbour: long.clone(),
+        state: "Established".into(),
+        prefixes_received: number,
+        ..Default::default()
+    };
+    let report = |attempts: u32| {
+        let mut problems: Vec<SwitchProblem> = (0..3).map(problem).collect();
+        problems[0].attempts = attempts;
+        SwitchReport {
+            problems,
+            problems_omitted: 5,
+            drift: (0..3).map(drift).collect(),
+            sessions: (0..3).map(session).collect(),
+            draining: true,
+            ..Default::default()
+        }
+    };
+    core.report(report(1)).await.unwrap();
+    let switch = || {
+        control.store.read_local(|tables| {
+            let id = "leaf1".parse().unwrap();
+            tables
+                .get::<control_state::Switch>(&id)
+                .map(|s| s.health.clone())
+        })
+    };
+    let health = switch().unwrap().unwrap();
+    assert_eq!((health.problems.len(), health.problems_omitted), (3, 5));
+    assert!(
+        health
+            .problems
+            .iter()
+            .all(|problem| problem.reason.len() <= 1024)
+    );
+    assert!(
+        health
+            .sessions
+            .iter()
+            .all(|session| session.neighbour.len() <= 256)
+    );
+    assert!(health.drift[0].is_held && !health.drift[1].is_held && health.is_draining);
+    let before = control
+        .store
+        .read_local(|tables| tables.revision())
+        .unwrap();
+    for attempts in 2..20 {
+        core.report(report(attempts)).await.unwrap();
+    }
+    let after = control
+        .store
+        .read_local(|tables| tables.revision())
+        .unwrap();
+    // At most the audit of the registration.
+    assert!(after - before <= 1, "{} writes", after - before);
+
+    let many = SwitchReport {
+        problems: (0..100).map(|_| SwitchProblem::default()).collect(),
+        drift: (0..100).map(|_| SwitchDrift::default()).collect(),
+        sessions: (0..600).map(|_| SwitchSession::default()).collect(),
+        ..Default::default()
+    };
+    core.report(many).await.unwrap();
+    let health = switch().unwrap().unwrap();
+    let listed = [
+        health.problems.len(),
+        health.drift.len(),
+        health.sessions.len(),
+    ];
+    assert_eq!(listed, [64, 32, 512]);
+    assert_eq!((health.problems_omitted, health.sessions_omitted), (36, 88));
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leases_of_bmcs_reach_the_bmc_agent_of_the_partition() {
     let control = Control::start().await;
     let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;

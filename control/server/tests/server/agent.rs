@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use agents_core::config::Config;
+use agents_core::config::{Config, DriftPolicy};
 use agents_kit::LogFormat;
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, SessionState};
 use agents_nos::Nos;
@@ -46,6 +46,11 @@ pub(crate) struct Running {
 impl Running {
     /// Starts as `metalmesh-core run` does.
     pub(crate) async fn start(args: &AgentArgs) -> Self {
+        Self::start_on(args, DriftPolicy::Heal, &["swp1", "swp2"]).await
+    }
+
+    /// The same with a policy of the site, on a switch with these ports.
+    pub(crate) async fn start_on(args: &AgentArgs, drift: DriftPolicy, ports: &[&str]) -> Self {
         let agent = args.clone().start(AgentKind::Core).await.unwrap();
         let config = Config {
             rack: "rack-1".into(),
@@ -55,11 +60,11 @@ impl Running {
             ports: vec!["swp*".into()],
             uplinks: Vec::new(),
             gateways: Vec::new(),
-            drift: agents_core::config::DriftPolicy::Heal,
+            drift,
             bgp: None,
         };
         let (switch, stop) = (
-            Stub::with_links(["swp1", "swp2"].map(|name| (name, [2, 0, 0, 0, 0, 1]))).unwrap(),
+            Stub::with_links(ports.iter().map(|name| (*name, [2, 0, 0, 0, 0, 1]))).unwrap(),
             CancellationToken::new(),
         );
         let mut task = JoinSet::new();

@@ -12,6 +12,7 @@ mod apply;
 mod backup;
 mod ca;
 mod cli;
+mod cli_fabric;
 mod cli_image;
 mod cli_switch;
 mod cluster;

@@ -51,10 +51,12 @@ pub const TEXTS: [(&str, usize); 22] = [
 ];
 
 /// Bounds of lists and maps by field name, elements.
-pub const LISTS: [(&str, usize); 21] = [
+pub const LISTS: [(&str, usize); 25] = [
     ("constraints", 32),
     ("cpus", 64),
     ("disks", 256),
+    // Changes of a switch by hand.
+    ("drift", 32),
     ("entries", 512),
     ("gpus", 64),
     // Signs of life that a leader collects of all machines and partitions.
@@ -70,9 +72,15 @@ pub const LISTS: [(&str, usize); 21] = [
     ("permissions", 500),
     ("placement_labels", LABELS_MAX),
     ("ports", 512),
+    // Objects of a switch that are not as desired.
+    ("problems", 64),
     ("project_roles", 500),
     ("readings", 100),
     ("remove", LABELS_MAX),
+    // BGP sessions of a switch: three address families of each port, most of them.
+    ("sessions", 512),
+    // Switches without a session.
+    ("silent", 10_000),
     ("tenant_roles", 500),
     ("unobserved", 10_000),
     ("update", LABELS_MAX),

@@ -11,6 +11,7 @@ use proto_types::{PartitionId, SwitchId, Vni};
 use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::desired::announcer::Announcer;
 use crate::desired::filters::Filters;
+use crate::desired::gateway::{GatewayIntent, bridged_segment};
 use crate::desired::port::{PortFilter, PortIntent, PortPlace};
 use crate::desired::port_plan::{FilterPlan, PortPlan, port_plans};
 use crate::desired::segment_key::SegmentKey;
@@ -49,6 +50,7 @@ struct Leaf {
     vtep: Option<IpAddr>,
     /// `true` if the other switches of a segment find its tunnel endpoint by EVPN.
     has_evpn: bool,
+    is_drained: bool,
     ports: Vec<PortPlan>,
 }
 
@@ -71,6 +73,7 @@ impl Leaf {
             has_evpn: tables
                 .get::<Partition>(&switch.partition)
                 .is_some_and(|partition| partition.has_evpn()),
+            is_drained: switch.drain.is_some(),
             ports: port_plans(tables, switch),
         }
     }
@@ -90,6 +93,29 @@ impl Leaf {
         let ports = self.ports.iter().filter(|port| port.place == place);
         let vnis = ports.map(|port| port.vni);
         vnis.filter(|vni| *vni != Vni::NONE).collect()
+    }
+
+    /// The segment of the bridged machines of a VRF. The prefixes of a network are the same at each
+    /// of its machines.
+    fn bridged(&self, vrf: Vni, mtu: u32) -> Option<SegmentIntent> {
+        let is_in = |port: &&PortPlan| port.place == PortPlace::Bridged && port.vni == vrf;
+        let ports = self.ports.iter().filter(is_in);
+        let prefixes = ports.filter_map(|port| port.bridged.as_ref());
+        let prefixes = prefixes.flat_map(|prefixes| prefixes.iter());
+        Some(SegmentIntent {
+            vni: bridged_segment(vrf)?,
+            provisioning: false,
+            remote_vteps: BTreeSet::new(),
+            mtu,
+            gateway: GatewayIntent::new(vrf, prefixes),
+        })
+    }
+
+    /// VRFs of its ports and of the gateways of its segments.
+    fn vrfs(&self) -> BTreeSet<Vni> {
+        let mut vrfs = self.vnis(PortPlace::Routed);
+        vrfs.extend(self.vnis(PortPlace::Bridged));
+        vrfs
     }
 
     /// The announcers at its ports.
@@ -186,13 +212,17 @@ impl Fabric {
                 provisioning,
                 remote_vteps,
                 mtu: site.mtu,
+                gateway: None,
             }
         });
+        let bridged = leaf.vnis(PortPlace::Bridged).into_iter();
+        let bridged = bridged.filter_map(|vrf| leaf.bridged(vrf, site.mtu));
         Ok(SwitchDesired {
-            segments: segments.collect(),
+            is_drained: leaf.is_drained,
+            segments: segments.chain(bridged).collect(),
             ports: leaf.ports.iter().map(|port| self.intent(port)).collect(),
             vrfs: leaf
-                .vnis(PortPlace::Routed)
+                .vrfs()
                 .into_iter()
                 .map(|vni| VrfIntent { vni })
                 .collect(),

@@ -93,7 +93,7 @@ impl Filters {
 
 /// The prefixes of an announcer, as few as possible: more specific ones of a permitted prefix are
 /// permitted as well.
-fn read(tables: &Tables, announcer: &Announcer) -> Arc<BTreeSet<IpNet>> {
+pub(super) fn read(tables: &Tables, announcer: &Announcer) -> Arc<BTreeSet<IpNet>> {
     let prefixes: Vec<IpNet> = announcer.prefixes(tables).into_iter().collect();
     Arc::new(IpNet::aggregate(&prefixes).into_iter().collect())
 }

@@ -10,6 +10,7 @@ mod bmc;
 mod boot;
 mod fabric;
 mod filters;
+mod gateway;
 mod orders;
 mod port;
 mod port_plan;
@@ -20,8 +21,10 @@ pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::bmc_desired;
 pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
+pub use gateway::{GatewayIntent, bridged_segment};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
 pub use port::{PortFilter, PortIntent, PortPlace};
+pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 
 #[cfg(doc)]

@@ -137,12 +137,10 @@ fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> Machi
     let partition = partition.and_then(|id| tables.get::<Partition>(id));
     let bond = partition.map(|partition| BondMode::of_partition(&partition.meta.labels));
     // The API refuses other texts. One in the state is older than the label's meaning.
-    let modes = Networking::of_image(&image.meta.labels)
-        .and_then(|networking| Ok((networking, bond.transpose()?.unwrap_or_default())));
-    let (networking, bond) = match modes {
-        Ok(modes) => modes,
+    let bond = match bond.transpose() {
+        Ok(bond) => bond.unwrap_or_default(),
         Err(error) => {
-            let reason = format!("image {}: {error}", allocation.image);
+            let reason = format!("partition of the machine: {error}");
             return MachineOrder::Hold { reason };
         }
     };
@@ -162,7 +160,7 @@ fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> Machi
         dns_servers: allocation.dns_servers.clone(),
         ntp_servers: allocation.ntp_servers.clone(),
         attempt: allocation.install.attempt,
-        networking,
+        networking: allocation.networking,
         bond,
         mtu: partition.map_or(0, |partition| partition.segment_mtu()),
         uplinks: uplinks(machine),

@@ -29,6 +29,9 @@ pub enum PortPlace {
     Segment,
     /// Routed in the VRF of a tenant.
     Routed,
+    /// In the bridge of the segment of a VRF's bridged machines
+    /// ([`bridged_segment`](crate::life::bridged_segment)).
+    Bridged,
     /// Routed in the default VRF: the port of a firewall, which has tunnels of its own.
     Underlay,
 }

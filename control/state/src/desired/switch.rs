@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use proto_types::{SwitchId, Vni};
 
+use crate::desired::gateway::GatewayIntent;
 use crate::desired::port::PortIntent;
 use crate::machine::entity::Machine;
 use crate::tables::Tables;
@@ -21,6 +22,8 @@ pub struct SegmentIntent {
     pub remote_vteps: BTreeSet<IpAddr>,
     /// Ethernet MTU, bytes.
     pub mtu: u32,
+    /// The anycast gateway. `None` if the switch is no host in the segment.
+    pub gateway: Option<GatewayIntent>,
 }
 
 /// The desired state of a tenant's VRF that a port of the switch is routed in.
@@ -39,6 +42,8 @@ pub struct SwitchDesired {
     pub segments: Vec<SegmentIntent>,
     /// VRFs by L3 VNI.
     pub vrfs: Vec<VrfIntent>,
+    /// `true` if BGP announces its routes as the last resort.
+    pub is_drained: bool,
 }
 
 impl VrfIntent {

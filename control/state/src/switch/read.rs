@@ -36,7 +36,12 @@ pub fn switch_report_matters(tables: &Tables, report: &ReportSwitch) -> bool {
     // After a restore, the first report counts even if it repeats the state: reconciliation waits
     // for a report of each switch that hears neighbours.
     let is_unheard = restored(tables).is_some_and(|restored| switch.sync.at <= restored.made_at);
+    let health_differs = report
+        .health
+        .as_ref()
+        .is_some_and(|health| !health.is_like(&switch.health));
     ports_differ
+        || health_differs
         || is_unheard
         || error != report.error.as_ref()
         || switch.sync.applied_generation != report.applied_generation

@@ -105,6 +105,7 @@ fn what_switches_and_bmcs_tell_is_bounded() {
     let seen = |neighbours: usize| PortObserved {
         admin_up: true,
         oper_up: true,
+        place: ObservedPlace::Segment,
         vni: proto_types::Vni::NONE,
         neighbours: vec![
             Neighbour {
@@ -124,6 +125,7 @@ fn what_switches_and_bmcs_tell_is_bounded() {
         duration_ms: 1,
         error: None,
         ports,
+        health: None,
     };
     let heard = report([("swp1".to_owned(), seen(500))].into());
     assert_eq!(world.refused(heard), ErrorCode::InvalidField);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use control_state::life::{Fabric, PortIntent, PortPlace};
 use control_state::*;
 use proptest::prelude::*;
+use tests_support::announcement;
 
 use crate::properties::steps::{MACHINES, Step, op_of, step};
 use crate::world::*;
@@ -14,8 +15,15 @@ fn evpn(word: &str) -> UpdatePartition {
     relabel(LabelsUpdate::Replace([label].into()))
 }
 
-fn world() -> World {
+/// A world whose control nodes know the label.
+fn knowing() -> World {
     let mut world = World::new();
+    world.ok(announcement(1));
+    world
+}
+
+fn world() -> World {
+    let mut world = knowing();
     world.ok(evpn("evpn"));
     world.ok(leaf("leaf2", "rack-1"));
     world
@@ -60,8 +68,21 @@ fn allocated(world: &mut World, number: u128, wanted: AllocateMachine) {
 }
 
 #[test]
-fn a_fabric_is_static_or_evpn() {
+fn an_older_control_node_forbids_the_label() {
     let mut world = World::new();
+    let level = |level| AnnounceNode {
+        level,
+        ..announcement(1)
+    };
+    world.ok(level(1));
+    assert_eq!(world.refused(evpn("evpn")), ErrorCode::NotEnabled);
+    world.ok(level(2));
+    world.ok(evpn("evpn"));
+}
+
+#[test]
+fn a_fabric_is_static_or_evpn() {
+    let mut world = knowing();
     assert_eq!(world.refused(evpn("vxlan")), ErrorCode::InvalidField);
     assert_eq!(world.refused(evpn("")), ErrorCode::InvalidField);
     world.running(1, 1);
@@ -191,6 +212,89 @@ fn a_filter_has_the_prefixes_of_one_project() {
     assert_eq!(both(&world), [vec![mine[0].to_owned()], of_two]);
 }
 
+fn network_of_image(mode: &str) -> UpdateImage {
+    let labels = [
+        (label::NETWORKING.to_owned(), mode.to_owned()),
+        (label::DIGEST.to_owned(), sha(7).to_string()),
+    ];
+    UpdateImage {
+        id: text(IMAGE),
+        lock: Lock::Server,
+        url: None,
+        name: None,
+        description: None,
+        features: None,
+        classification: None,
+        expires_at: None,
+        labels: Some(LabelsUpdate::Replace(labels.into())),
+    }
+}
+
+fn desired(world: &World, leaf: &str) -> life::SwitchDesired {
+    Fabric::of(&world.tables).desired(&text(leaf)).unwrap()
+}
+
+#[test]
+fn a_bridged_machine_is_in_the_segment_of_its_vrf() {
+    let mut world = world();
+    world.ok(network_of_image("bridged"));
+    dual_homed(&mut world, 1);
+    allocated(&mut world, 1, allocation_of(1));
+    let private = world.tables.get::<Network>(&text("private")).unwrap();
+    let vrf = private.vrf.unwrap();
+    for leaf in ["leaf1", "leaf2"] {
+        let port = port(&world, leaf, "swp1");
+        assert_eq!((port.vni.get(), port.place), (vrf, PortPlace::Bridged));
+        assert_eq!(port.filter, None, "it speaks no BGP");
+        let desired = desired(&world, leaf);
+        let vrfs: Vec<_> = desired.vrfs.iter().map(|vrf| vrf.vni.get()).collect();
+        assert_eq!(vrfs, [vrf]);
+        let [provisioning, segment] = &desired.segments[..] else {
+            panic!("{:?}", desired.segments);
+        };
+        assert!(provisioning.provisioning, "of the other ports");
+        assert_eq!(Some(segment.vni), life::bridged_segment(port.vni));
+        assert!(!segment.provisioning && segment.remote_vteps.is_empty());
+        let gateway = segment.gateway.clone().unwrap();
+        let addresses: Vec<_> = gateway.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(gateway.vrf.get(), vrf);
+        assert_eq!(addresses, ["10.128.0.0/22", "169.254.1.1/32"]);
+    }
+    // A label that changes later moves no port.
+    world.ok(network_of_image("routed"));
+    assert_eq!(port(&world, "leaf1", "swp1").place, PortPlace::Bridged);
+    world.phone_home(1);
+    for leaf in ["leaf1", "leaf2"] {
+        world.leaf_obeys(leaf);
+    }
+    assert_eq!(world.machine(1).phase, Phase::Running);
+    world.free(1);
+    world.bmc(BmcAction::PowerOff, None);
+    for leaf in ["leaf1", "leaf2"] {
+        let desired = desired(&world, leaf);
+        assert!(desired.vrfs.is_empty() && desired.segments.len() == 1);
+        assert_eq!(port(&world, leaf, "swp1").place, PortPlace::Segment);
+    }
+}
+
+#[test]
+fn routed_and_bridged_machines_of_a_network_share_a_vrf() {
+    let mut world = world();
+    world.waiting(1);
+    world.waiting(2);
+    allocated(&mut world, 1, allocation_of(1));
+    world.ok(network_of_image("bridged"));
+    allocated(&mut world, 2, allocation_of(2));
+    let [one, two] = ["swp1", "swp2"].map(|name| port(&world, "leaf1", name));
+    assert_eq!(
+        (one.place, two.place),
+        (PortPlace::Routed, PortPlace::Bridged)
+    );
+    assert_eq!(one.vni, two.vni);
+    let desired = desired(&world, "leaf1");
+    assert_eq!(desired.vrfs.len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 48,
@@ -222,6 +326,8 @@ proptest! {
                 0 => drop(world.apply(evpn("static")).result),
                 1..=3 => drop(world.apply(evpn("evpn")).result),
                 4..=8 => drop(world.apply(ip(counter + 5000, "internet", 1)).result),
+                9..=11 => drop(world.apply(network_of_image("bridged")).result),
+                12 | 13 => drop(world.apply(network_of_image("routed")).result),
                 _ => {}
             }
             check_projects(&world);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use control_state::life::Fabric;
 use control_state::*;
 use proto_types::{MacAddr, Timestamp};
+use tests_support::announcement;
 
 use crate::world::*;
 
@@ -126,6 +127,7 @@ fn one_allocation_of_five_thousand() {
             UNKNOWN_MACHINES_MAX.to_string(),
         ),
     ];
+    hall.run(announcement(1));
     hall.run(relabel(LabelsUpdate::Replace(labels.into())));
     hall.run(CreateChildNetwork {
         length: ChildLength {

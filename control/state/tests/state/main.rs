@@ -27,6 +27,7 @@ mod life;
 mod names;
 mod networks;
 mod nonce;
+mod overlay;
 mod placement;
 mod policy;
 mod ports;

@@ -56,6 +56,7 @@ fn observe(world: &mut World, port: &str, vni: u32, oper_up: bool) {
         duration_ms: 1,
         error: None,
         ports: [(port.to_owned(), seen)].into(),
+        health: None,
     });
 }
 

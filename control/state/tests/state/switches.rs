@@ -206,6 +206,7 @@ fn counters_of_sessions_alone_are_no_news() {
             },
         )]
         .into(),
+        health: None,
     };
     world.ok(report(1, 6));
     assert!(!life::switch_report_matters(&world.tables, &report(2, 6)));
@@ -222,6 +223,7 @@ fn a_report_of_an_unregistered_port_is_no_news() {
         duration_ms: 1,
         error: None,
         ports: [(port.to_owned(), PortObserved::default())].into(),
+        health: None,
     };
     world.ok(report("nowhere"));
     let matters = |world: &World, port| life::switch_report_matters(&world.tables, &report(port));

@@ -1,7 +1,7 @@
 use std::net::Ipv4Addr;
 
 use super::Routing;
-use super::policies::{self, policy};
+use super::policies::{self, map_policy};
 use crate::frr::model::{
     BgpInstance, BgpVrf, Family, FrrConfig, Neighbour, ObjectName, PeerFamily, Remote, RemoteAs,
     VrfName,
@@ -41,6 +41,7 @@ fn bgp(config: &FrrConfig) -> Option<Bgp> {
     let router_id = instance.router_id.unwrap_or(Ipv4Addr::BROADCAST);
     let asn = proto_types::Asn(instance.asn.0.get());
     let mut bgp = Bgp::new(asn, router_id).ok()?;
+    bgp.is_draining = instance.graceful_shutdown;
     for (vrf, instance) in &config.bgp {
         match vrf {
             BgpVrf::Default => bgp.underlay = neighbours(instance),
@@ -81,8 +82,8 @@ fn common(of: &Neighbour, map: impl Fn(&PeerFamily) -> Option<&ObjectName>) -> O
     let active = Family::ALL
         .into_iter()
         .filter(|family| *family != Family::Evpn || families.evpn.activate);
-    let mut maps = active.map(|family| map(families.of(family)));
+    let mut maps = active.map(|family| map(families.of(family)).map(map_policy));
     let first = maps.next()??;
-    maps.all(|other| other == Some(first))
-        .then(|| policy(first))
+    maps.all(|other| other.as_ref() == Some(&first))
+        .then_some(first)
 }

@@ -13,6 +13,9 @@ use crate::model::{
     self, AsPathList, Policies, PolicyName, PrefixListId, RouteMap, RouteMatch, RouteRule,
 };
 
+/// End of the names of route-maps that are for EVPN routes alone.
+const EVPN_SUFFIX: &str = "-evpn";
+
 /// Adds policies to a configuration.
 pub(super) fn to_frr(policies: &Policies, config: &mut FrrConfig) -> Result<(), RoutingError> {
     for (id, list) in &policies.prefix_lists {
@@ -45,19 +48,53 @@ pub(super) fn to_frr(policies: &Policies, config: &mut FrrConfig) -> Result<(), 
     }
     for (name, map) in &policies.route_maps {
         for (sequence, rule) in map.rules() {
-            let key = RouteMapKey {
-                map: object(name)?,
-                sequence: *sequence,
-            };
             let refused = || RoutingError::Rule {
                 map: name.clone(),
                 sequence: *sequence,
             };
             let entry = entry(rule)?.filter(|_| *sequence > 0);
-            config.route_maps.insert(key, entry.ok_or_else(refused)?);
+            let entry = entry.ok_or_else(refused)?;
+            for map in maps_of(name, map, rule)? {
+                let key = RouteMapKey {
+                    map,
+                    sequence: *sequence,
+                };
+                config.route_maps.insert(key, entry.clone());
+            }
         }
     }
     Ok(())
+}
+
+/// FRR's route-maps that a rule is in.
+///
+/// A map with rules for EVPN routes is two in FRR: FRR's prefix lists match EVPN routes by the
+/// prefix in them, so that a tenant's addresses would pass a rule for the underlay's.
+fn maps_of(
+    name: &PolicyName,
+    map: &RouteMap,
+    rule: &RouteRule,
+) -> Result<Vec<ObjectName>, RoutingError> {
+    let of_all = object(name)?;
+    if !has_evpn_rule(map) {
+        return Ok(vec![of_all]);
+    }
+    let of_evpn = evpn_object(name)?;
+    Ok(match rule.matches.is_empty() {
+        true => vec![of_all, of_evpn],
+        false if is_of_evpn(rule) => vec![of_evpn],
+        false => vec![of_all],
+    })
+}
+
+/// `true` if FRR has the rules for EVPN routes in a map of their own.
+pub(super) fn has_evpn_rule(map: &RouteMap) -> bool {
+    map.rules().values().any(is_of_evpn)
+}
+
+fn is_of_evpn(rule: &RouteRule) -> bool {
+    let mut matches = rule.matches.iter();
+    matches.any(|found| matches!(found, RouteMatch::Evpn(_)))
 }
 
 /// Reads the policies of a configuration. What the model cannot say is left out.
@@ -84,7 +121,7 @@ pub(super) fn from_frr(config: &FrrConfig) -> Policies {
     let mut maps: BTreeMap<PolicyName, Vec<(u16, RouteRule)>> = BTreeMap::new();
     for (key, entry) in &config.route_maps {
         if key.map.as_str() != LOOPBACK_MAP {
-            let rules = maps.entry(policy(&key.map)).or_default();
+            let rules = maps.entry(map_policy(&key.map)).or_default();
             rules.push((key.sequence, route_rule(entry)));
         }
     }
@@ -99,7 +136,26 @@ pub(super) fn from_frr(config: &FrrConfig) -> Policies {
 pub(super) fn object(name: &PolicyName) -> Result<ObjectName, RoutingError> {
     let object = ObjectName::new(name.as_ref()).ok();
     let object = object.filter(|object| object.as_str() != LOOPBACK_MAP);
+    let object = object.filter(|object| !object.as_str().ends_with(EVPN_SUFFIX));
     object.ok_or_else(|| RoutingError::Name(name.clone()))
+}
+
+/// The name of the part of a route map that is for EVPN routes.
+pub(super) fn evpn_object(name: &PolicyName) -> Result<ObjectName, RoutingError> {
+    let of_all = object(name)?;
+    let of_evpn = ObjectName::new(&format!("{of_all}{EVPN_SUFFIX}"));
+    of_evpn.map_err(|_| RoutingError::Name(name.clone()))
+}
+
+/// The name of the route map that an object of FRR is a part of.
+#[expect(
+    clippy::expect_used,
+    reason = "a part of a policy's name, which is not empty"
+)]
+pub(super) fn map_policy(name: &ObjectName) -> PolicyName {
+    let text = name.as_str();
+    let whole = text.strip_suffix(EVPN_SUFFIX).unwrap_or(text);
+    PolicyName::new(whole).expect("a name of ours is a policy's")
 }
 
 /// The name of an object of FRR. Each is a policy's: FRR's names are the narrower ones.

@@ -1,13 +1,13 @@
 use std::num::NonZeroU32;
 
-use super::policies::{self, object};
+use super::policies::{self, evpn_object, object};
 use super::{LOOPBACK_MAP, Routing, RoutingError, TENANT_PREFIXES_MAX, TIMERS};
 use crate::frr::model::{
     Action, Asn, BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, ObjectName, PeerFamily,
     PeerSettings, PerIp, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
     VrfName,
 };
-use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, Peer};
+use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, Peer, PolicyName};
 
 impl Routing {
     /// The configuration of FRR that has this meaning.
@@ -33,10 +33,41 @@ impl Routing {
                 Some(vrf) => managed(vrf).map(BgpVrf::Tenant),
             };
             if let Some(place) = place {
-                config.bgp.insert(place, instance(bgp, place, neighbours)?);
+                let mut made = instance(bgp, place, neighbours)?;
+                self.filter_evpn(&mut made, neighbours)?;
+                config.bgp.insert(place, made);
             }
         }
         Ok(config)
+    }
+
+    /// Filters EVPN routes by the maps that are for them alone, where there are such.
+    fn filter_evpn(
+        &self,
+        made: &mut BgpInstance,
+        neighbours: &BgpNeighbours,
+    ) -> Result<(), RoutingError> {
+        let of_evpn = |name: &Option<PolicyName>| {
+            let name = name.as_ref();
+            let map = name.and_then(|name| Some((name, self.policies.route_maps.get(name)?)));
+            let split = map.filter(|(_, map)| policies::has_evpn_rule(map));
+            split.map(|(name, _)| evpn_object(name)).transpose()
+        };
+        for (peer, settings) in neighbours.iter().filter(|(_, of)| of.has_evpn) {
+            let interface = peer.port();
+            let interface = interface.and_then(|port| InterfaceName::new(port.as_ref()).ok());
+            let Some(neighbour) = interface.and_then(|name| made.neighbours.get_mut(&name)) else {
+                continue;
+            };
+            let family = &mut neighbour.settings.families.evpn;
+            if let Some(import) = of_evpn(&settings.import)? {
+                family.route_map_in = Some(import);
+            }
+            if let Some(export) = of_evpn(&settings.export)? {
+                family.route_map_out = Some(export);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -69,6 +100,7 @@ fn instance(
     let mut made = BgpInstance::new(asn(bgp.asn())?);
     made.router_id = Some(bgp.router_id());
     made.multipath_relax = true;
+    made.graceful_shutdown = bgp.is_draining;
     let is_default = vrf == BgpVrf::Default;
     let both = |redistribute: Redistribute| PerIp {
         ipv4: redistribute.clone(),

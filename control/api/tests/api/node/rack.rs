@@ -164,6 +164,7 @@ impl Node {
             duration_ms: 1,
             error: None,
             ports: ports.collect(),
+            health: None,
         })
         .await;
     }

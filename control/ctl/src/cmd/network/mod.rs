@@ -1,6 +1,7 @@
 //! `metalmesh network`.
 
 mod clear;
+mod trace;
 mod tree;
 
 use anyhow::{Result, bail};
@@ -41,6 +42,16 @@ pub(crate) enum NetworkCommand {
     },
     /// Change a network's name, description or labels, or clear its lists as an administrator.
     Update(NetworkUpdateArgs),
+    /// Follow a packet from a machine to an address, through desired and observed state, to where it
+    /// stops. For administrators.
+    Trace {
+        /// Machine that sends: its id, a prefix of it, or the name of its allocation.
+        #[arg(long, value_name = "MACHINE")]
+        from: String,
+        /// Destination address.
+        #[arg(long, value_name = "ADDRESS")]
+        to: std::net::IpAddr,
+    },
     /// Delete an unused network.
     #[command(visible_alias = "delete")]
     Rm {
@@ -125,6 +136,7 @@ pub(crate) async fn run(app: &App, command: NetworkCommand) -> Result<()> {
         NetworkCommand::Ls { base } => list(app, base).await,
         NetworkCommand::Show { id } => app.output.one_with(&get(app, id).await?, details),
         NetworkCommand::Update(change) => app.output.one(&update(app, change).await?),
+        NetworkCommand::Trace { from, to } => trace::run(app, &from, to).await,
         NetworkCommand::Rm { id } => app.output.one(&remove(app, id).await?),
     }
 }

@@ -1,11 +1,13 @@
 //! The network of installed systems, as labels of images and partitions choose it.
 
 use proto_errors::Error;
+use serde::{Deserialize, Serialize};
 
 use crate::meta::{Labels, label};
 
 /// The way in which an installed system takes part in its segment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Networking {
     /// Static addresses on the boot NIC.
     #[default]
@@ -42,6 +44,12 @@ impl Networking {
                 Err(Error::invalid(label::NETWORKING, rule))
             }
         }
+    }
+
+    /// `true` for the default.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(crate) const fn is_static(&self) -> bool {
+        matches!(self, Self::Static)
     }
 
     /// The text in the order of an installation; empty for [`Networking::Static`].

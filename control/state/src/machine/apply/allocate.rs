@@ -7,11 +7,12 @@ use proto_types::{Asn, SizeId, Timestamp, is_hostname};
 
 use crate::catalog::apply::partition::{DNS_MAX, NTP_MAX};
 use crate::catalog::entity::{
-    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Partition, Size,
+    Classification, Image, ImageFeature, LAYOUT_DEFAULT, Layout, Networking, Partition, Size,
 };
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::fields::{check_description, check_name};
+use crate::levels::{FABRIC_LABELS, feature_level};
 use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
@@ -128,6 +129,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         hostname: op.hostname.clone().unwrap_or_else(|| "metal".into()),
         kind: op.kind,
         image: image.id.clone(),
+        networking: networking(tx.tables(), &image)?,
         layout,
         networks: connected,
         asn,
@@ -152,6 +154,16 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     crate::machine::apply::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);
     Ok(Reply::Machine(machine))
+}
+
+/// The network of the installed system. Static while an older control node, which would not store
+/// it, is in the cluster. The API refuses other texts; one in the state is older than the label's
+/// meaning.
+fn networking(tables: &Tables, image: &Image) -> Result<Networking, Error> {
+    if feature_level(tables) < FABRIC_LABELS {
+        return Ok(Networking::Static);
+    }
+    Networking::of_image(&image.meta.labels)
 }
 
 /// The servers that the request names, or the partition's if it names none.

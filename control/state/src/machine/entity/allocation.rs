@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::entity::Layout;
+use crate::catalog::entity::{Layout, Networking};
 use crate::machine::entity::{FirewallRules, Install};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
@@ -85,6 +85,11 @@ pub struct Allocation {
     pub kind: AllocationType,
     /// The image that the request resolved to.
     pub image: ImageId,
+    /// Network of the installed system, as the image's label named it at the time of the
+    /// allocation. Ports and installation follow it: a label that changes later moves no port of a
+    /// running machine.
+    #[serde(default, skip_serializing_if = "Networking::is_static")]
+    pub networking: Networking,
     /// Filesystem layout as it was at the time of the allocation.
     pub layout: Layout,
     /// Its networks.
@@ -148,6 +153,7 @@ impl fmt::Debug for Allocation {
             .field("name", &self.name)
             .field("image", &self.image)
             .field("layout", &self.layout.id)
+            .field("networking", &self.networking)
             .field("networks", &self.networks)
             .field("asn", &self.asn)
             .field("userdata", &"<redacted>")

@@ -116,6 +116,7 @@ fn allocation(is_installed: bool) -> Allocation {
         hostname: String::new(),
         kind: AllocationType::Machine,
         image: "debian-12.0.0".parse().unwrap(),
+        networking: crate::Networking::default(),
         layout: default_layout().unwrap(),
         networks: Vec::new(),
         asn: Asn(1),

@@ -1,4 +1,5 @@
 //! Transitions of switches.
 
+pub(crate) mod drain;
 pub(crate) mod replace;
 pub(crate) mod switch;

@@ -141,6 +141,9 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
     sync.duration_ms = op.duration_ms;
     sync.at = tx.now;
     sync.error = op.error.clone().map(|error| (tx.now, error));
+    if let Some(health) = &op.health {
+        switch.health.clone_from(health);
+    }
     let mut concerned = BTreeSet::new();
     for (name, seen) in &op.ports {
         let Some(port) = switch.ports.get_mut(name) else {

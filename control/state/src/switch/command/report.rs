@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use proto_types::{MacAddr, PartitionId, SwitchId};
 use serde::{Deserialize, Serialize};
 
-use crate::switch::entity::PortObserved;
+use crate::switch::entity::{PortObserved, SwitchHealth};
 
 /// See [`Op::RegisterSwitch`](crate::Op::RegisterSwitch).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,4 +68,7 @@ pub struct ReportSwitch {
     /// Observed state of ports, by name. Ports that are missing here keep their last observation.
     #[serde(default)]
     pub ports: BTreeMap<String, PortObserved>,
+    /// Problems, drift and BGP sessions. `None` keeps the last ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<SwitchHealth>,
 }

@@ -1,9 +1,15 @@
 //! Switches, their ports, and what these hear.
 
+mod drain;
+mod health;
 mod neighbour;
 mod port;
+mod routing;
 mod switch;
 
+pub use drain::*;
+pub use health::*;
 pub use neighbour::*;
 pub use port::*;
+pub use routing::*;
 pub use switch::*;

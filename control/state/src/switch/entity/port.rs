@@ -38,6 +38,27 @@ impl BgpSession {
     }
 }
 
+/// The kind of place that a port is observed in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservedPlace {
+    /// In the bridge of a segment, or isolated.
+    #[default]
+    Segment,
+    /// In a VRF.
+    Routed,
+    /// In the default VRF.
+    Underlay,
+    /// In a device that is not the agent's.
+    Other,
+}
+
+impl ObservedPlace {
+    fn is_segment(&self) -> bool {
+        *self == Self::Segment
+    }
+}
+
 /// Observed state of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -48,6 +69,9 @@ pub struct PortObserved {
     pub oper_up: bool,
     /// VNI of the segment that the port is in. [`Vni::NONE`] means none.
     pub vni: Vni,
+    /// The kind of place that the VNI names.
+    #[serde(skip_serializing_if = "ObservedPlace::is_segment")]
+    pub place: ObservedPlace,
     /// LLDP neighbours that the port hears.
     pub neighbours: Vec<Neighbour>,
     /// BGP session of the port. `None` means that the agent reports none.

@@ -7,7 +7,7 @@ use proto_types::{PartitionId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
-use crate::switch::entity::SwitchPort;
+use crate::switch::entity::{Drain, SwitchHealth, SwitchPort};
 
 /// The effect of a registration under a known switch id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +87,12 @@ pub struct Switch {
     /// Result of the agent's last reconcile.
     #[serde(default)]
     pub sync: SwitchSync,
+    /// Problems, drift and BGP sessions. Empty if the agent reports none.
+    #[serde(default, skip_serializing_if = "SwitchHealth::is_empty")]
+    pub health: SwitchHealth,
+    /// The drain of its traffic. `None` means that it is in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Drain>,
 }
 
 impl Switch {
@@ -110,6 +116,8 @@ impl Switch {
             hears: false,
             ports: BTreeMap::new(),
             sync: SwitchSync::default(),
+            health: SwitchHealth::default(),
+            drain: None,
         }
     }
 }

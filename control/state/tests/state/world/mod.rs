@@ -208,6 +208,7 @@ impl World {
             duration_ms: 1,
             error: None,
             ports: [(port.to_owned(), seen)].into(),
+            health: None,
         })
     }
     pub(crate) fn wipe(&mut self, number: u128) {
@@ -307,6 +308,7 @@ impl World {
             duration_ms: 1,
             error: None,
             ports: ports.collect(),
+            health: None,
         });
     }
     pub(crate) fn port(&self, number: u128) -> u32 {

@@ -1,5 +1,8 @@
 //! `metalmesh switch`.
 
+mod fabric;
+mod plan;
+
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
@@ -7,9 +10,8 @@ use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery, SwitchReplace
 
 use super::{given, server_lock};
 use crate::app::App;
-use crate::output::{TableRow, print_table};
-use crate::show::port_actual;
-use crate::text::{age, enum_text, or_dash};
+
+use plan::PlanArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SwitchCommand {
@@ -20,9 +22,42 @@ pub(crate) enum SwitchCommand {
         #[arg(long)]
         partition: Option<String>,
     },
-    /// Show a switch and its ports.
+    /// Show a switch: its ports, and what differs from the desired state.
     #[command(visible_alias = "describe")]
     Show {
+        /// Id of the switch.
+        id: String,
+    },
+    /// List the ports of a switch: desired beside observed place, counters, optics, neighbours.
+    Ports {
+        /// Id of the switch.
+        id: String,
+    },
+    /// List the BGP sessions of a switch and the sizes of its EVPN tables.
+    Bgp {
+        /// Id of the switch.
+        id: String,
+    },
+    /// List what is not as desired: pending, failing, blocked, held, drifted or healed lately.
+    Diff {
+        /// Id of the switch; without it, all switches.
+        id: Option<String>,
+        /// Only switches in this partition.
+        #[arg(long)]
+        partition: Option<String>,
+    },
+    /// Show what a change would do on which switch; nothing is changed.
+    Plan(PlanArgs),
+    /// Move the traffic of a switch to the other switches of its machines, before an upgrade.
+    Drain {
+        /// Id of the switch.
+        id: String,
+        /// Also if another switch is not ready: its machines may lose their network.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Put a drained switch into service again.
+    Undrain {
         /// Id of the switch.
         id: String,
     },
@@ -93,12 +128,18 @@ pub(crate) async fn run(app: &App, command: SwitchCommand) -> Result<()> {
         SwitchCommand::Show { id } => {
             let request = admin::SwitchServiceGetRequest { id };
             let answer = app.client.admin_switches().get(request).await?.into_inner();
-            app.output.one_with(&given(answer.switch)?, details)
+            fabric::show(app, given(answer.switch)?).await
         }
+        SwitchCommand::Ports { id } => fabric::ports(app, id).await,
+        SwitchCommand::Bgp { id } => fabric::bgp(app, id).await,
+        SwitchCommand::Diff { id, partition } => fabric::diff(app, id, partition).await,
+        SwitchCommand::Plan(change) => plan::run(app, change).await,
+        SwitchCommand::Drain { id, force } => fabric::drain(app, id, true, force).await,
+        SwitchCommand::Undrain { id } => fabric::drain(app, id, false, false).await,
         SwitchCommand::Machines { id } => machines(app, id).await,
         SwitchCommand::Replace { id, cancel } => {
             let changed = replace(app, id, cancel).await?;
-            app.output.one_with(&changed, details)
+            fabric::show(app, changed).await
         }
         SwitchCommand::Migrate { from, to } => {
             let request = admin::SwitchServiceMigrateRequest {
@@ -107,7 +148,7 @@ pub(crate) async fn run(app: &App, command: SwitchCommand) -> Result<()> {
             };
             let answer = app.client.admin_switches().migrate(request).await?;
             let changed = answer.into_inner().switch;
-            app.output.one_with(&given(changed)?, details)
+            fabric::show(app, given(changed)?).await
         }
         SwitchCommand::Rm { id, force } => {
             let request = admin::SwitchServiceDeleteRequest { id, force };
@@ -130,7 +171,7 @@ pub(crate) async fn run(app: &App, command: SwitchCommand) -> Result<()> {
                 .port(request)
                 .await?
                 .into_inner();
-            app.output.one_with(&given(answer.switch)?, details)
+            fabric::show(app, given(answer.switch)?).await
         }
     }
 }
@@ -149,46 +190,6 @@ async fn replace(app: &App, id: String, cancel: bool) -> Result<Switch> {
     };
     let answer = app.client.admin_switches().update(request).await?;
     given(answer.into_inner().switch)
-}
-
-fn details(switch: &Switch) {
-    print_table(&Switch::titles(true), [switch.cells(true)]);
-    if let Some(error) = switch
-        .last_sync_error
-        .as_ref()
-        .and_then(|sync| sync.error.as_ref())
-    {
-        let when = age(switch
-            .last_sync_error
-            .as_ref()
-            .and_then(|sync| sync.time.as_ref()));
-        outln!("\nlast error {when} ago: {error}");
-    }
-    outln!();
-    let machine_at = |port: &str| {
-        let found = switch
-            .machine_connections
-            .iter()
-            .find(|connection| connection.nic.as_ref().is_some_and(|nic| nic.name == port));
-        found
-            .map(|connection| connection.machine_id.clone())
-            .unwrap_or_default()
-    };
-    let rows = switch.nics.iter().map(|nic| {
-        let desired = nic
-            .state
-            .as_ref()
-            .and_then(|state| state.desired)
-            .unwrap_or_default();
-        vec![
-            nic.name.clone(),
-            enum_text("metalstack.api.v2.SwitchPortStatus", desired),
-            port_actual(nic),
-            or_dash(nic.vrf.clone().unwrap_or_default()),
-            or_dash(machine_at(&nic.name)),
-        ]
-    });
-    print_table(&["port", "desired", "actual", "segment", "machine"], rows);
 }
 
 async fn machines(app: &App, id: Option<String>) -> Result<()> {

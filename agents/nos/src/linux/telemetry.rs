@@ -1,0 +1,81 @@
+//! Sessions and counters: from FRR, and from the kernel's description of the devices.
+
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, Stats64};
+
+use super::Linux;
+use super::link::Link;
+use crate::back_end::NosError;
+use crate::frr::Frr;
+use crate::frr::sessions::BgpSession;
+use crate::model::PortName;
+use crate::telemetry::{EvpnSizes, LinkCounters, PortTelemetry, Telemetry};
+
+/// Address family of EVPN in FRR's words.
+const EVPN: &str = "l2VpnEvpn";
+
+impl Linux {
+    /// Reads sessions and counters. The kernel tells nothing of transceivers by netlink.
+    pub(super) async fn read_telemetry(&self) -> Result<Telemetry, NosError> {
+        let mut telemetry = Telemetry::default();
+        for message in self.links().await? {
+            let Some(link) = Link::read(&message).filter(|l| self.config.is_port(&l.name)) else {
+                continue;
+            };
+            if let Ok(name) = PortName::new(&link.name) {
+                let counters = counters(&message);
+                let optics = None;
+                telemetry
+                    .ports
+                    .insert(name, PortTelemetry { counters, optics });
+            }
+        }
+        if let Some(router) = &self.router {
+            read_sessions(router.frr(), &mut telemetry).await?;
+        }
+        Ok(telemetry)
+    }
+}
+
+async fn read_sessions(frr: &Frr, telemetry: &mut Telemetry) -> Result<(), NosError> {
+    telemetry.sessions = frr.sessions().await?;
+    if !telemetry.sessions.iter().all(BgpSession::is_established) {
+        telemetry.failures = frr.session_failures().await?;
+    }
+    let vnis = frr.vnis().await?;
+    let routed = vnis.iter().filter(|vni| vni.routed).count();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let evpn = telemetry.sessions.iter().filter(|one| one.family == EVPN);
+    let routes = evpn.map(|session| session.table).max();
+    if routes.is_some() || !vnis.is_empty() {
+        telemetry.evpn = Some(EvpnSizes {
+            l2_vnis: count(vnis.len() - routed),
+            l3_vnis: count(routed),
+            routes: routes.unwrap_or_default(),
+        });
+    }
+    Ok(())
+}
+
+fn counters(message: &LinkMessage) -> Option<LinkCounters> {
+    let stats = message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats),
+            _ => None,
+        });
+    stats.map(of_stats)
+}
+
+fn of_stats(stats: &Stats64) -> LinkCounters {
+    LinkCounters {
+        rx_bytes: stats.rx_bytes,
+        tx_bytes: stats.tx_bytes,
+        rx_packets: stats.rx_packets,
+        tx_packets: stats.tx_packets,
+        rx_errors: stats.rx_errors,
+        tx_errors: stats.tx_errors,
+        rx_drops: stats.rx_dropped,
+        tx_drops: stats.tx_dropped,
+    }
+}

@@ -1,0 +1,136 @@
+//! The boot server and the BMCs of the partition, played by the test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, LogFormat, run_desired};
+use control_client::Client;
+use proto_mesh::{
+    BmcAction, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone, BmcServiceClient,
+    BootServiceClient,
+};
+use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::catalogue::PARTITION;
+use super::control::Control;
+
+/// Orders that a listener may fall behind.
+const ORDERS_MAX: usize = 4096;
+
+/// The boot server and the BMCs.
+pub(crate) struct Roles {
+    pub(crate) pixie: BootServiceClient,
+    /// Orders that a BMC has carried out, with the UUID of its machine.
+    pub(crate) done: broadcast::Sender<(String, BmcAction)>,
+    _pixie: Agent,
+    _stop: tokio_util::sync::DropGuard,
+}
+
+impl Roles {
+    pub(crate) async fn join(control: &Control, client: &Client) -> Self {
+        let pixie = join(control, client, AgentKind::Pixie, "pixie1").await;
+        let bmc = join(control, client, AgentKind::Bmc, "bmc1").await;
+        let (done, _) = broadcast::channel(ORDERS_MAX);
+        let stop = CancellationToken::new();
+        tokio::spawn(obey(bmc, done.clone(), stop.clone()));
+        Self {
+            pixie: pixie.client(),
+            done,
+            _pixie: pixie,
+            _stop: stop.drop_guard(),
+        }
+    }
+}
+
+/// Makes a key and a ticket for an agent, which joins when it starts.
+pub(crate) async fn invite(
+    client: &Client,
+    kind: mesh_admin::AgentKind,
+    id: &str,
+    state_dir: &Path,
+    ticket: &Path,
+) {
+    let key = KeyArgs {
+        state_dir: state_dir.to_owned(),
+    };
+    let request = JoinServiceCreateRequest {
+        kind: kind.into(),
+        partition: PARTITION.into(),
+        id: id.into(),
+        key_sha256: key.fingerprint().unwrap(),
+        minutes: 60,
+        tpm_ek_sha256: String::new(),
+        tpm_ek_certificate: Vec::new(),
+    };
+    let made = client.joins().create(request).await.unwrap();
+    let mut file = fs::OpenOptions::new();
+    let file = file.write(true).create_new(true).mode(0o600).open(ticket);
+    let secret = made.into_inner().secret;
+    file.unwrap().write_all(secret.as_bytes()).unwrap();
+}
+
+async fn join(control: &Control, client: &Client, kind: AgentKind, id: &str) -> Agent {
+    let state_dir = control.place(id);
+    let ticket = control.place(&format!("{id}.ticket"));
+    let of_api = match kind {
+        AgentKind::Pixie => mesh_admin::AgentKind::Pixie,
+        _ => mesh_admin::AgentKind::Bmc,
+    };
+    invite(client, of_api, id, &state_dir, &ticket).await;
+    let args = AgentArgs {
+        control: Vec::new(),
+        state_dir,
+        ticket_file: Some(ticket),
+        offline: false,
+        tpm: agents_kit::tpm::TPM_PATH.into(),
+        log: LogFormat::default(),
+        metrics: None,
+        otlp: None,
+    };
+    args.start(kind).await.unwrap()
+}
+
+/// Carries out every order at once.
+async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: CancellationToken) {
+    let client: BmcServiceClient = agent.client();
+    let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let open = || {
+        let client = client.clone();
+        async move { client.desired(BmcDesiredRequest {}).await }
+    };
+    let on = |desired: BmcDesired, _| {
+        for order in desired.orders {
+            if seen.lock().unwrap().insert(order.id.clone()) {
+                tokio::spawn(carry_out(client.clone(), order, done.clone()));
+            }
+        }
+        std::future::ready(())
+    };
+    run_desired(&agent, open, None, on, stop).await;
+}
+
+async fn carry_out(
+    client: BmcServiceClient,
+    order: BmcOrder,
+    done: broadcast::Sender<(String, BmcAction)>,
+) {
+    let action = order.action();
+    let is_off = matches!(action, BmcAction::PowerOff | BmcAction::BootPxe);
+    let report = BmcOrderDone {
+        id: order.id,
+        error: String::new(),
+        power_state: if is_off { "off" } else { "on" }.into(),
+        nonce_sha256: Vec::new(),
+    };
+    while client.order_done(report.clone()).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    // Nobody may listen.
+    done.send((order.machine_uuid, action)).ok();
+}
