@@ -8,6 +8,8 @@ use agents_nos::linux;
 use proto_types::IpNet;
 use serde::Deserialize;
 
+use crate::relay::RelayConfig;
+
 /// A reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -51,6 +53,14 @@ pub struct Config {
     /// registered, because no machine is connected to them.
     #[serde(default)]
     pub uplinks: Vec<String>,
+    /// Tunnel ends of the leaves with uplinks, the same list on every leaf of a partition without
+    /// EVPN. A leaf without uplinks sends the frames of its unprovisioned machines there and nowhere
+    /// else. Empty: only machines at leaves with uplinks reach the provisioning services.
+    #[serde(default)]
+    pub uplink_vteps: Vec<IpAddr>,
+    /// Relay of the DHCP requests of unprovisioned machines. Without it a leaf relays nothing.
+    #[serde(default)]
+    pub relay: Option<RelayConfig>,
     /// Tunnel ends of routers that serve every tenant segment.
     #[serde(default)]
     pub gateways: Vec<IpAddr>,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use agents_nos::model::{Mtu, Port, PortName, Segment as L2Segment, SwitchModel};
+use agents_nos::model::{Mtu, Port, PortName, Segment as L2Segment, SwitchModel, Tunnel};
 use agents_nos::{Membership, Vni};
 use proto_mesh::{PortIntent, PortPlace, Segment, SwitchDesired};
 
@@ -156,7 +156,9 @@ fn l2_segment(segment: &Segment, config: &Config, problems: &mut Vec<String>) ->
             )),
         }
     }
-    if !segment.provisioning {
+    if segment.provisioning {
+        end_provisioning(&mut out, config);
+    } else {
         out.remotes.extend(&config.gateways);
     }
     // A tunnel to the switch itself would return its own broadcasts to it.
@@ -164,10 +166,33 @@ fn l2_segment(segment: &Segment, config: &Config, problems: &mut Vec<String>) ->
     out
 }
 
+/// Makes the provisioning segment a tree with the uplinks as its root, so that no machine without a
+/// tenant reaches one at another leaf: machines reach leaves with uplinks, these send what comes
+/// over tunnels to their uplinks only, and leaves without uplinks have no tunnel to each other.
+fn end_provisioning(out: &mut L2Segment, config: &Config) {
+    let is_root = !config.uplinks.is_empty();
+    if is_root {
+        // Two roots are connected behind their uplinks already: a tunnel would close a loop.
+        for other in &config.uplink_vteps {
+            out.remotes.remove(other);
+        }
+    } else {
+        out.remotes = config.uplink_vteps.iter().copied().collect();
+    }
+    // EVPN floods a segment to every leaf that has it, and FRR knows no leaves of a tree
+    // (RFC 8317): there the segment ends at the switch.
+    if config.bgp.is_some() || out.remotes.is_empty() {
+        out.remotes.clear();
+        out.tunnel = Tunnel::Absent;
+    } else if is_root {
+        out.tunnel = Tunnel::Private;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DriftPolicy;
+    use crate::config::{BgpConfig, DriftPolicy};
 
     fn config() -> Config {
         Config {
@@ -177,6 +202,8 @@ mod tests {
             vtep: [10, 91, 0, 11].into(),
             ports: vec!["swp*".into()],
             uplinks: vec!["up1".into()],
+            uplink_vteps: Vec::new(),
+            relay: None,
             gateways: vec![[10, 91, 0, 1].into()],
             drift: DriftPolicy::Heal,
             bgp: None,
@@ -242,6 +269,61 @@ mod tests {
             ["10.91.0.1", "10.91.0.12"],
             "a switch is not its own remote"
         );
+    }
+
+    #[test]
+    fn provisioning_is_a_tree_with_the_uplinks_as_its_root() {
+        let (root, leaf): (std::net::IpAddr, std::net::IpAddr) =
+            ([10, 91, 0, 11].into(), [10, 91, 0, 12].into());
+        let wire = segment(4000, true, &["10.91.0.11", "10.91.0.12", "10.91.0.13"]);
+        let made = |vtep, uplinks: &[&str], roots: &[std::net::IpAddr], bgp| {
+            let config = Config {
+                vtep,
+                uplinks: uplinks.iter().map(|port| (*port).to_owned()).collect(),
+                uplink_vteps: roots.to_vec(),
+                bgp,
+                ..config()
+            };
+            let made = l2_segment(&wire, &config, &mut Vec::new());
+            let remotes: Vec<_> = made.remotes.iter().map(ToString::to_string).collect();
+            (made.tunnel, remotes.join(" "))
+        };
+        let is = |tunnel, remotes: &str| (tunnel, remotes.to_owned());
+        let third = [10, 91, 0, 13].into();
+        for (what, made, want) in [
+            (
+                "a root",
+                made(root, &["up1"], &[root], None),
+                is(Tunnel::Private, "10.91.0.12 10.91.0.13"),
+            ),
+            (
+                "one of two roots",
+                made(root, &["up1"], &[root, third], None),
+                is(Tunnel::Private, "10.91.0.12"),
+            ),
+            (
+                "a root without a list",
+                made(root, &["up1"], &[], None),
+                is(Tunnel::Private, "10.91.0.12 10.91.0.13"),
+            ),
+            (
+                "a leaf of the tree",
+                made(leaf, &[], &[root], None),
+                is(Tunnel::Open, "10.91.0.11"),
+            ),
+            (
+                "a leaf that knows no root",
+                made(leaf, &[], &[], None),
+                is(Tunnel::Absent, ""),
+            ),
+            (
+                "EVPN",
+                made(root, &["up1"], &[root], Some(BgpConfig::default())),
+                is(Tunnel::Absent, ""),
+            ),
+        ] {
+            assert_eq!(made, want, "{what}");
+        }
     }
 
     #[test]

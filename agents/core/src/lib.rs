@@ -18,6 +18,8 @@
 //!   and keeps no unrelated object from its state ([`agents_nos::run_pass`]).
 //! - A change by hand is reported, and healed unless the site holds it ([`config::DriftPolicy`]);
 //!   one that would let tenants meet is always healed.
+//! - With `[relay]` the DHCP requests of unprovisioned machines go to the boot server with the port
+//!   that they came in at ([`relay`]).
 //!
 //! Entry points: [`config::Config`], [`run`].
 
@@ -29,6 +31,7 @@ mod neighbours;
 mod pass_memory;
 mod problems;
 mod reconcile;
+pub mod relay;
 mod report;
 mod retries;
 mod routing;
@@ -87,6 +90,7 @@ pub async fn run<S: Nos + 'static>(
         ));
         neighbours
     });
+    start_relay(&agent, &config, &observed, &mut tasks, &stop);
     if !agent.is_offline() {
         tasks.spawn(report::register(
             agent.client(),
@@ -113,6 +117,26 @@ pub async fn run<S: Nos + 'static>(
         {
             std::panic::resume_unwind(panic);
         }
+    }
+}
+
+/// Starts the relay of DHCP requests, if the site wants one. It serves also while control is away.
+fn start_relay(
+    agent: &Agent,
+    config: &Config,
+    observed: &watch::Receiver<reconcile::Outcome>,
+    tasks: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) {
+    let Some(settings) = &config.relay else {
+        return;
+    };
+    match relay::Relay::new(&agent.identity().id, config, settings) {
+        Ok(relay) => {
+            let stop = stop.child_token();
+            tasks.spawn(relay::run(relay, agent.steps(), observed.clone(), stop));
+        }
+        Err(error) => tracing::error!(error, "no DHCP relay"),
     }
 }
 

@@ -16,6 +16,8 @@ fn config(bgp: Option<BgpConfig>) -> Config {
         vtep: [10, 91, 0, 11].into(),
         ports: vec!["swp*".into()],
         uplinks: Vec::new(),
+        uplink_vteps: Vec::new(),
+        relay: None,
         gateways: vec![[10, 91, 0, 1].into()],
         drift: crate::config::DriftPolicy::Heal,
         bgp,
@@ -153,7 +155,7 @@ fn a_switch_that_can_route_takes_all_of_it() {
         ports: model.ports.clone(),
         ..SwitchModel::default()
     };
-    let fitted = fit(&observed, &model, &Capability::ALL);
+    let fitted = fit(&observed, &model, Capability::ALL);
     assert_eq!(fitted.problems, vec![]);
     assert_eq!(fitted.model.bgp, model.bgp);
     assert_eq!(fitted.model.policies, model.policies);

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 use crate::model::{
-    Bgp, BgpNeighbour, Gateway, Membership, Port, PrefixList, RouteMap, Segment, SwitchModel, Vrf,
+    Bgp, BgpNeighbour, Gateway, Membership, Port, PrefixList, RouteMap, Segment, SwitchModel,
+    Tunnel, Vrf,
 };
 use crate::problem::SwitchObject;
 
@@ -70,6 +71,11 @@ fn segment(segment: &Segment) -> String {
     let mut out = format!("MTU {}", segment.mtu);
     if let Some(vlan) = segment.vlan {
         append(&mut out, format_args!(", VLAN {vlan}"));
+    }
+    match segment.tunnel {
+        Tunnel::Open => {}
+        Tunnel::Private => out.push_str(", private tunnel"),
+        Tunnel::Absent => out.push_str(", no tunnel"),
     }
     if !segment.is_intact {
         out.push_str(", broken");

@@ -10,9 +10,16 @@ pub fn is_in_effect(step: &Step, seen: &SwitchModel) -> bool {
         Step::SetMtu { port, mtu } => seen.ports.get(port).is_some_and(|p| p.mtu == Some(*mtu)),
         Step::Quarantine { port } => is_in(seen, port, &Membership::Quarantine),
         Step::Enter { port, place } => is_in(seen, port, place),
-        Step::EnsureSegment { vni, vlan, mtu } => {
+        Step::EnsureSegment {
+            vni,
+            vlan,
+            mtu,
+            tunnel,
+        } => {
             let segment = seen.segments.get(vni);
-            segment.is_some_and(|s| s.is_intact && s.vlan == *vlan && s.mtu == *mtu)
+            segment.is_some_and(|s| {
+                s.is_intact && s.vlan == *vlan && s.mtu == *mtu && s.tunnel == *tunnel
+            })
         }
         Step::RemoveSegment { vni } => !seen.segments.contains_key(vni),
         Step::AddRemote { vni, remote } => {

@@ -23,6 +23,11 @@ pub fn keeps_tenants_apart(step: &Step, observed: &SwitchModel) -> bool {
             let seen = observed.ports.get(port);
             seen.is_some_and(|seen| seen.membership != Membership::Quarantine)
         }
+        // A tunnel that is more open than desired joins private ports of several switches.
+        Step::EnsureSegment { vni, tunnel, .. } => {
+            let seen = observed.segments.get(vni);
+            seen.is_some_and(|seen| seen.tunnel < *tunnel)
+        }
         Step::EnsureVrf { name, .. } => observed.vrfs.contains_key(name),
         Step::SetNeighbour { vrf, peer, .. } => {
             let bgp = observed.bgp.as_ref();

@@ -4,7 +4,7 @@ use proto_types::Asn;
 
 use crate::model::{
     AsPathList, BgpNeighbour, Gateway, Membership, Mtu, Peer, PolicyName, PortName, PrefixListId,
-    PrefixRule, RouteMap, Vlan, Vrf, VrfName,
+    PrefixRule, RouteMap, Tunnel, Vlan, Vrf, VrfName,
 };
 use crate::problem::SwitchObject;
 use crate::vni::Vni;
@@ -27,11 +27,12 @@ pub enum Step {
     /// Puts a port into a segment, a VRF or the underlay: from quarantine, or into the segment that
     /// it is in, with another privacy.
     Enter { port: PortName, place: Membership },
-    /// Makes a segment, sets its MTU, or repairs it. A repair loses remotes and gateway.
+    /// Makes a segment, sets its MTU and its way to other switches, or repairs it. A repair loses remotes and gateway.
     EnsureSegment {
         vni: Vni,
         vlan: Option<Vlan>,
         mtu: Mtu,
+        tunnel: Tunnel,
     },
     /// Removes a segment without ports, with its gateway.
     RemoveSegment { vni: Vni },

@@ -68,6 +68,7 @@ fn machine(number: u128) -> (MachineSeen, RegisterMachine) {
         seen_at: Timestamp::from_ms(1_000_000_000),
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     let registration = RegisterMachine {
         id,

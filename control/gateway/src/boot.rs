@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use control_state::life::{self, BootTarget as Target, MachineBoot as Boot};
-use control_state::{BootConfiguration, Machine, MachineSeen, Partition};
+use control_state::{BootConfiguration, Machine, MachineSeen, Partition, RelayedPort};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    BootDesired, BootDesiredRequest, BootSeenRequest, BootSeenResponse, BootService, BootTarget,
-    BootTicket, BootTicketRequest, LeaseReport, LeaseReportResponse, MachineBoot, boot_service,
+    BootDesired, BootDesiredRequest, BootRelay, BootSeenRequest, BootSeenResponse, BootService,
+    BootTarget, BootTicket, BootTicketRequest, LeaseReport, LeaseReportResponse, MachineBoot,
+    boot_service,
 };
 use proto_types::Timestamp;
 
@@ -20,6 +21,14 @@ use crate::{access, status};
 /// Least time between two looks for a pixie. They are at all machines of the partition, and what
 /// is found is what pixie goes by without control; what boots now it asks.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// The desired state of a pixie, as read from the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BootState {
+    boot: BootConfiguration,
+    machines: Vec<Boot>,
+    relays: Vec<life::BootRelay>,
+}
 
 impl BootService for GatewayParts {
     async fn desired(
@@ -35,11 +44,16 @@ impl BootService for GatewayParts {
                 desired::at_tables(self, |tables| {
                     let known = tables.require::<Partition>(&partition);
                     let known = known.map_err(|e| status::refused(&e))?;
-                    let boot = known.boot.clone();
-                    Ok(Some((boot, life::boot_desired(tables, &partition))))
+                    let desired = BootState {
+                        boot: known.boot.clone(),
+                        machines: life::boot_desired(tables, &partition),
+                        relays: life::boot_relays(tables, &partition),
+                    };
+                    Ok(Some(desired))
                 })
             },
-            message: |fence: Fence, (boot, machines): &(BootConfiguration, Vec<Boot>)| {
+            message: |fence: Fence, state: &BootState| {
+                let boot = &state.boot;
                 let desired = BootDesired {
                     term: fence.term,
                     generation: fence.generation,
@@ -47,7 +61,8 @@ impl BootService for GatewayParts {
                     kernel_url: boot.kernel_url.clone(),
                     image_url: boot.image_url.clone(),
                     control: self.control(),
-                    machines: machines.iter().map(message).collect(),
+                    machines: state.machines.iter().map(message).collect(),
+                    relays: state.relays.iter().map(relay).collect(),
                     seal: None,
                 };
                 self.sealed(peer, desired)
@@ -72,6 +87,11 @@ impl BootService for GatewayParts {
         let mac = request.mac.parse().map_err(status::parse)?;
         let stated_at = Timestamp::from_ms(request.seen_ms);
         let is_stated = request.seen_ms != 0;
+        // A port that cannot be is no port: the boot counts all the same.
+        let relayed = request.relay_switch.parse().ok().map(|switch| RelayedPort {
+            switch,
+            port: request.relay_port.clone(),
+        });
         self.propose(
             peer,
             MachineSeen {
@@ -81,6 +101,7 @@ impl BootService for GatewayParts {
                 seen_at,
                 to_disk: request.to_disk,
                 stated_at: is_stated.then_some(stated_at),
+                relayed,
             },
         )
         .await?;
@@ -155,6 +176,13 @@ fn seen_at(request: &BootSeenRequest, now: Timestamp) -> Timestamp {
             let age_ms = told_ms.saturating_sub(seen_ms);
             Timestamp::from_ms(now.ms().saturating_sub(age_ms))
         }
+    }
+}
+
+fn relay(relay: &life::BootRelay) -> BootRelay {
+    BootRelay {
+        switch: relay.switch.to_string(),
+        address: relay.address.to_string(),
     }
 }
 

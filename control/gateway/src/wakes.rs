@@ -209,6 +209,9 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
     if ends_hold(change) {
         waiting.values().for_each(wake);
     }
+    if let Some(partition) = moved_relay(change) {
+        of(Concern::Boots(partition));
+    }
     if let Some(partition) = moved_bmc(change) {
         of(Concern::Orders(partition));
     }
@@ -225,6 +228,22 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
             _ => {}
         }
     }
+}
+
+/// The partition of a switch whose management address came, went or changed: pixie knows relays by
+/// it. Reports of switches change theirs all the time, and concern no pixie.
+fn moved_relay(change: &Change) -> Option<PartitionId> {
+    let switch = |record: Option<&Record>| match record {
+        Some(Record::Switch(switch)) => Some((switch.partition.clone(), switch.management_ip)),
+        _ => None,
+    };
+    let (before, after) = (
+        switch(change.before.as_ref()),
+        switch(change.record.as_ref()),
+    );
+    let is_same = before == after;
+    let (partition, _) = after.or(before).filter(|_| !is_same)?;
+    Some(partition)
 }
 
 /// `true` if the change reconciles a restored state: orders that were held go out.

@@ -15,6 +15,9 @@ use crate::tables::Tables;
 /// The feature level from which a machine runs only after the switches reported its ports.
 pub(crate) const TENANT_PORTS: u32 = 2;
 
+/// The feature level from which the word of a switch's DHCP relay counts as a witness for a cable.
+pub(crate) const RELAYED_PORTS: u32 = 2;
+
 /// The feature level from which partitions may have the labels
 /// [`FABRIC`](crate::meta::label::FABRIC) and [`BOND`](crate::meta::label::BOND), and allocations
 /// keep the network that their image named.

@@ -263,6 +263,7 @@ impl Upstream {
             seen_at: self.gate.now(),
             to_disk: false,
             stated_at: None,
+            relayed: None,
         };
         let seen = self.gate.propose(caller, op).await?;
         seen.machine().map_err(of_state)

@@ -10,6 +10,7 @@ use crate::lease_book::LeaseBook;
 use crate::machines::{Machines, Target};
 use crate::network::Network;
 use crate::range::PoolRange;
+use crate::relay::link_of;
 
 /// Sub-option of option 43: discovery of boot servers (PXE 2.1 §2.2.1).
 const PXE_DISCOVERY_CONTROL: u8 = 6;
@@ -206,9 +207,8 @@ impl Network {
         if request.op != proto_wire_dhcp::BOOTP_REQUEST {
             return Err(NoAnswer::NotAClient);
         }
-        // The relay's address is on the client's network. An address of this subnet would be of no
-        // use to a client on another one.
-        if !request.giaddr.is_unspecified() && !self.subnet.contains(&request.giaddr) {
+        // An address of this subnet would be of no use to a client on another one.
+        if link_of(request).is_some_and(|link| !self.subnet.contains(&link)) {
             return Err(NoAnswer::OtherNetwork);
         }
         Ok(())

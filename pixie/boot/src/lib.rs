@@ -14,6 +14,8 @@
 //! - A machine that boots the installer gets the one that control wants, or none yet
 //!   ([`InstallerSource`]).
 //! - A boot yields at most one ticket, and only to the address that booted.
+//! - A request over a relay is answered only if the relay is that of a known switch, and speaks of
+//!   its own port.
 //!
 //! Rules come from RFC 2131 (DHCP), RFC 4578 (PXE options), the PXE 2.1 specification (ProxyDHCP)
 //! and UEFI 2.10 §24.7 (HTTP boot).
@@ -27,6 +29,8 @@ mod lease_book;
 mod machines;
 mod network;
 mod range;
+mod relay;
+mod relayed_ports;
 pub mod script;
 
 pub use answer::{Answer, NoAnswer};
@@ -38,3 +42,5 @@ pub use lease_book::LeaseBook;
 pub use machines::{Machine, Machines, Target};
 pub use network::{BootFiles, Network};
 pub use range::{PoolRange, Range, RangeError};
+pub use relay::{RelayRefusal, RelayedPort, Relays, check_direct, link_of};
+pub use relayed_ports::RelayedPorts;

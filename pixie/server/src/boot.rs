@@ -4,7 +4,7 @@ use proto_types::{MacAddr, MachineId};
 use serde::{Deserialize, Serialize};
 
 /// A boot of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub machine: MachineId,
     pub mac: MacAddr,
@@ -15,6 +15,19 @@ pub struct Seen {
     /// `true` if the machine was sent to its disk while control did not answer.
     #[serde(default)]
     pub to_disk: bool,
+    /// Port of a switch that the card's lease was asked for at, as the switch's relay says. `None`
+    /// means that no relay has said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relayed: Option<SwitchPort>,
+}
+
+/// A port of a switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPort {
+    /// Id of the switch.
+    pub switch: String,
+    /// Name of the port.
+    pub port: String,
 }
 
 /// A one-time boot ticket.

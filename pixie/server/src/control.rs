@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use pixie_boot::Target;
 use proto_types::{MacAddr, MachineId};
 
-pub use crate::boot::{Seen, Ticket};
+pub use crate::boot::{Seen, SwitchPort, Ticket};
 pub use crate::desired::Desired;
 
 /// A lease of a BMC in a report.

@@ -1,6 +1,6 @@
 //! The desired state of pixie.
 
-use pixie_boot::{InstallerSource, Machines};
+use pixie_boot::{InstallerSource, Machines, Relays};
 
 /// The desired state from control: the boot target of each machine, and the installer.
 #[derive(Debug, Clone, Default)]
@@ -13,4 +13,6 @@ pub struct Desired {
     /// Addresses of control for machines, `host:port`.
     pub control: Vec<String>,
     pub machines: Machines,
+    /// The switches of the partition, whose relays may pass requests on.
+    pub relays: Relays,
 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 
-use pixie_boot::{Client, ClientClass, NoAnswer};
+use pixie_boot::{Client, ClientClass, NoAnswer, RelayRefusal, check_direct};
 use proto_wire_dhcp::{Kind, Message, code};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
@@ -19,9 +19,9 @@ const CLIENT_PORT: u16 = 68;
 const PROXY_PORT: u16 = 4011;
 /// Longest message that is received, bytes: more than an Ethernet frame holds. A longer one is cut
 /// and fails to decode.
-const PACKET_LEN_MAX: usize = 4096;
+pub(crate) const PACKET_LEN_MAX: usize = 4096;
 /// Requests answered concurrently. Further ones wait in the socket's receive buffer.
-const ANSWERS_MAX: usize = 256;
+pub(crate) const ANSWERS_MAX: usize = 256;
 
 /// The sockets of one network's DHCP.
 #[derive(Debug)]
@@ -81,8 +81,14 @@ impl Dhcp {
     async fn on_packet(&self, bytes: &[u8]) {
         let Some(request) = decode(bytes) else { return };
         let config = &self.shared.config.networks[self.network];
+        if config.is_relayed
+            && let Err(reason) = check_direct(&request)
+        {
+            refuse(&self.shared, &request, &reason);
+            return;
+        }
         let reply = match config.mode {
-            Mode::Server => self.serve(&request).await,
+            Mode::Server => serve(&self.shared, self.network, &request).await,
             Mode::Proxy if request.kind == Kind::Discover => {
                 let machines = &self.shared.desired().machines;
                 log_refusal(&request, config.network.answer_as_proxy(machines, &request))
@@ -92,7 +98,7 @@ impl Dhcp {
         };
         if let Some(reply) = reply {
             let to = destination(&request, &reply, self.shared.config.ports.dhcp);
-            self.send(&self.socket, &reply, to).await;
+            send(&self.socket, &reply, to).await;
         }
     }
 
@@ -102,50 +108,57 @@ impl Dhcp {
         let machines = &self.shared.desired().machines;
         let reply = log_refusal(&request, config.network.answer_as_proxy(machines, &request));
         if let (Some(reply), Some(socket)) = (reply, &self.proxy_socket) {
-            self.send(socket, &reply, from).await;
+            send(socket, &reply, from).await;
         }
     }
+}
 
-    /// Decides as the DHCP server. When it returns a reply, the lease is on disk.
-    async fn serve(&self, request: &Message) -> Option<Message> {
-        let network = &self.shared.config.networks[self.network].network;
-        let desired = self.shared.desired();
-        let answer = self.shared.with_book(self.network, |book| {
-            network.answer(book, &desired.machines, request, now_ms())
-        })?;
-        // Ended leases are persisted too: a restart would otherwise bring a released address back as
-        // held.
-        let changed = match &answer {
-            Ok(answer) => answer.persist,
-            Err(NoAnswer::Noted { ended }) => *ended,
-            Err(_) => false,
-        };
-        if changed {
-            if let Err(error) = self.shared.persist_leases().await {
-                // An acknowledged lease that a restart forgets would be given twice. Without an
-                // acknowledgement the client asks again or takes another server.
-                tracing::error!(mac = %request.chaddr, %error, "lease not persisted");
-                return None;
-            }
-            // Control reaches a BMC by its lease. Waiting for the periodic report would delay orders to a
-            // BMC that has moved.
-            if Client::of(request, &network.bmc_match).class == ClientClass::Bmc {
-                self.shared.bmc_leases_changed.notify_one();
-            }
+/// Decides as the DHCP server. When it returns a reply, the lease is on disk.
+pub(crate) async fn serve(shared: &Shared, network: usize, request: &Message) -> Option<Message> {
+    let settings = &shared.config.networks[network].network;
+    let desired = shared.desired();
+    let answer = shared.with_book(network, |book| {
+        settings.answer(book, &desired.machines, request, now_ms())
+    })?;
+    // Ended leases are persisted too: a restart would otherwise bring a released address back as
+    // held.
+    let changed = match &answer {
+        Ok(answer) => answer.persist,
+        Err(NoAnswer::Noted { ended }) => *ended,
+        Err(_) => false,
+    };
+    if changed {
+        if let Err(error) = shared.persist_leases().await {
+            // An acknowledged lease that a restart forgets would be given twice. Without an
+            // acknowledgement the client asks again or takes another server.
+            tracing::error!(mac = %request.chaddr, %error, "lease not persisted");
+            return None;
         }
-        log_refusal(request, answer).map(|answer| answer.message)
+        // Control reaches a BMC by its lease. Waiting for the periodic report would delay orders to a
+        // BMC that has moved.
+        if Client::of(request, &settings.bmc_match).class == ClientClass::Bmc {
+            shared.bmc_leases_changed.notify_one();
+        }
     }
+    log_refusal(request, answer).map(|answer| answer.message)
+}
 
-    async fn send(&self, socket: &UdpSocket, reply: &Message, to: SocketAddr) {
-        let boot_file = reply.options.text(code::BOOT_FILE).unwrap_or_default();
-        match socket.send_to(&reply.encode(), to).await {
-            Ok(_) => tracing::info!(
-                mac = %reply.chaddr, kind = ?reply.kind, address = %reply.yiaddr, %to, boot_file,
-                "DHCP answer"
-            ),
-            Err(error) => tracing::warn!(mac = %reply.chaddr, %to, %error, "DHCP answer not sent"),
-        }
+pub(crate) async fn send(socket: &UdpSocket, reply: &Message, to: SocketAddr) {
+    let boot_file = reply.options.text(code::BOOT_FILE).unwrap_or_default();
+    match socket.send_to(&reply.encode(), to).await {
+        Ok(_) => tracing::info!(
+            mac = %reply.chaddr, kind = ?reply.kind, address = %reply.yiaddr, %to, boot_file,
+            "DHCP answer"
+        ),
+        Err(error) => tracing::warn!(mac = %reply.chaddr, %to, %error, "DHCP answer not sent"),
     }
+}
+
+/// Counts and logs a request that is refused because of its way.
+pub(crate) fn refuse(shared: &Shared, request: &Message, reason: &RelayRefusal) {
+    shared.count_refused(reason);
+    // Behind relays each broadcast comes here as well, on its way past the relay.
+    tracing::debug!(mac = %request.chaddr, kind = ?request.kind, %reason, "DHCP request refused");
 }
 
 /// Receives on a socket. Waits for ever if there is none.
@@ -159,7 +172,7 @@ async fn receive(
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<Message> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<Message> {
     Message::decode(bytes)
         .inspect_err(|error| tracing::debug!(%error, "packet dropped"))
         .ok()
@@ -183,7 +196,7 @@ fn log_refusal<T>(request: &Message, answer: Result<T, NoAnswer>) -> Option<T> {
 /// The destination of a reply (RFC 2131 §4.1): the relay, else the client's address if it uses one,
 /// else broadcast. A client without an address cannot be reached by unicast from an ordinary
 /// socket, because it does not answer ARP yet; it gets a broadcast whatever its flag says.
-fn destination(request: &Message, reply: &Message, relay_port: u16) -> SocketAddr {
+pub(crate) fn destination(request: &Message, reply: &Message, relay_port: u16) -> SocketAddr {
     // A relay listens on the server port. The client port of the relay's host may be a client's.
     let (address, port) = if !request.giaddr.is_unspecified() {
         (request.giaddr, relay_port)

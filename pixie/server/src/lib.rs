@@ -22,6 +22,7 @@ pub mod config;
 pub mod control;
 mod desired;
 mod dhcp;
+mod dhcp_relay;
 mod http;
 mod installer;
 mod leasefile;

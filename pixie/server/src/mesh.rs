@@ -5,7 +5,7 @@ use std::time::Duration;
 use agents_kit::{Agent, Origin, Steps, run_desired};
 use base_telemetry::traces::{Span, SpanKind, Spans, TraceContext, now_ns, ns_of_ms};
 use futures::future::BoxFuture;
-use pixie_boot::{InstallerSource, Machines, Target};
+use pixie_boot::{InstallerSource, Machines, Relays, Target};
 use proto_mesh::{
     BmcLease as MeshLease, BootDesired, BootDesiredRequest, BootSeenRequest, BootServiceClient,
     BootTarget, BootTicketRequest, LeaseReport, LinkStatus,
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::DesiredSink;
 use crate::clock::now_ms;
-use crate::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
+use crate::control::{BmcLease, Control, ControlError, Desired, Seen, SwitchPort, Ticket};
 
 /// Deadline of a call that a booting machine waits for.
 const FRONT_TIME: Duration = Duration::from_secs(8);
@@ -71,6 +71,10 @@ impl MeshControl {
 impl Control for MeshControl {
     fn seen(&self, seen: Seen) -> BoxFuture<'_, Result<Option<Target>, ControlError>> {
         Box::pin(async move {
+            let relayed = seen.relayed.clone().unwrap_or_else(|| SwitchPort {
+                switch: String::new(),
+                port: String::new(),
+            });
             let request = BootSeenRequest {
                 machine_uuid: seen.machine.to_string(),
                 mac: seen.mac.to_string(),
@@ -78,6 +82,8 @@ impl Control for MeshControl {
                 seen_ms: seen.seen_ms,
                 to_disk: seen.to_disk,
                 told_ms: now_ms(),
+                relay_switch: relayed.switch,
+                relay_port: relayed.port,
             };
             let client = self.client.with_deadline(FRONT_TIME);
             let response = client.seen(request).await.map_err(|e| error(&e));
@@ -180,7 +186,16 @@ pub fn desired(message: &BootDesired, fallback: &[String]) -> Desired {
         commandline: message.commandline.clone(),
         control,
         machines,
+        relays: relays(message),
     }
+}
+
+/// The relays of a desired state. One without an IPv4 address relays nothing.
+fn relays(message: &BootDesired) -> Relays {
+    let relays = message.relays.iter();
+    Relays::new(
+        relays.filter_map(|relay| Some((relay.address.parse().ok()?, relay.switch.clone()))),
+    )
 }
 
 /// Follows the desired state until `stop`, starting with the one on disk. `control` has the

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::control::{Control, Desired};
 use crate::dhcp::Dhcp;
+use crate::dhcp_relay::DhcpRelay;
 use crate::http::Http;
 use crate::installer::{FetchSetupError, Fetcher, run_installer};
 use crate::ra::Advertiser;
@@ -108,6 +109,15 @@ impl Pixie {
                     ),
                 }
             }
+        }
+        if let Some(relay) = &shared.config.relay {
+            let bound = DhcpRelay::bind(Arc::clone(&shared), relay);
+            let bound = bound.map_err(|source| PixieError::Open {
+                what: "DHCP for relays",
+                interface: relay.interface.clone(),
+                source,
+            })?;
+            tasks.spawn(bound.run(stop.clone()));
         }
         spawn_background(&shared, fetcher, &mut tasks, &stop);
         Ok(Self {

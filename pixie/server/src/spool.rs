@@ -35,7 +35,7 @@ pub(crate) async fn run_spool(shared: Arc<Shared>, stop: CancellationToken) {
     let tell = |seen: Seen| {
         let shared = Arc::clone(&shared);
         async move {
-            match shared.control.seen(seen).await {
+            match shared.control.seen(seen.clone()).await {
                 Ok(_) => {
                     shared.control_answered();
                     Delivery::Done

@@ -1,5 +1,6 @@
 //! The state that all tasks share. Locks are held for a decision, never across I/O.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,13 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use agents_kit::StateDir;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use pixie_boot::{BootLog, InstallerSource, Lease, LeaseBook, Pool};
+use pixie_boot::{
+    BootLog, InstallerSource, Lease, LeaseBook, Pool, RelayRefusal, RelayedPort, RelayedPorts,
+};
 use proto_types::MacAddr;
 use tokio::sync::Notify;
 
 use crate::clock::now_ms;
 use crate::config::{Config, Mode};
-use crate::control::{BmcLease, Control, Desired};
+use crate::control::{BmcLease, Control, Desired, SwitchPort};
 use crate::installer::InstallerState;
 use crate::leasefile;
 use crate::spool::{self, Spool};
@@ -35,6 +38,9 @@ pub(crate) struct Shared {
     leases_written: tokio::sync::Mutex<u64>,
     desired: RwLock<Arc<Desired>>,
     boots: Mutex<BootLog>,
+    relayed: Mutex<RelayedPorts>,
+    /// Requests that were refused because of their way, by reason.
+    refused: Mutex<BTreeMap<&'static str, u64>>,
     /// Time of control's last answer, milliseconds since the epoch. 0 means never.
     control_ms: AtomicU64,
 }
@@ -85,6 +91,8 @@ impl Shared {
             leases_written: tokio::sync::Mutex::new(0),
             desired: RwLock::default(),
             boots: Mutex::default(),
+            relayed: Mutex::default(),
+            refused: Mutex::default(),
             control_ms: AtomicU64::new(0),
             config,
         };
@@ -113,6 +121,30 @@ impl Shared {
     /// Time of control's last answer, milliseconds since the epoch. 0 means never.
     pub(crate) fn control_answered_ms(&self) -> u64 {
         self.control_ms.load(Ordering::Relaxed)
+    }
+
+    /// Notes the port of a card, as a relay says it.
+    pub(crate) fn note_relayed(&self, mac: MacAddr, port: RelayedPort) {
+        self.relayed.lock().note(mac, port);
+    }
+
+    /// The port of a card. `None` if no relay has said it.
+    pub(crate) fn relayed(&self, mac: MacAddr) -> Option<SwitchPort> {
+        let ports = self.relayed.lock();
+        ports.of(mac).map(|at| SwitchPort {
+            switch: at.switch.clone(),
+            port: at.port.clone(),
+        })
+    }
+
+    /// Counts a refused request.
+    pub(crate) fn count_refused(&self, reason: &RelayRefusal) {
+        *self.refused.lock().entry(reason.as_str()).or_default() += 1;
+    }
+
+    /// Refused requests by reason.
+    pub(crate) fn dhcp_refused(&self) -> BTreeMap<&'static str, u64> {
+        self.refused.lock().clone()
     }
 
     pub(crate) fn boots(&self) -> MutexGuard<'_, BootLog> {

@@ -332,10 +332,12 @@ impl Spot {
             commandline: String::new(),
             ca_file: None,
             fetch: FetchLimits::default(),
+            relay: None,
             networks: vec![NetworkConfig {
                 interface: "lo".into(),
                 mode: Mode::Server,
                 router_advertisements: false,
+                is_relayed: false,
                 network,
             }],
         })
@@ -359,6 +361,8 @@ fn core_config(partition: usize, leaf: usize) -> CoreConfig {
         vtep: IpAddr::V4(plan::vtep(partition, leaf)),
         ports: vec!["swp*".into()],
         uplinks: Vec::new(),
+        uplink_vteps: Vec::new(),
+        relay: None,
         gateways: Vec::new(),
         drift: agents_core::config::DriftPolicy::Heal,
         bgp: None,

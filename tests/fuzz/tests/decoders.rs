@@ -347,3 +347,25 @@ fn fuzz_frr_json() {
         let _ = agents_nos::frr::vnis::decode(bytes);
     });
 }
+
+#[test]
+fn fuzz_relay_agent_info() {
+    check!().for_each(|bytes: &[u8]| {
+        if let Ok(info) = proto_wire_dhcp::RelayAgentInfo::decode(bytes) {
+            assert_eq!(
+                proto_wire_dhcp::RelayAgentInfo::decode(&info.encode()),
+                Ok(info)
+            );
+        }
+    });
+}
+
+#[test]
+fn fuzz_dhcp_client_frame() {
+    check!().for_each(|bytes: &[u8]| {
+        if let Some(frame) = proto_wire_dhcp::ClientFrame::decode(bytes) {
+            assert!(frame.payload.len() <= bytes.len());
+            let _ = proto_wire_dhcp::Message::decode(frame.payload);
+        }
+    });
+}

@@ -161,7 +161,8 @@ pub fn other_core(record: &Record, leaf: &Namespace, artefacts: &Artefacts) -> R
         config: path("core.toml")?,
         ..Agent::new(record, "core", topology::OTHER_SWITCH, program, leaf)?
     };
-    let text = core_config(topology::OTHER_LEAF, topology::OTHER_VTEP);
+    let roots = format!("uplink_vteps = [\"{}\"]\n", topology::LEAF_VTEP);
+    let text = core_config(topology::OTHER_LEAF, topology::OTHER_VTEP) + &roots;
     fs::write(&agent.config, text)?;
     Ok(agent)
 }

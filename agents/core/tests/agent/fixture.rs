@@ -156,6 +156,8 @@ pub(crate) fn config() -> Config {
         vtep: IpAddr::from([10, 91, 0, 11]),
         ports: vec!["swp*".into()],
         uplinks: vec!["up1".into()],
+        uplink_vteps: Vec::new(),
+        relay: None,
         gateways: Vec::new(),
         drift: DriftPolicy::Heal,
         bgp: None,

@@ -17,11 +17,11 @@ use crate::offline::{Alone, LEAF1, LEAF2, kept};
 const PROMISED: Duration = Duration::from_secs(5);
 
 /// A namespace with the ports of a leaf, which goes away with the value.
-struct Namespace(String);
+pub(crate) struct Namespace(String);
 
 impl Namespace {
     /// `None` without root, which is said.
-    fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
             println!("not run: network namespaces need root");
             return None;
@@ -35,6 +35,10 @@ impl Namespace {
             namespace.ip(&format!("link set x{port} up"));
         }
         Some(namespace)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0
     }
 
     fn ip(&self, arguments: &str) -> String {
@@ -59,7 +63,7 @@ impl Namespace {
     }
 
     /// Runs a future on a thread of its own inside the namespace.
-    fn inside(&self, work: impl AsyncFnOnce() + Send) {
+    pub(crate) fn inside(&self, work: impl AsyncFnOnce() + Send) {
         let path = format!("/run/netns/{}", self.0);
         let enter = move || {
             let file = std::fs::File::open(path).unwrap();
@@ -85,7 +89,7 @@ fn ip(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn open(config: &Config) -> Linux {
+pub(crate) fn open(config: &Config) -> Linux {
     Linux::open(config.linux()).unwrap()
 }
 

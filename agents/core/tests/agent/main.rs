@@ -12,4 +12,5 @@ mod fixture;
 mod follow;
 mod linux;
 mod offline;
+mod relay;
 mod telemetry;

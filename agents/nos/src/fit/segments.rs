@@ -3,7 +3,7 @@
 use super::Fitter;
 use super::numbers::{Number, TakenNumbers};
 use crate::capability::Capability;
-use crate::model::{Gateway, Segment, Vrf, VrfName};
+use crate::model::{Gateway, Segment, Tunnel, Vrf, VrfName};
 use crate::problem::{Refusal, SwitchObject};
 use crate::vni::Vni;
 
@@ -54,17 +54,23 @@ impl Fitter<'_> {
             let lacks_vlans = segment.vlan.and_then(|_| self.lacks(Capability::Vlans));
             let broken = (!segment.is_intact).then_some(Refusal::Broken);
             let numbers = [Some(Number::Vni(*vni)), segment.vlan.map(Number::Vlan)];
-            let refusal = lacks_vlans.or(broken);
+            let is_private = segment.tunnel == Tunnel::Private;
+            let privacy = is_private.then_some(Capability::PrivatePorts);
+            let lacks_privacy = privacy.and_then(|needed| self.lacks(needed));
+            let refusal = lacks_vlans.or(lacks_privacy).or(broken);
             let refusal = refusal.or_else(|| taken.take(&numbers, &object).err());
             if let Some(refusal) = refusal {
                 self.refuse(object, refusal);
                 continue;
             }
             let gateway = segment.gateway.as_ref();
-            let fitted = Segment {
+            let mut fitted = Segment {
                 gateway: gateway.and_then(|gateway| self.gateway(*vni, gateway)),
                 ..segment.clone()
             };
+            if fitted.tunnel == Tunnel::Absent {
+                fitted.remotes.clear();
+            }
             self.model.segments.insert(*vni, fitted);
         }
     }

@@ -8,7 +8,7 @@ mod segments;
 
 pub use error::StepError;
 
-use crate::model::SwitchModel;
+use crate::model::{Segment, SwitchModel};
 use crate::step::Step;
 
 /// Changes a model as a step changes a switch. A refused step changes nothing.
@@ -27,7 +27,19 @@ pub fn interpret(model: &mut SwitchModel, step: &Step) -> Result<(), StepError> 
         }
         Step::Quarantine { port } => ports::quarantine(model, port),
         Step::Enter { port, place } => ports::enter(model, port, place),
-        Step::EnsureSegment { vni, vlan, mtu } => segments::ensure(model, *vni, *vlan, *mtu),
+        Step::EnsureSegment {
+            vni,
+            vlan,
+            mtu,
+            tunnel,
+        } => {
+            let wanted = Segment {
+                vlan: *vlan,
+                tunnel: *tunnel,
+                ..Segment::new(*mtu)
+            };
+            segments::ensure(model, *vni, wanted)
+        }
         Step::RemoveSegment { vni } => segments::remove(model, *vni),
         Step::AddRemote { vni, remote } => {
             segments::segment(model, *vni)?.remotes.insert(*remote);

@@ -1,6 +1,6 @@
 use super::StepError;
 use super::ports::guarded;
-use crate::model::{Gateway, Membership, Mtu, Segment, SwitchModel, Vlan, Vrf, VrfName};
+use crate::model::{Gateway, Membership, Segment, SwitchModel, Tunnel, Vrf, VrfName};
 use crate::problem::SwitchObject;
 use crate::vni::Vni;
 
@@ -9,12 +9,8 @@ pub(super) fn segment(model: &mut SwitchModel, vni: Vni) -> Result<&mut Segment,
     model.segments.get_mut(&vni).ok_or_else(missing)
 }
 
-pub(super) fn ensure(
-    model: &mut SwitchModel,
-    vni: Vni,
-    vlan: Option<Vlan>,
-    mtu: Mtu,
-) -> Result<(), StepError> {
+pub(super) fn ensure(model: &mut SwitchModel, vni: Vni, wanted: Segment) -> Result<(), StepError> {
+    let vlan = wanted.vlan;
     if let Some((name, _)) = model.vrfs.iter().find(|(_, vrf)| vrf.l3_vni == Some(vni)) {
         return Err(StepError::Taken(SwitchObject::Vrf(name.clone())));
     }
@@ -23,19 +19,20 @@ pub(super) fn ensure(
     if let Some((other, _)) = same_vlan {
         return Err(StepError::Taken(SwitchObject::Segment(*other)));
     }
-    let made = || Segment {
-        vlan,
-        ..Segment::new(mtu)
-    };
-    let segment = model.segments.entry(vni).or_insert_with(made);
+    let segment = model.segments.entry(vni).or_insert_with(|| wanted.clone());
     if segment.vlan != vlan {
         return Err(StepError::Exists(SwitchObject::Segment(vni)));
     }
     if !segment.is_intact {
         // A repair may make a new tunnel or bridge.
-        *segment = made();
+        *segment = wanted.clone();
     }
-    segment.mtu = mtu;
+    segment.mtu = wanted.mtu;
+    segment.tunnel = wanted.tunnel;
+    if segment.tunnel == Tunnel::Absent {
+        // The tunnel's remote ends go with it.
+        segment.remotes.clear();
+    }
     Ok(())
 }
 

@@ -26,7 +26,11 @@ impl Linux {
                 vni,
                 vlan: None,
                 mtu,
-            } => self.ensure_segment(&view, *vni, mtu.get()).await,
+                tunnel,
+            } => {
+                let (vni, mtu) = (*vni, mtu.get());
+                self.ensure_segment(&view, vni, mtu, *tunnel).await
+            }
             Step::RemoveSegment { vni } => {
                 self.check_empty(&view, &bridge_name(*vni), SwitchObject::Segment(*vni))?;
                 self.remove_bridge(&view, *vni, &bridge_name(*vni)).await

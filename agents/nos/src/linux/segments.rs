@@ -6,7 +6,7 @@ use rtnetlink::packet_core::{
     NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST, NetlinkMessage,
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::link::{InfoBridge, InfoVxlan};
+use rtnetlink::packet_route::link::{InfoBridge, InfoBridgePort, InfoVxlan};
 use rtnetlink::packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
 use rtnetlink::{LinkBridge, LinkBridgePort, LinkMessageBuilder, LinkVxlan};
 
@@ -14,9 +14,9 @@ use super::link::{Kind, Link};
 use super::names::{GATEWAY_MAC, bridge_name, tunnel_name};
 use super::requests::{EEXIST, ENOENT, change, let_route};
 use super::view::View;
-use super::{Linux, VXLAN_PORT};
+use super::{Linux, VXLAN_PORT, failed};
 use crate::back_end::NosError;
-use crate::model::Gateway;
+use crate::model::{Gateway, Tunnel};
 use crate::vni::Vni;
 
 impl Linux {
@@ -25,6 +25,7 @@ impl Linux {
         view: &View,
         vni: Vni,
         mtu: u32,
+        tunnel: Tunnel,
     ) -> Result<(), NosError> {
         let name = bridge_name(vni);
         if let Some(seen) = view.by_name(&name)
@@ -35,12 +36,58 @@ impl Linux {
             self.set_gateway(view, vni, None).await?;
         }
         let bridge = self.ensure_bridge(view, &name).await?;
-        let tunnel = self.ensure_tunnel(view, vni).await?;
-        self.join(vni, &name, bridge, tunnel, mtu).await
+        if tunnel == Tunnel::Absent {
+            if let Some(link) = view.by_name(&tunnel_name(vni)) {
+                self.delete(link).await?;
+            }
+            return self.bring_up(bridge, &name, mtu).await;
+        }
+        let device = self.ensure_tunnel(view, vni).await?;
+        let is_private = tunnel == Tunnel::Private;
+        if is_private {
+            self.hide(vni, bridge, device).await?;
+        }
+        self.join(vni, &name, bridge, device, mtu).await?;
+        if !is_private {
+            self.set_private(device, vni, false).await?;
+        }
+        Ok(())
     }
 
-    /// Brings a bridge and its tunnel up, in this order: what the kernel adds when a device comes
-    /// up is turned off before.
+    /// Puts a tunnel into its bridge as a private port. It is down until it is private: open for a
+    /// moment, it would join the private ports of two switches.
+    async fn hide(&self, vni: Vni, bridge: u32, device: u32) -> Result<(), NosError> {
+        let name = tunnel_name(vni);
+        let view = self.devices().await?;
+        let is_hidden = |link: &Link| link.controller == Some(bridge) && link.port.is_private;
+        if view.by_index(device).is_some_and(is_hidden) {
+            return Ok(());
+        }
+        let down = change(device).down().build();
+        self.set(down, || format!("bring {name} down")).await?;
+        self.silence(device, &name).await?;
+        let enter = change(device).controller(bridge).build();
+        self.set(enter, || format!("put {name} into its bridge"))
+            .await?;
+        self.set_private(device, vni, true).await
+    }
+
+    async fn set_private(&self, device: u32, vni: Vni, is_on: bool) -> Result<(), NosError> {
+        let flag = LinkBridgePort::new(device).append_info_data(InfoBridgePort::Isolated(is_on));
+        let set = self.handle.link().set_port(flag.build()).execute().await;
+        set.map_err(|e| failed(format!("set {} private={is_on}", tunnel_name(vni)), e))
+    }
+
+    /// Brings a device of a segment up, silent.
+    async fn bring_up(&self, index: u32, name: &str, mtu: u32) -> Result<(), NosError> {
+        // Before the device comes up: the kernel adds an address then.
+        self.silence(index, name).await?;
+        let up = change(index).mtu(mtu).up().build();
+        self.set(up, || format!("bring {name} up with MTU {mtu}"))
+            .await
+    }
+
+    /// Brings a tunnel and its bridge up, in this order.
     pub(super) async fn join(
         &self,
         vni: Vni,
@@ -51,10 +98,7 @@ impl Linux {
     ) -> Result<(), NosError> {
         let tunnel_name = tunnel_name(vni);
         for (index, name) in [(tunnel, tunnel_name.as_str()), (bridge, bridge_name)] {
-            self.silence(index, name).await?;
-            let up = change(index).mtu(mtu).up().build();
-            self.set(up, || format!("bring {name} up with MTU {mtu}"))
-                .await?;
+            self.bring_up(index, name, mtu).await?;
         }
         let join = change(tunnel).controller(bridge).build();
         self.set(join, || format!("put {tunnel_name} into its bridge"))
@@ -79,7 +123,7 @@ impl Linux {
             .learning(learns)
             .neigh_suppress(!learns);
         let set = self.handle.link().set_port(flags.build()).execute().await;
-        set.map_err(|e| super::failed(format!("set flags of {name}"), e))
+        set.map_err(|e| failed(format!("set flags of {name}"), e))
     }
 
     pub(super) async fn ensure_bridge(&self, view: &View, name: &str) -> Result<u32, NosError> {

@@ -11,7 +11,7 @@ use super::layer3::Layer3;
 use super::link::{Kind, Link};
 use super::names::{LOOPBACK, QUARANTINE, is_quarantine, segment_of, tunnel_name};
 use crate::back_end::NosError;
-use crate::model::{Membership, Mtu, Port, PortName, Segment, SwitchModel, VrfName};
+use crate::model::{Membership, Mtu, Port, PortName, Segment, SwitchModel, Tunnel, VrfName};
 use crate::observation::{Observation, PortLink};
 use crate::vni::Vni;
 
@@ -147,8 +147,13 @@ impl View {
         let mtu = Mtu::new(bridge.mtu);
         Segment {
             remotes: tunnel.map(|t| self.remotes(t)).unwrap_or_default(),
-            is_intact: bridge.up && mtu.is_ok() && tunnel.is_some_and(fits) && gateway.is_ok(),
+            is_intact: bridge.up && mtu.is_ok() && tunnel.is_none_or(fits) && gateway.is_ok(),
             gateway: gateway.ok().flatten(),
+            tunnel: match tunnel {
+                None => Tunnel::Absent,
+                Some(tunnel) if tunnel.port.is_private => Tunnel::Private,
+                Some(_) => Tunnel::Open,
+            },
             ..Segment::new(mtu.unwrap_or(Mtu::ETHERNET))
         }
     }

@@ -16,6 +16,7 @@ mod port;
 mod prefix_list;
 mod route_map;
 mod segment;
+mod tunnel;
 mod vrf;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub use port::{Membership, Port};
 pub use prefix_list::{PrefixList, PrefixListId, PrefixRule};
 pub use route_map::{RouteMap, RouteMatch, RouteRule};
 pub use segment::{Gateway, Segment};
+pub use tunnel::Tunnel;
 pub use vrf::Vrf;
 
 use crate::vni::Vni;

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use super::error::ModelError;
 use super::names::VrfName;
 use super::numbers::{Mtu, Vlan};
+use super::tunnel::Tunnel;
 
 /// An L2 segment on this switch. Its key is its VNI.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Segment {
     pub vlan: Option<Vlan>,
     /// MTU inside the segment.
     pub mtu: Mtu,
+    /// The way to the other switches.
+    pub tunnel: Tunnel,
     /// Tunnel ends that broadcasts are sent to (head-end replication). Empty if EVPN finds them.
     pub remotes: BTreeSet<IpAddr>,
     /// The segment's gateway. `None` if the switch is no host in the segment.
@@ -36,6 +39,7 @@ impl Segment {
         Self {
             vlan: None,
             mtu,
+            tunnel: Tunnel::Open,
             remotes: BTreeSet::new(),
             gateway: None,
             is_intact: true,

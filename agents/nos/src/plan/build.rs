@@ -41,11 +41,12 @@ fn segment(change: &Kept<'_>, vni: Vni, wanted: &Segment, steps: &mut Vec<Step>)
     // A repair may make a new tunnel device without remotes, and a new bridge without gateway, so
     // that both are set again.
     let seen = seen.filter(|seen| change.segment(vni) && seen.is_intact);
-    if seen.is_none_or(|seen| seen.mtu != wanted.mtu) {
+    if seen.is_none_or(|seen| (seen.mtu, seen.tunnel) != (wanted.mtu, wanted.tunnel)) {
         steps.push(Step::EnsureSegment {
             vni,
             vlan: wanted.vlan,
             mtu: wanted.mtu,
+            tunnel: wanted.tunnel,
         });
     }
     let is_new = |remote: &&_| !seen.is_some_and(|seen| seen.remotes.contains(*remote));

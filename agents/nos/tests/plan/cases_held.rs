@@ -32,6 +32,7 @@ fn ensure(number: u32, vlan: Option<u16>) -> Step {
         vni: vni(number),
         vlan: vlan.map(|vlan| agents_nos::model::Vlan::new(vlan).unwrap()),
         mtu: Mtu::ETHERNET,
+        tunnel: agents_nos::model::Tunnel::Open,
     }
 }
 

@@ -94,7 +94,7 @@ impl Count<'_> {
         }
         let gateway = to.gateway.is_some() && !(stays && from.gateway == to.gateway);
         cut + leaves
-            + usize::from(from.mtu != to.mtu)
+            + usize::from((from.mtu, from.tunnel) != (to.mtu, to.tunnel))
             + to.remotes.difference(&from.remotes).count()
             + usize::from(gateway)
     }

@@ -1,11 +1,11 @@
 //! Random states of a small switch. Few names and numbers, so that objects meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use agents_nos::model::{
-    Bgp, BgpNeighbour, BgpNeighbours, Mtu, Peer, Policies, Port, PrefixList, Segment, Table, Vlan,
-    Vrf,
+    Bgp, BgpNeighbour, BgpNeighbours, Mtu, Peer, Policies, Port, PrefixList, Segment, Table,
+    Tunnel, Vlan, Vrf,
 };
 use agents_nos::{Membership, SwitchModel, Vni};
 use proptest::collection::{btree_map, btree_set};
@@ -75,11 +75,20 @@ fn segment(kind: Kind) -> impl Strategy<Value = Segment> {
     let addresses = prop::sample::select(vec!["10.1.0.1/24", "10.2.0.1/24"]);
     let gateway = (prop::sample::select(&VRFS[..]), addresses).prop_map(|(v, a)| gateway(v, a));
     let is_intact = prop::bool::weighted(if kind == Kind::Observed { 0.8 } else { 0.99 });
-    let parts = (vlan, mtu(), remotes, option::of(gateway), is_intact);
-    parts.prop_map(|(vlan, mtu, remotes, gateway, is_intact)| Segment {
+    let tunnel = prop_oneof![
+        4 => Just(Tunnel::Open),
+        1 => Just(Tunnel::Private),
+        1 => Just(Tunnel::Absent),
+    ];
+    let parts = (vlan, mtu(), tunnel, remotes, option::of(gateway), is_intact);
+    parts.prop_map(|(vlan, mtu, tunnel, remotes, gateway, is_intact)| Segment {
         vlan,
         mtu,
-        remotes,
+        remotes: match tunnel {
+            Tunnel::Absent => BTreeSet::new(),
+            _ => remotes,
+        },
+        tunnel,
         gateway,
         is_intact,
     })

@@ -44,3 +44,44 @@ async fn pixie_is_told_what_its_partition_boots_and_of_each_change() {
     }
     control.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pixie_is_told_of_relays_and_its_word_on_a_port_is_kept() {
+    let control = Control::start().await;
+    control
+        .propose(tests_support::announcement(1))
+        .await
+        .unwrap();
+    let pixie: BootServiceClient = control.agent(AgentKind::Pixie, "p1", "pixie1").await;
+    let mut boots = pixie.desired(BootDesiredRequest {}).await.unwrap();
+    assert_eq!(next(&mut boots).await.relays, []);
+    let core: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    let registration = SwitchRegisterRequest {
+        management_ip: "10.90.0.11".into(),
+        ..crate::reports::register()
+    };
+    let relay = BootRelay {
+        switch: "leaf1".into(),
+        address: registration.management_ip.clone(),
+    };
+    core.register(registration).await.unwrap();
+    wait_for(&mut boots, |desired| desired.relays == [relay.clone()]).await;
+    let uuid = "0d7a4f1c-7b1e-4a6f-9d55-6a2b3c4d5e6f";
+    for (switch, port, kept) in [
+        ("leaf1", "swp1", Some("swp1")),
+        ("leaf1", "swp2", Some("swp2")),
+        ("leaf9", "swp1", Some("swp2")),
+        ("", "", None),
+    ] {
+        let seen = BootSeenRequest {
+            relay_switch: switch.into(),
+            relay_port: port.into(),
+            ..seen_at_boot(uuid, "52:54:00:00:00:01")
+        };
+        pixie.seen(seen).await.unwrap();
+        let found = control.machine(uuid.parse().unwrap());
+        let mut ports = found.boot_ports.values().map(|at| at.port.as_str());
+        assert_eq!(ports.next(), kept, "{switch} {port}");
+    }
+    control.stop().await;
+}

@@ -220,6 +220,8 @@ pub fn seen_at_boot(uuid: &str, mac: &str) -> BootSeenRequest {
         seen_ms: 0,
         to_disk: false,
         told_ms: 0,
+        relay_switch: String::new(),
+        relay_port: String::new(),
     }
 }
 

@@ -77,6 +77,7 @@ async fn offer(control: &Control, id: MachineId) {
         seen_at: now,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     control.propose(seen).await.unwrap();
     let mut register = registration(1, "boot-1");

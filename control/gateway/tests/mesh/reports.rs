@@ -7,7 +7,7 @@ use proto_mesh::*;
 
 use crate::fixture::*;
 
-fn register() -> SwitchRegisterRequest {
+pub fn register() -> SwitchRegisterRequest {
     let port = |n: u32| SwitchPort {
         name: format!("swp{n}"),
         mac: String::new(),
@@ -50,6 +50,8 @@ async fn a_switch_follows_its_intent() {
         seen_ms: 0,
         to_disk: false,
         told_ms: 0,
+        relay_switch: String::new(),
+        relay_port: String::new(),
     };
     pixie.seen(seen).await.unwrap();
     let down = SetSwitchPort {

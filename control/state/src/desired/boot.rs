@@ -1,11 +1,13 @@
 //! The boot targets of the machines of a partition.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
-use proto_types::{MacAddr, MachineId, PartitionId};
+use proto_types::{MacAddr, MachineId, PartitionId, SwitchId};
 
 use crate::machine::entity::Machine;
 use crate::machine::read::{BootTarget, boot_target};
+use crate::switch::entity::Switch;
 use crate::tables::Tables;
 
 /// The boot target of a machine, for pixie.
@@ -17,6 +19,28 @@ pub struct MachineBoot {
     pub macs: BTreeSet<MacAddr>,
     /// Boot target of the machine.
     pub target: BootTarget,
+}
+
+/// A switch that relays the DHCP requests of machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootRelay {
+    /// The switch.
+    pub switch: SwitchId,
+    /// Address of its management interface.
+    pub address: IpAddr,
+}
+
+/// The switches of a partition that may relay DHCP requests.
+pub fn boot_relays(tables: &Tables, partition: &PartitionId) -> Vec<BootRelay> {
+    let switches = tables.all::<Switch>();
+    let here = switches.filter(|switch| switch.partition == *partition);
+    here.filter_map(|switch| {
+        Some(BootRelay {
+            switch: switch.id.clone(),
+            address: switch.management_ip?,
+        })
+    })
+    .collect()
 }
 
 /// The boot targets of all machines of a partition.

@@ -19,7 +19,7 @@ mod switch;
 
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::bmc_desired;
-pub use boot::{MachineBoot, boot_desired};
+pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
 pub use gateway::{GatewayIntent, bridged_segment};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};

@@ -98,6 +98,7 @@ fn boot_tickets_are_for_one_machine() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     });
     let issue = |number, from: u128, place: &str, expires_at: Timestamp| IssueBootTicket {
         id: id(number),
@@ -153,6 +154,7 @@ fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     });
     let issue = |from| IssueBootTicket {
         id: id(1),

@@ -13,6 +13,7 @@ fn to_disk(number: u128, seen_at: Timestamp) -> MachineSeen {
         seen_at,
         to_disk: true,
         stated_at: None,
+        relayed: None,
     }
 }
 

@@ -20,6 +20,7 @@ fn seen(world: &World) -> MachineSeen {
         seen_at: world.now,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     }
 }
 

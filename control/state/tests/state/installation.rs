@@ -122,6 +122,7 @@ fn pxe_before_disk_is_no_crash() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     });
     assert!(!world.log(1).crash_loop);
     assert_eq!(world.log(1).state, Some(EventKind::PhonedHome));

@@ -135,6 +135,7 @@ fn a_machine_that_nobody_saw_registers_in_one_change() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     });
     twice.ok(registers(None));
     let made = |world: &World| {

@@ -33,6 +33,7 @@ mod policy;
 mod ports;
 mod properties;
 mod quota;
+mod relayed_ports;
 mod repeats;
 mod restored;
 mod revival;

@@ -297,6 +297,7 @@ fn a_boot_that_is_told_late_is_not_the_way_to_the_disk() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     let now = world.now;
     world.ok(seen(ms(now.ms() - 1)));

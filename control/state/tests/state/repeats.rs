@@ -71,6 +71,7 @@ fn a_boot_that_is_told_again_is_no_crash() {
         seen_at: world.now,
         to_disk: false,
         stated_at: Some(ms(77)),
+        relayed: None,
     };
     world.ok(told.clone());
     world.later(1_000);

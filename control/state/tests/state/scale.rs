@@ -31,6 +31,7 @@ fn a_hundred_thousand_machines() {
             seen_at,
             to_disk: false,
             stated_at: None,
+            relayed: None,
         });
         world.ok(machine);
         world.wipe(number);

@@ -34,6 +34,7 @@ fn changes_carry_everything() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     follow(&world.apply(seen));
     follow(&world.apply(registration(1, "boot-1")));

@@ -15,6 +15,7 @@ fn seen(world: &World, number: u128, mac: Option<MacAddr>) -> MachineSeen {
         seen_at: world.now,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     }
 }
 

@@ -254,6 +254,7 @@ fn how_a_bmc_lets_in_is_kept_and_not_shown() {
         seen_at: world.now,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     world.ok(seen);
     assert!(world.machine(9).boot_macs.is_empty());

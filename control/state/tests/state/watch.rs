@@ -205,6 +205,7 @@ fn a_machine_stays_in_its_partition() {
         seen_at,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     assert_eq!(world.refused(seen.clone()), ErrorCode::MachineForeign);
     let nowhere = MachineSeen {
@@ -244,6 +245,7 @@ fn an_old_packet_says_nothing_new() {
         seen_at: old,
         to_disk: false,
         stated_at: None,
+        relayed: None,
     });
     assert_eq!(world.log(1).state, Some(EventKind::Waiting));
 }

@@ -6,6 +6,7 @@ use pixie_boot::BootFiles;
 use serde::Deserialize;
 
 use super::network_file::FileNetwork;
+use super::relay::RelayConfig;
 
 /// Default kernel command line of the installer: a serial console, and what slow virtual machines
 /// need (see the project's lab).
@@ -19,6 +20,7 @@ pub(super) struct File {
     pub(super) http_port: u16,
     pub(super) boot: FileBoot,
     pub(super) network: Vec<FileNetwork>,
+    pub(super) relay: Option<RelayConfig>,
 }
 
 /// The `[boot]` section.

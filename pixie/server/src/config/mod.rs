@@ -4,6 +4,7 @@ mod file;
 mod limits;
 mod network;
 mod network_file;
+mod relay;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use pixie_boot::RangeError;
 use file::{File, boot_files};
 pub use limits::{FetchLimits, Ports};
 pub use network::{Mode, NetworkConfig};
+pub use relay::RelayConfig;
 
 /// Networks per pixie. A configuration with more is refused.
 const NETWORKS_MAX: usize = 64;
@@ -54,6 +56,8 @@ pub struct Config {
     pub ca_file: Option<PathBuf>,
     pub fetch: FetchLimits,
     pub networks: Vec<NetworkConfig>,
+    /// Listener for the relays of switches. `None` means that no network is behind relays.
+    pub relay: Option<RelayConfig>,
 }
 
 impl Config {
@@ -78,6 +82,7 @@ impl Config {
         if file.network.is_empty() || file.network.len() > NETWORKS_MAX {
             return Err(ConfigError::Networks(file.network.len()));
         }
+        check_relay(&file)?;
         let files = boot_files(&file.boot);
         let networks = file
             .network
@@ -94,7 +99,32 @@ impl Config {
             ca_file: file.boot.ca_file,
             fetch: FetchLimits::default(),
             networks,
+            relay: file.relay,
         })
+    }
+}
+
+/// Checks that networks behind relays have a listener, on an interface without machines.
+fn check_relay(file: &File) -> Result<(), ConfigError> {
+    let wrong = |interface: &str, reason: &str| ConfigError::Network {
+        interface: interface.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let mut networks = file.network.iter();
+    match &file.relay {
+        None => {
+            let unheard = networks.find(|network| network.is_relayed());
+            unheard.map_or(Ok(()), |network| {
+                let reason = "relayed = true needs a [relay] section";
+                Err(wrong(network.interface(), reason))
+            })
+        }
+        // A machine on that interface could send with a switch's address.
+        Some(relay) if networks.any(|network| network.interface() == relay.interface) => {
+            let reason = "relays need an interface without machines";
+            Err(wrong(&relay.interface, reason))
+        }
+        Some(_) => Ok(()),
     }
 }
 
@@ -129,6 +159,22 @@ mod tests {
         assert_eq!(network.network.files.bios.as_deref(), Some("undionly.kpxe"));
         assert_eq!(config.assets, Path::new("/usr/lib/ipxe"));
         assert!(config.commandline.contains("console=ttyS0"));
+    }
+
+    #[test]
+    fn the_listener_for_relays_is_on_an_interface_of_its_own() {
+        assert_eq!(Config::parse(GOOD).unwrap().relay, None);
+        let section = "[relay]\ninterface = \"mgmt0\"\naddress = \"10.90.0.5\"\n";
+        let relay = |section: &str| Config::parse(&format!("{GOOD}\n{section}"));
+        let found = relay(section).unwrap().relay.unwrap();
+        assert_eq!(found.interface, "mgmt0");
+        let relayed = GOOD.replacen("router =", "relayed = true\nrouter =", 1);
+        let alone = Config::parse(&relayed).unwrap_err().to_string();
+        assert!(alone.contains("[relay]"), "{alone}");
+        let both = Config::parse(&format!("{relayed}\n{section}")).unwrap();
+        assert!(both.networks[0].is_relayed);
+        let same = relay(&section.replace("mgmt0", "br0")).unwrap_err();
+        assert!(same.to_string().contains("br0"), "{same}");
     }
 
     #[test]

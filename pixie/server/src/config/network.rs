@@ -10,6 +10,8 @@ pub struct NetworkConfig {
     pub mode: Mode,
     /// `true` means send IPv6 router advertisements, which iPXE otherwise waits for.
     pub router_advertisements: bool,
+    /// `true` if every client is behind the relay of a switch: what comes without one is refused.
+    pub is_relayed: bool,
     pub network: Network,
 }
 

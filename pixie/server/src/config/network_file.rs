@@ -30,6 +30,8 @@ pub(super) struct FileNetwork {
     domain: Option<String>,
     #[serde(default = "default_lease_time_s")]
     lease_time_s: u32,
+    #[serde(default)]
+    relayed: bool,
     #[serde(default = "default_true")]
     router_advertisements: bool,
     bmc: Option<FileBmc>,
@@ -61,6 +63,16 @@ fn default_true() -> bool {
 }
 
 impl FileNetwork {
+    /// The interface of the section.
+    pub(super) fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// `true` if all clients of the section are behind relays.
+    pub(super) fn is_relayed(&self) -> bool {
+        self.relayed
+    }
+
     /// Checks a section and converts it.
     pub(super) fn check(
         self,
@@ -77,6 +89,11 @@ impl FileNetwork {
         }
         if !self.subnet.contains(&self.address) {
             return Err(wrong("the address is not in the subnet"));
+        }
+        if self.relayed && self.mode == Mode::Proxy {
+            return Err(wrong(
+                "a proxy has no relays: the network's server has them",
+            ));
         }
         if self.lease_time_s < LEASE_TIME_S_MIN {
             return Err(wrong("lease_time_s must be at least 60"));
@@ -110,6 +127,7 @@ impl FileNetwork {
             interface: self.interface,
             mode: self.mode,
             router_advertisements: self.router_advertisements,
+            is_relayed: self.relayed,
             network: Network {
                 address: self.address,
                 subnet: self.subnet,

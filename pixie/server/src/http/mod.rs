@@ -213,6 +213,7 @@ fn health(context: &Context) -> Response<Body> {
         "machines": desired.machines.len(),
         "installer": shared.installer.health(),
         "leases": shared.lease_count(),
+        "dhcp_refused": shared.dhcp_refused(),
         "events_waiting": shared.spool.len(),
         "events_dropped": shared.spool.dropped(),
     });

@@ -91,11 +91,12 @@ pub(super) async fn script(context: &Context, query: &str) -> Response<Body> {
         arch: query.arch,
         seen_ms: now_ms(),
         to_disk: false,
+        relayed: context.shared.relayed(mac),
     };
     let target = if query.again {
         // A poll is answered from the table: hundreds of held machines poll, and each event would
         // be a write in control.
-        last_good(context, seen)
+        last_good(context, &seen)
     } else {
         ask(context, seen).await
     };
@@ -165,20 +166,20 @@ fn identify(context: &Context, uuid: &str, mac: MacAddr) -> Option<MachineId> {
 /// have wanted another target meanwhile.
 async fn ask(context: &Context, seen: Seen) -> Target {
     let shared = &context.shared;
-    match timeout(CONTROL_WAIT, shared.control.seen(seen)).await {
+    match timeout(CONTROL_WAIT, shared.control.seen(seen.clone())).await {
         Ok(Ok(target)) => {
             shared.control_answered();
-            target.unwrap_or_else(|| last_good(context, seen))
+            target.unwrap_or_else(|| last_good(context, &seen))
         }
         // Not spooled: control would refuse the event again.
         Ok(Err(ControlError::Refused(reason))) => {
             tracing::warn!(machine = %seen.machine, mac = %seen.mac, reason, "event refused");
-            last_good(context, seen)
+            last_good(context, &seen)
         }
         // A call without an answer may have arrived. Control recognises the repetition of a report
         // by card and time.
         Ok(Err(ControlError::Away(_))) | Err(_) => {
-            let target = last_good(context, seen);
+            let target = last_good(context, &seen);
             let to_disk = target == Target::Disk;
             shared.spool.add(Seen { to_disk, ..seen });
             target
@@ -188,7 +189,7 @@ async fn ask(context: &Context, seen: Seen) -> Target {
 
 /// The target in the last desired state. An unknown machine boots the installer, which registers
 /// it.
-fn last_good(context: &Context, seen: Seen) -> Target {
+fn last_good(context: &Context, seen: &Seen) -> Target {
     let desired = context.shared.desired();
     let known = desired.machines.find(Some(seen.machine), seen.mac);
     known.map_or(Target::Hammer, |known| known.target)

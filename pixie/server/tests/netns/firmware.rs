@@ -70,7 +70,7 @@ impl Booted {
 
     fn wait_for_script(&self) -> Seen {
         let started = std::time::Instant::now();
-        let seen = || self.pixie.control.seen.lock().unwrap().first().copied();
+        let seen = || self.pixie.control.seen.lock().unwrap().first().cloned();
         wait_long("the script", BOOT_TIME_MAX, || seen().is_some());
         eprintln!("script after {:?}", started.elapsed());
         seen().unwrap()

@@ -14,6 +14,7 @@ mod firmware;
 mod http;
 mod installer;
 mod installer_site;
+mod relay;
 mod running_pixie;
 mod tftp;
 mod world;

@@ -8,10 +8,14 @@
 //! - `decode(encode(x)) == x` for every message that the encoder accepts;
 //! - the encoder never writes a message that the decoder refuses.
 //!
-//! Entry point: [`Message`].
+//! Entry points: [`Message`], [`RelayAgentInfo`].
 
+mod datagram;
 mod message;
 mod options;
+mod relay_agent;
 
+pub use datagram::{ClientFrame, ServerFrame};
 pub use message::{BOOTP_REPLY, BOOTP_REQUEST, DecodeError, Kind, Message};
 pub use options::{Options, code};
+pub use relay_agent::{RelayAgentError, RelayAgentInfo};

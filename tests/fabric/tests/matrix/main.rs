@@ -11,6 +11,7 @@ mod crossing;
 mod ear;
 mod faults;
 mod packets;
+mod provisioning;
 mod rack;
 mod stream;
 

@@ -79,6 +79,7 @@ impl Node {
             seen_at,
             to_disk: false,
             stated_at: None,
+            relayed: None,
         })
         .await;
         for kind in [EventKind::Preparing, EventKind::Registering] {

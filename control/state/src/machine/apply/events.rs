@@ -1,5 +1,6 @@
 //! Events of machines and their effect on the phase.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
@@ -9,9 +10,10 @@ use sha2::{Digest as _, Sha256};
 use crate::catalog::entity::Partition;
 use crate::cluster::read::restored;
 use crate::machine::apply::event_log::{advance, failed};
-use crate::machine::apply::{boots, lifecycle, reclaim, strangers};
+use crate::machine::apply::{boots, lifecycle, links, reclaim, relayed_port, strangers};
 use crate::machine::command::{MachineEvent, MachineSeen};
 use crate::machine::entity::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
+use crate::machine::read::cables::concerned::concerned;
 use crate::machine::read::{BootTarget, boot_target};
 use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
@@ -115,6 +117,11 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> ApplyResult {
     if let Some(mac) = op.mac {
         remember_mac(&mut machine, mac);
     }
+    let mut again = BTreeSet::new();
+    if relayed_port::note(tx, &mut machine, op) && !is_new {
+        again = concerned(tx.tables(), &machine);
+        links::take(tx, &mut machine, false);
+    }
     // The machine boots on its way to the disk, so that hammer is gone even if its last event was
     // lost. A boot from before the phase is hammer's own, reported late, and proves nothing.
     let left = machine.phase == Phase::Rebooting && op.seen_at >= machine.since;
@@ -127,7 +134,10 @@ pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> ApplyResult {
     } else {
         tx.save(machine)
     };
-
+    if !again.is_empty() {
+        again.append(&mut concerned(tx.tables(), &machine));
+        links::take_again(tx, again);
+    }
     if let Some(told) = &told {
         remember_told(tx, op.id, told);
     }

@@ -23,6 +23,7 @@ pub(crate) mod phone_home;
 pub(crate) mod ports;
 pub(crate) mod reclaim;
 pub(crate) mod register;
+mod relayed_port;
 pub(crate) mod restored;
 pub(crate) mod sizing;
 pub(crate) mod strangers;

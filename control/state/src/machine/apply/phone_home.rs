@@ -57,7 +57,7 @@ pub(crate) fn phone_home(tx: &mut Tx<'_>, op: &PhoneHome) -> ApplyResult {
 fn first_call(tables: &Tables, machine: &Machine) -> (PhaseEvent, String) {
     let waits = feature_level(tables) >= TENANT_PORTS;
     match first_without_tenant(tables, machine).filter(|_| waits) {
-        Some(link) => (PhaseEvent::PhonedHomeEarly, missing_reason(link)),
+        Some(link) => (PhaseEvent::PhonedHomeEarly, missing_reason(machine, link)),
         None => (PhaseEvent::PhonedHome, String::new()),
     }
 }

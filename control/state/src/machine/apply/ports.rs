@@ -20,7 +20,7 @@ pub(crate) fn awaits_report(machine: &Machine) -> bool {
 /// The first cable whose switch does not report its port where it belongs. A switch without a
 /// record reports nothing: deleting it by force removes its cables from the machines.
 pub(crate) fn first_unmoved<'m>(tables: &Tables, machine: &'m Machine) -> Option<&'m PortLink> {
-    tenant_links(machine).find(|link| !is_moved(tables, link))
+    tenant_links(machine).find(|link| !is_moved(tables, machine, link))
 }
 
 /// The first cable whose switch does not report its port in the tenant's segment. All of them
@@ -30,7 +30,7 @@ pub(crate) fn first_without_tenant<'m>(
     machine: &'m Machine,
 ) -> Option<&'m PortLink> {
     let is_handed_over = machine.segment == Segment::Tenant;
-    tenant_links(machine).find(|link| !is_handed_over || !is_moved(tables, link))
+    tenant_links(machine).find(|link| !is_handed_over || !is_moved(tables, machine, link))
 }
 
 /// Names the first port that is not where it belongs. Empty if there is none.
@@ -39,7 +39,7 @@ pub(crate) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
         return String::new();
     };
     if machine.phase == Phase::TenantPorts {
-        return missing_reason(link);
+        return missing_reason(machine, link);
     }
     format!(
         "switch {} has not reported that port {} left the tenant's segment",
@@ -48,7 +48,13 @@ pub(crate) fn unmoved_reason(tables: &Tables, machine: &Machine) -> String {
 }
 
 /// Names a port that a switch has not reported in the tenant's segment.
-pub(crate) fn missing_reason(link: &PortLink) -> String {
+pub(crate) fn missing_reason(machine: &Machine, link: &PortLink) -> String {
+    if let Some(at) = machine.denied_by(link) {
+        return format!(
+            "{} asked for its lease at {} {}, as the relay of {} says, and not at {} {}",
+            link.mac, at.switch, at.port, at.switch, link.switch, link.port
+        );
+    }
     format!(
         "switch {} has not reported port {} in the tenant's segment",
         link.switch, link.port
@@ -57,7 +63,8 @@ pub(crate) fn missing_reason(link: &PortLink) -> String {
 
 /// The reason of a machine that runs without one of its ports.
 pub(crate) fn lacking_reason(tables: &Tables, machine: &Machine) -> String {
-    let missing = first_unmoved(tables, machine).map(missing_reason);
+    let missing = first_unmoved(tables, machine);
+    let missing = missing.map(|link| missing_reason(machine, link));
     missing.map_or_else(String::new, |missing| format!("{LACKS}{missing}"))
 }
 
@@ -73,7 +80,11 @@ fn tenant_links(machine: &Machine) -> impl Iterator<Item = &PortLink> {
 }
 
 /// `true` if the switch reports the port of this cable in the segment that it belongs in.
-fn is_moved(tables: &Tables, link: &PortLink) -> bool {
+fn is_moved(tables: &Tables, machine: &Machine, link: &PortLink) -> bool {
+    // Isolated as it is, the port of a disputed cable is not where it belongs.
+    if machine.segment == Segment::Tenant && machine.denied_by(link).is_some() {
+        return false;
+    }
     let Some(switch) = tables.get::<Switch>(&link.switch) else {
         return false;
     };

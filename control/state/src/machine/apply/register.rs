@@ -26,6 +26,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
             seen_at: tx.now,
             stated_at: None,
             to_disk: false,
+            relayed: None,
         };
         events::seen(tx, &seen)?;
     }

@@ -3,7 +3,7 @@
 use proto_types::{MacAddr, MachineId, PartitionId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::entity::EventKind;
+use crate::machine::entity::{EventKind, RelayedPort};
 
 /// See [`Op::MachineSeen`](crate::Op::MachineSeen).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,10 @@ pub struct MachineSeen {
     /// answer it knew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub to_disk: bool,
+    /// The port that the card's lease was asked for at, as the relay of its switch says. `None` if
+    /// no relay said one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relayed: Option<RelayedPort>,
 }
 
 /// See [`Op::MachineEvent`](crate::Op::MachineEvent).

@@ -1,13 +1,13 @@
 //! The record of a machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{MacAddr, MachineId, PartitionId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
     Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Condition, Fru, Hardware, HoldCause,
-    Phase, PortLink, Segment, WipeRecord,
+    Phase, PortLink, RelayedPort, Segment, WipeRecord,
 };
 use crate::meta::Meta;
 
@@ -70,6 +70,10 @@ pub struct Machine {
     /// MAC addresses of its boot requests, until it registers.
     #[serde(default)]
     pub boot_macs: BTreeSet<MacAddr>,
+    /// Ports that its cards asked for their last lease at, as the relays of switches say. Not
+    /// changed while its ports are a tenant's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub boot_ports: BTreeMap<MacAddr, RelayedPort>,
     /// MAC address that it was first seen with; `None` if it became known in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mac: Option<MacAddr>,
@@ -129,6 +133,7 @@ impl Machine {
             hammer_version: String::new(),
             boot_id: String::new(),
             boot_macs: BTreeSet::new(),
+            boot_ports: BTreeMap::new(),
             first_mac: None,
             links: Vec::new(),
             segment: Segment::Provisioning,
@@ -164,6 +169,12 @@ impl Machine {
     /// `true` if its orders are held because another BMC claims the machine as well.
     pub fn is_bmc_contested(&self) -> bool {
         self.bmc_claims.iter().any(|claim| !claim.rejected)
+    }
+
+    /// The port that a card's lease was asked for at, if that is not the port of this cable.
+    pub(crate) fn denied_by(&self, link: &PortLink) -> Option<&RelayedPort> {
+        let relayed = self.boot_ports.get(&link.mac);
+        relayed.filter(|at| (&at.switch, &at.port) != (&link.switch, &link.port))
     }
 
     /// All MAC addresses that it may boot from.

@@ -19,6 +19,7 @@ mod order;
 mod phase;
 mod port_link;
 mod power_draw;
+mod relayed_port;
 mod vpn;
 mod wipe;
 
@@ -41,5 +42,6 @@ pub use order::*;
 pub use phase::*;
 pub use port_link::*;
 pub use power_draw::*;
+pub use relayed_port::*;
 pub use vpn::*;
 pub use wipe::*;

@@ -35,7 +35,7 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
         Segment::Isolated => Vni::NONE,
         // Neither segment is right for a port that only the switch reports: isolated, a forged
         // frame reaches nobody.
-        Segment::Tenant if is_unclaimed(machine, &switch.id, port) => Vni::NONE,
+        Segment::Tenant if is_unproven(machine, &switch.id, port) => Vni::NONE,
         Segment::Tenant => machine
             .allocation
             .as_ref()
@@ -45,8 +45,12 @@ pub(crate) fn vni_of_machine(tables: &Tables, switch: &Switch, port: &str) -> Vn
     })
 }
 
-/// `true` if only the switch reports the machine at the port.
-fn is_unclaimed(machine: &Machine, switch: &SwitchId, port: &str) -> bool {
-    let mut links = machine.links.iter().filter(|link| link.unclaimed);
-    links.any(|link| link.switch == *switch && link.port == port)
+/// `true` if only the switch reports the machine at the port, or a relay says that the card is
+/// elsewhere.
+fn is_unproven(machine: &Machine, switch: &SwitchId, port: &str) -> bool {
+    let mut links = machine.links.iter();
+    links.any(|link| {
+        let is_here = link.switch == *switch && link.port == port;
+        is_here && (link.unclaimed || machine.denied_by(link).is_some())
+    })
 }

@@ -89,6 +89,8 @@ pub(crate) fn adopt_cables(tx: &mut Tx<'_>, switch: &Switch, twin: &Switch) {
             continue;
         }
         if let Some(mac) = free_card(&machine) {
+            // The operator's word on the twin counts, and the card boots by it next.
+            machine.boot_ports.remove(&mac);
             machine.links.push(PortLink {
                 switch: switch.id.clone(),
                 port,
@@ -161,6 +163,13 @@ fn forget_neighbours(tx: &mut Tx<'_>, id: &SwitchId) {
 fn recable(machine: &mut Machine, from: &SwitchId, to: &Switch) {
     for link in machine.links.iter_mut().filter(|link| link.switch == *from) {
         link.switch = to.id.clone();
+    }
+    for at in machine
+        .boot_ports
+        .values_mut()
+        .filter(|at| at.switch == *from)
+    {
+        at.switch = to.id.clone();
     }
     let heard = machine
         .hardware

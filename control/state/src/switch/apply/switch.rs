@@ -248,6 +248,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteSwitch) -> ApplyResult {
     for id in cabled {
         let mut machine: Machine = tx.require(&id)?;
         machine.links.retain(|link| link.switch != op.id);
+        machine.boot_ports.retain(|_, at| at.switch != op.id);
         tx.save(machine);
         // The reclaim must not wait for a report of a switch that will never come.
         reclaim::go_on(tx, id)?;

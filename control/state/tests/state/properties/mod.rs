@@ -142,7 +142,7 @@ proptest! {
         for number in 1..=MACHINES {
             let seen_at = world.now;
             let partition = text(PARTITION);
-            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at, to_disk: false, stated_at: None });
+            world.ok(MachineSeen { id: id(number), partition, mac: Some(mac(number)), seen_at, to_disk: false, stated_at: None, relayed: None });
             world.hear("leaf1", &format!("swp{number}"), &[mac(number)]);
         }
         replica.clone_from(&world.tables);

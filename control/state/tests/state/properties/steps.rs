@@ -110,6 +110,7 @@ fn report_of(world: &World, step: &Step) -> Vec<Op> {
                 seen_at: time,
                 to_disk: false,
                 stated_at: None,
+                relayed: None,
             }
             .into(),
             registration(*m, &format!("boot-{boot}")).into(),

@@ -165,6 +165,7 @@ impl World {
             seen_at,
             to_disk: false,
             stated_at: None,
+            relayed: None,
         });
     }
     /// PXE, hammer, registration.

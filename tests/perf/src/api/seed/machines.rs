@@ -71,6 +71,7 @@ pub(crate) async fn register(
         seen_at: store.now(),
         to_disk: false,
         stated_at: None,
+        relayed: None,
     };
     propose(store, seen).await?;
     let registration = RegisterMachine {

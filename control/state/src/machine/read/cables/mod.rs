@@ -3,6 +3,8 @@
 //! A machine claims a port if one of its NICs hears the switch there by LLDP. A switch hears a
 //! machine if frames of one of its NICs arrive. A cable exists if both agree. If the switch's agent
 //! cannot report neighbours, a claim stands as long as no other machine makes the same claim.
+//! A third witness is the DHCP relay of the switch, which says at which port a card asked for its
+//! lease: a claim of another port does not stand.
 //!
 //! Invariant: the ports of an allocated machine, or of one whose reclaim is not complete, stay its
 //! own, whatever others claim or hear. Otherwise a forged LLDP frame could pull a port out of a
@@ -15,7 +17,7 @@ use std::fmt;
 
 use proto_types::{MacAddr, MachineId};
 
-use crate::machine::entity::{Availability, Machine, Nic, Phase, PortLink, Segment};
+use crate::machine::entity::{Availability, Machine, Nic, Phase, PortLink, RelayedPort, Segment};
 use crate::switch::entity::{Neighbour, Switch, addresses};
 use crate::tables::Tables;
 
@@ -28,6 +30,8 @@ pub(crate) enum ClaimRefused {
     Others(String),
     /// The port is another machine's.
     Taken(MachineId),
+    /// The relay of a switch says that the card asked for its lease at another port.
+    Relayed(RelayedPort),
     /// Another machine claims the same port, and nothing tells which of them is right.
     Contested(MachineId),
 }
@@ -49,6 +53,11 @@ impl fmt::Display for DisputedClaim<'_> {
             ClaimRefused::Unheard => write!(f, "where {switch} hears nobody"),
             ClaimRefused::Others(heard) => write!(f, "where {switch} hears {heard}"),
             ClaimRefused::Taken(other) => write!(f, "which is the port of machine {other}"),
+            ClaimRefused::Relayed(at) => write!(
+                f,
+                "but it asked for its lease at {} {}, as the relay of {} says",
+                at.switch, at.port, at.switch
+            ),
             ClaimRefused::Contested(other) => write!(f, "and so does machine {other}"),
         }
     }
@@ -161,6 +170,11 @@ pub(crate) fn judge(
     // First of all: the port of a tenant's machine is never up for a judgement.
     if let Some(owner) = owner.filter(|owner| !is_free(owner)) {
         return Err(ClaimRefused::Taken(owner.id));
+    }
+    // The third witness can only refuse: that it agrees proves no cable.
+    let claimed = link(claim, mac, false);
+    if let Some(at) = machine.denied_by(&claimed) {
+        return Err(ClaimRefused::Relayed(at.clone()));
     }
     // Without neighbours from the switch there is no second report: the claim stands alone, unless
     // another machine claims the same.
