@@ -101,7 +101,8 @@ impl Case<'_> {
 async fn one_port(bench: &mut Bench, case: &mut Case<'_>, leaf: &Leaf) -> Result<()> {
     let moves = bench.args.moves;
     let (mut passes, mut reports) = (Latencies::default(), Latencies::default());
-    let (cpu, steps) = (leaf.cpu_ms()?, leaf.steps().await?);
+    let steps = leaf.steps().await?;
+    let cpu = leaf.cpu_ms()?;
     for number in 0..moves {
         case.orders.move_port((number % PORTS) as usize);
         let applied = case.send().await?;
@@ -128,7 +129,8 @@ async fn one_port(bench: &mut Bench, case: &mut Case<'_>, leaf: &Leaf) -> Result
 
 /// Moves all ports at once; the slowest round counts.
 async fn all_ports(bench: &mut Bench, case: &mut Case<'_>, leaf: &Leaf) -> Result<()> {
-    let (cpu, steps) = (leaf.cpu_ms()?, leaf.steps().await?);
+    let steps = leaf.steps().await?;
+    let cpu = leaf.cpu_ms()?;
     let mut slowest = Duration::ZERO;
     for _ in 0..ROUNDS {
         case.orders.move_all();

@@ -33,7 +33,7 @@ const CREATE: &str = "/metalstack.api.v2.MachineService/Create";
 const DELETE: &str = "/metalstack.api.v2.MachineService/Delete";
 const GET: &str = "/metalstack.admin.v2.MachineService/Get";
 const INSTALLED: &str = "/metalstack.infra.v2.BootService/InstallationSucceeded";
-const EVENT: &str = "/metalstack.infra.v2.BootService/SendEvent";
+const EVENT: &str = "/metalstack.infra.v2.EventService/Send";
 /// Label with a machine's phase.
 const PHASE: &str = "metalmesh.dev/phase";
 const FILL_MAX: Duration = Duration::from_secs(300);
@@ -196,17 +196,17 @@ struct Times {
 struct Site {
     client: Client,
     admin: HeaderValue,
-    machine: HeaderValue,
+    agents: HeaderValue,
     tenant: HeaderValue,
 }
 
 impl Site {
     fn new(api: SocketAddr, dir: &Path) -> Result<Self> {
-        let [admin, machine, tenant] = seed::tokens(dir)?.map(|token| bearer(&token));
+        let [admin, agents, tenant] = seed::tokens(dir)?.map(|token| bearer(&token));
         Ok(Self {
             client: Client::new(api),
             admin: admin?,
-            machine: machine?,
+            agents: agents?,
             tenant: tenant?,
         })
     }
@@ -245,21 +245,25 @@ impl Site {
         let uuid = made["machine"]["uuid"].as_str().context("no uuid")?;
         let body = json!({"uuid": uuid, "consolePassword": "simulated"});
         self.client
-            .call(&call(INSTALLED, &self.machine, &body))
+            .call(&call(INSTALLED, &self.agents, &body))
             .await?;
         // The order to boot from disk has ended.
         self.enters(uuid, &["rebooting"]).await?;
         Ok((uuid.to_owned(), project))
     }
 
-    /// The installed system calls: its ports become the tenant's, and it runs once both have.
+    /// The installed system phones home: its ports become the tenant's, and it runs once both have.
     async fn hand_over(&mut self, uuid: &str, calls: &mut Latencies) -> Result<Duration> {
         let event = json!({"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"});
-        let body = json!({"uuid": uuid, "event": event});
-        let call = call(EVENT, &self.machine, &body);
+        let call = call(EVENT, &self.agents, &json!({"events": {uuid: event}}));
         let began = Instant::now();
-        let (_, took) = self.client.call(&call).await?;
+        let (answer, took) = self.client.call(&call).await?;
         calls.add(took);
+        let answer: Value = serde_json::from_slice(&answer)?;
+        ensure!(
+            answer["failed"].as_array().is_none_or(Vec::is_empty),
+            "{answer}"
+        );
         self.enters(uuid, &["running"]).await?;
         Ok(began.elapsed())
     }

@@ -157,7 +157,7 @@ const FIGURES: &[Figure] = &[
         "frr_port_p50_ms",
         "FRR: one port's change, applied and verified, p50, ms",
         1,
-        Bar::Nothing,
+        Bar::AtMost(1000.0),
     ),
     figure(
         "frr_port_cpu_ms",

@@ -22,6 +22,8 @@ use crate::procfs;
 const PROGRAM: &str = "bench-leaf";
 /// Time in which the agent has to serve its metrics.
 const START_MAX: Duration = Duration::from_secs(30);
+/// Time after which the agent does not repeat its metrics any more, and a little.
+const FRESH: Duration = Duration::from_millis(1100);
 
 /// Where a leaf stands.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +73,7 @@ impl Leaf {
 
     async fn wait(&mut self) -> Result<()> {
         let until = Instant::now() + START_MAX;
-        while let Err(error) = self.steps().await {
+        while let Err(error) = self.scrape().await {
             self.process.check()?;
             if Instant::now() > until {
                 return Err(error.context("a leaf does not start"));
@@ -86,8 +88,10 @@ impl Leaf {
         self.process.check()
     }
 
-    /// Steps that are in effect so far, from the agent's metrics.
+    /// Steps that are in effect so far, from the agent's metrics, which are made anew after
+    /// [`FRESH`].
     pub(super) async fn steps(&self) -> Result<u64> {
+        sleep(FRESH).await;
         let text = self.scrape().await?;
         let done = r#"metalmesh_agent_steps_total{step="switch_step",outcome="done"} "#;
         let number = text.lines().find_map(|line| line.strip_prefix(done));
@@ -117,7 +121,7 @@ impl Leaf {
     /// CPU time so far, milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people to read")]
     pub(super) fn cpu_ms(&self) -> Result<f64> {
-        Ok(procfs::run_ns(self.process.pid())? as f64 / 1e6)
+        Ok(procfs::cpu_us(self.process.pid())? as f64 / 1e3)
     }
 
     /// Resident memory, MiB.

@@ -118,7 +118,7 @@ async fn change(daemons: &Daemons, desired: &FrrConfig) -> Result<Observed> {
 /// CPU time of this process so far, milliseconds; FRR and its shell are others.
 #[expect(clippy::cast_precision_loss, reason = "for people to read")]
 fn own_cpu_ms() -> Result<f64> {
-    Ok(procfs::run_ns(std::process::id())? as f64 / 1e6)
+    Ok(procfs::cpu_us(std::process::id())? as f64 / 1e3)
 }
 
 /// FRR's part of the orders.

@@ -62,7 +62,8 @@ pub(crate) struct FillArgs {
     networks: u32,
 }
 
-/// The administrator's, the machines' and the tenant's token of a filled directory.
+/// The administrator's, the agents' and the tenant's token of a filled directory. The agents' is for
+/// every machine, and for the partition's infrastructure.
 pub(crate) fn tokens(dir: &Path) -> Result<[String; 3]> {
     let text = std::fs::read_to_string(dir.with_extension(TOKENS_FILE))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -130,6 +131,7 @@ impl Filling {
         };
         let machines = CreateToken {
             machine_roles: [("*".to_owned(), EditorViewer::Editor)].into(),
+            infra_role: Some(EditorViewer::Editor),
             ..of_user(store, "admin")
         };
         let tenant = CreateToken {
