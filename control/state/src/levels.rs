@@ -15,6 +15,10 @@ use crate::tables::Tables;
 /// The feature level from which a machine runs only after the switches reported its ports.
 pub(crate) const TENANT_PORTS: u32 = 2;
 
+/// The feature level from which partitions may have the labels
+/// [`FABRIC`](crate::meta::label::FABRIC) and [`BOND`](crate::meta::label::BOND).
+pub(crate) const FABRIC_LABELS: u32 = 2;
+
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)
@@ -34,15 +38,19 @@ pub(crate) fn lowest_level(tables: &Tables) -> Option<u32> {
 /// `NotEnabled` above the lowest level of all control nodes, and those of the command's bounds.
 pub fn check_enabled(tables: &Tables, command: &Command) -> CheckResult {
     crate::bounds::check(&command.op)?;
+    require_level(tables, command.op.name(), command.version)
+}
+
+/// Refuses `what`, which needs a feature level that not every control node knows.
+///
+/// # Errors
+/// `NotEnabled`, with the level that is needed.
+pub(crate) fn require_level(tables: &Tables, what: &str, level: u32) -> CheckResult {
     let known = feature_level(tables);
-    if command.version <= known {
+    if level <= known {
         return Ok(());
     }
-    let what = format!(
-        "{} needs feature level {}, but a control node knows only {known}",
-        command.op.name(),
-        command.version
-    );
+    let what = format!("{what} needs feature level {level}, but a control node knows only {known}");
     let hint = "upgrade every control node; see: metalmesh cluster status";
     Err(Error::new(ErrorCode::NotEnabled, what).hint(hint))
 }

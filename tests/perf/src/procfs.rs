@@ -1,21 +1,20 @@
 //! What the kernel knows about processes: CPU time and memory.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 
-/// Ticks of `/proc/PID/stat` in a second; fixed on Linux for programs.
-const TICKS_PER_S: u64 = 100;
-
-/// User and system time of a process so far, microseconds, in steps of 10 ms.
+/// User and system time of a process so far, microseconds: its CPU clock, which counts ended
+/// threads too (`clock_getcpuclockid(3)`). `/proc/PID/stat` counts in steps of 10 ms.
 pub(crate) fn cpu_us(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/stat");
-    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-    // The name may hold blanks and brackets: count from its end.
-    let (_, rest) = text.rsplit_once(')').context("no name in stat")?;
-    let mut fields = rest.split_whitespace().skip(11);
-    let mut ticks = || -> Result<u64> { Ok(fields.next().context("stat is short")?.parse()?) };
-    Ok((ticks()? + ticks()?) * (1_000_000 / TICKS_PER_S))
+    let number = i32::try_from(pid).context("pid is too large")?;
+    let clock = clock_getcpuclockid(Pid::from_raw(number))
+        .with_context(|| format!("no CPU clock of process {pid}"))?;
+    let time = Duration::from(clock_gettime(clock)?);
+    Ok(u64::try_from(time.as_micros())?)
 }
 
 /// Resident memory of a process, KiB.

@@ -86,10 +86,10 @@ pub mod label {
     pub const DIGEST_SOURCE: &str = "metalmesh.dev/digest-source";
     /// On an image: `routed` or `bridged`, the network of the systems installed from it. Absent
     /// means static addresses on the boot NIC.
-    pub const NETWORKING: &str = "metalmesh.io/networking";
+    pub const NETWORKING: &str = "metalmesh.dev/networking";
     /// On a partition: `active-backup` or `802.3ad`, the bond of bridged machines. Absent means
     /// `active-backup`.
-    pub const BOND: &str = "metalmesh.io/bond";
+    pub const BOND: &str = "metalmesh.dev/bond";
     /// On an address: the machine that has it.
     pub const MACHINE_ID: &str = "machine.metal-stack.io/id";
     /// On a machine: its AS number while allocated.
@@ -103,7 +103,7 @@ pub mod label {
     pub const RESERVED_PREFIX: &str = "metalmesh.dev/";
     /// The reserved keys that a partition may have. Others are refused: a mistyped one would look
     /// set and change nothing.
-    pub const OF_A_PARTITION: [&str; 8] = [
+    pub const OF_A_PARTITION: [&str; 9] = [
         PROVISIONING_VNI,
         EXIT_VTEPS,
         REQUIRE_BMC_NONCE,
@@ -112,6 +112,7 @@ pub mod label {
         UNKNOWN_MACHINES,
         SEGMENT_MTU,
         FABRIC,
+        BOND,
     ];
     /// Labels that the system sets; they do not count against [`LABELS_MAX`](crate::bounds::LABELS_MAX).
     pub const OF_THE_SYSTEM: [&str; 4] = [MACHINE_ID, MACHINE_ASN, MACHINE_RACK, MACHINE_CHASSIS];

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use control_state::life::{Fabric, PortIntent, PortPlace};
 use control_state::*;
 use proptest::prelude::*;
+use tests_support::announcement;
 
 use crate::properties::steps::{MACHINES, Step, op_of, step};
 use crate::world::*;
@@ -14,8 +15,15 @@ fn evpn(word: &str) -> UpdatePartition {
     relabel(LabelsUpdate::Replace([label].into()))
 }
 
-fn world() -> World {
+/// A world whose control nodes know the label.
+fn knowing() -> World {
     let mut world = World::new();
+    world.ok(announcement(1));
+    world
+}
+
+fn world() -> World {
+    let mut world = knowing();
     world.ok(evpn("evpn"));
     world.ok(leaf("leaf2", "rack-1"));
     world
@@ -60,8 +68,21 @@ fn allocated(world: &mut World, number: u128, wanted: AllocateMachine) {
 }
 
 #[test]
-fn a_fabric_is_static_or_evpn() {
+fn an_older_control_node_forbids_the_label() {
     let mut world = World::new();
+    let level = |level| AnnounceNode {
+        level,
+        ..announcement(1)
+    };
+    world.ok(level(1));
+    assert_eq!(world.refused(evpn("evpn")), ErrorCode::NotEnabled);
+    world.ok(level(2));
+    world.ok(evpn("evpn"));
+}
+
+#[test]
+fn a_fabric_is_static_or_evpn() {
+    let mut world = knowing();
     assert_eq!(world.refused(evpn("vxlan")), ErrorCode::InvalidField);
     assert_eq!(world.refused(evpn("")), ErrorCode::InvalidField);
     world.running(1, 1);

@@ -63,7 +63,7 @@ pub enum MachineNetworkError {
     Underlay,
     /// The image has no FRR.
     #[error(
-        "image {0:?} is labelled metalmesh.io/networking=routed and has no FRR (frr.service and \
+        "image {0:?} is labelled metalmesh.dev/networking=routed and has no FRR (frr.service and \
          bgpd): install the package frr into it, or label it bridged"
     )]
     NoFrr(String),

@@ -11,7 +11,7 @@ use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels}
 /// Number of events shown, the newest first; `machine events` lists all.
 const EVENTS_SHOWN: usize = 10;
 /// Label of an image with the network of the systems installed from it.
-const NETWORKING_LABEL: &str = "metalmesh.io/networking";
+const NETWORKING_LABEL: &str = "metalmesh.dev/networking";
 
 fn line(title: &str, value: impl Into<String>) {
     outln!("{:<14}{}", format!("{title}:"), value.into());

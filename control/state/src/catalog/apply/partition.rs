@@ -7,6 +7,7 @@ use proto_errors::Error;
 use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
 use crate::catalog::entity::{NUMBER_COOLDOWN_MAX_S, Partition, UNKNOWN_MACHINES_MAX};
 use crate::fields::{check_description, in_use, set};
+use crate::levels::{FABRIC_LABELS, require_level};
 use crate::meta::{Labels, label};
 use crate::network::apply::pool;
 use crate::network::entity::PoolNumber;
@@ -31,6 +32,12 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> CheckResult {
     }
     let labels = &partition.meta.labels;
     check_reserved(labels)?;
+    // Older control nodes would refuse the labels as unknown.
+    for new in [label::FABRIC, label::BOND] {
+        if labels.contains_key(new) {
+            require_level(tx.tables(), new, FABRIC_LABELS)?;
+        }
+    }
     check_number(labels, label::PROVISIONING_VNI, 1..=proto_types::VNI_MAX)?;
     take_provisioning_vni(tx, partition)?;
     check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
