@@ -102,7 +102,7 @@ async fn changes(bench: &mut Bench, daemons: &Daemons, orders: &mut Orders) -> R
     Ok(())
 }
 
-/// What a pass does with FRR.
+/// Does with FRR as a pass does.
 async fn pass(daemons: &Daemons, [left, entered]: &[FrrConfig; 2]) -> Result<()> {
     observe(daemons).await?;
     change(daemons, left).await?;
