@@ -61,6 +61,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Ports of switches: from the call to both leaves, and one agent of a large switch; see --help
+    #[command(disable_help_flag = true)]
+    Switch {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// The API beside Ironic with MariaDB on this machine; see --help
     #[command(disable_help_flag = true)]
     Api {
@@ -97,6 +104,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
             hand_over("api", &parts, root, args)
         }
         What::Link { args } => beside_the_product("link", root, args),
+        What::Switch { args } => beside_the_product("switch", root, args),
         What::Strangers { args } => beside_the_product("strangers", root, args),
         What::Fleet { args } => {
             let bench = [OsString::from("bench")];

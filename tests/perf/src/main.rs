@@ -7,7 +7,8 @@
 //! `apply` every command with its largest input.
 //!
 //! `api` is the product beside Ironic, `link` the agents' sessions beside tonic, `strangers` a
-//! tenant's calls beside floods of strangers; see the modules.
+//! tenant's calls beside floods of strangers, `switch` the ports of switches, from the call to the
+//! leaves; see the modules.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
@@ -34,6 +35,7 @@ mod sample;
 mod service;
 mod store;
 mod strangers;
+mod switch;
 mod wire;
 
 use std::process::ExitCode;
@@ -72,9 +74,14 @@ enum Command {
     Apply(apply::ApplyArgs),
     /// A tenant's calls beside strangers
     Strangers(strangers::StrangersArgs),
+    /// Ports of switches, from the call to the leaves
+    Switch(switch::SwitchArgs),
     /// Fill a data directory of the product
     #[command(hide = true)]
     Fill(api::seed::FillArgs),
+    /// Fill a data directory with a rack whose agents have joined
+    #[command(hide = true)]
+    SwitchFill(switch::FillArgs),
     /// Be one node of ours
     #[command(hide = true)]
     Node(node::NodeArgs),
@@ -117,6 +124,8 @@ async fn run(command: Command) -> Result<()> {
         Command::Api(args) => api::run(args).await,
         Command::Apply(args) => apply::run(&args),
         Command::Strangers(args) => strangers::run(args).await,
+        Command::Switch(args) => switch::run(args).await,
+        Command::SwitchFill(args) => switch::fill(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Inventory(args) => inventory::run(args).await,

@@ -20,7 +20,6 @@ mod clock;
 mod contract_rules;
 mod cooldown;
 mod evpn;
-mod evpn_scale;
 mod identity;
 mod installation;
 mod life;

@@ -93,7 +93,7 @@ pub(super) async fn measure(bench: &mut Bench) -> Result<()> {
     let sockets = Sockets::bind()?;
     let began = Instant::now();
     for number in 0..count {
-        let credential = credential(&dir, number)?;
+        let credential = credential(&dir, &leaf(number))?;
         let roots = Roots::Certificates(credential.roots.clone());
         let config = MeshClientConfig::new(
             vec![node.mesh.to_string()],

@@ -9,11 +9,11 @@ use proto_identity::profile::{Authority, LEAF_VALIDITY, Purpose};
 use proto_identity::{CertificateDer, CertificateRequest, Credential, Key, SpiffeId};
 use proto_link::now_ms;
 
-pub(super) const TRUST_DOMAIN: &str = "bench.example";
+pub(crate) const TRUST_DOMAIN: &str = "bench.example";
 
 /// The root's certificate, and who signs for nodes and agents.
 #[derive(Debug)]
-pub(super) struct Ca {
+pub(crate) struct Ca {
     root: CertificateDer<'static>,
     nodes: Authority,
     agents: Authority,
@@ -21,7 +21,7 @@ pub(super) struct Ca {
 
 impl Ca {
     /// Makes it and writes it down for the server's process.
-    pub(super) fn make(dir: &Path) -> Result<Self> {
+    pub(crate) fn make(dir: &Path) -> Result<Self> {
         let now = now_ms();
         let root = Authority::root(TRUST_DOMAIN, now)?;
         std::fs::write(dir.join("root.der"), root.certificate())?;
@@ -37,7 +37,7 @@ impl Ca {
     }
 
     /// Reads what [`Ca::make`] wrote.
-    pub(super) fn open(dir: &Path) -> Result<Self> {
+    pub(crate) fn open(dir: &Path) -> Result<Self> {
         let read = |name: String| std::fs::read(dir.join(&name)).context(name);
         let authority = |name: &str| -> Result<Authority> {
             let (key, own) = (read(format!("{name}.key"))?, read(format!("{name}.der"))?);
@@ -50,12 +50,12 @@ impl Ca {
         })
     }
 
-    pub(super) fn roots(&self) -> Vec<CertificateDer<'static>> {
+    pub(crate) fn roots(&self) -> Vec<CertificateDer<'static>> {
         vec![self.root.clone()]
     }
 
     /// Key and certificate of this identity.
-    pub(super) fn issue(&self, id: &str) -> Result<Credential> {
+    pub(crate) fn issue(&self, id: &str) -> Result<Credential> {
         let id: SpiffeId = id.parse()?;
         let by = match Purpose::of(id.subject()) {
             Purpose::Agents => &self.agents,

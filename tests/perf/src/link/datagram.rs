@@ -21,7 +21,9 @@ const LOST: Duration = Duration::from_millis(200);
 #[expect(clippy::cast_precision_loss, reason = "for people to read")]
 pub(super) async fn measure(bench: &mut Bench) -> Result<()> {
     let time = Duration::from_secs(bench.args.seconds);
-    let (mut took, time) = tokio::task::spawn_blocking(move || there_and_back(time)).await??;
+    let began = Instant::now();
+    let mut took = round_trips(time).await?;
+    let time = began.elapsed();
     let per_s = took.len() as f64 / time.as_secs_f64();
     let p99 = took.quantile_us(0.99) / 1e3;
     bench.progress(&format!(
@@ -32,7 +34,12 @@ pub(super) async fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-fn there_and_back(time: Duration) -> Result<(Latencies, Duration)> {
+/// Bare datagrams there and back, one at a time.
+pub(crate) async fn round_trips(time: Duration) -> Result<Latencies> {
+    tokio::task::spawn_blocking(move || there_and_back(time)).await?
+}
+
+fn there_and_back(time: Duration) -> Result<Latencies> {
     let [near, far] = [bind()?, bind()?];
     near.connect(far.local_addr()?)?;
     far.connect(near.local_addr()?)?;
@@ -57,7 +64,7 @@ fn there_and_back(time: Duration) -> Result<(Latencies, Duration)> {
             }
         }
         over.store(true, Ordering::Relaxed);
-        (took, began.elapsed())
+        took
     }))
 }
 

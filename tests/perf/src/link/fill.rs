@@ -1,6 +1,6 @@
 //! A data centre whose switches' agents have all joined.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -42,17 +42,16 @@ pub(crate) async fn fill(store: &Store, seal: &SealingKey, args: &FillArgs) -> R
     for number in 0..HALLS {
         partition(store, &hall(number)).await?;
     }
-    let pki = Pki::open(store.clone(), seal, TRUST_DOMAIN).await?;
-    let dir = args.dir.with_extension(AGENTS_DIR);
-    std::fs::create_dir(&dir)?;
+    let joins = Joins::begin(store, seal, &args.dir).await?;
     // Two switches to a rack, in the same partition.
     let racks = (args.agents / 2).max(1);
     let ports = args.machines.div_ceil(racks).max(1);
     each(store, args.agents, move |store, number| {
-        let (pki, dir) = (pki.clone(), dir.clone());
+        let joins = joins.clone();
         async move {
             switch(&store, number, ports).await?;
-            join(&pki, number, &dir).await
+            let hall = hall(number / 2);
+            joins.join(AgentKind::Core, &hall, &leaf(number)).await
         }
     })
     .await?;
@@ -87,45 +86,63 @@ async fn switch(store: &Store, number: u32, ports: u32) -> Result<()> {
     propose(store, op).await.map(drop)
 }
 
-/// As an agent joins: a ticket, a key of its own, a certificate.
-async fn join(pki: &Pki, number: u32, dir: &Path) -> Result<()> {
-    let new = NewJoinTicket {
-        kind: AgentKind::Core,
-        partition: hall(number / 2).parse()?,
-        agent: leaf(number),
-        key: None,
-        tpm: None,
-        life: Duration::ZERO,
-        control: Vec::new(),
-    };
-    let permit = permit_for("CreateJoinTicket");
-    let (_, file) = pki.create_join_ticket(&permit, "bench", new).await?;
-    let ticket = TicketFile::parse(&file)?;
-    let key = Key::generate()?;
-    let enrol = Enrol {
-        ticket_id: ticket.id,
-        secret: ticket.secret.to_vec(),
-        request: key.request()?,
-        machine: None,
-        tpm: None,
-        nonce: Vec::new(),
-    };
-    let issued = pki.enrol(&enrol).await?;
-    let bytes = |list: &[proto_identity::CertificateDer<'_>]| -> Vec<Vec<u8>> {
-        list.iter().map(|it| it.to_vec()).collect()
-    };
-    let kept = Kept {
-        key: key.to_pkcs8(),
-        chain: bytes(&issued.chain),
-        roots: bytes(&issued.roots),
-    };
-    let path = dir.join(number.to_string());
-    std::fs::write(&path, serde_json::to_vec(&kept)?).with_context(|| path.display().to_string())
+/// Joins agents of a directory that is filled.
+#[derive(Clone)]
+pub(crate) struct Joins {
+    pki: Pki,
+    /// Where their keys and certificates are kept.
+    dir: PathBuf,
 }
 
-/// The credential of agent `number` of a filled directory.
-pub(super) fn credential(dir: &Path, number: u32) -> Result<Credential> {
-    let path = dir.with_extension(AGENTS_DIR).join(number.to_string());
+impl Joins {
+    pub(crate) async fn begin(store: &Store, seal: &SealingKey, data_dir: &Path) -> Result<Self> {
+        let pki = Pki::open(store.clone(), seal, TRUST_DOMAIN).await?;
+        let dir = data_dir.with_extension(AGENTS_DIR);
+        std::fs::create_dir(&dir)?;
+        Ok(Self { pki, dir })
+    }
+
+    /// As an agent joins: a ticket, a key of its own, a certificate.
+    pub(crate) async fn join(&self, kind: AgentKind, partition: &str, agent: &str) -> Result<()> {
+        let new = NewJoinTicket {
+            kind,
+            partition: partition.parse()?,
+            agent: agent.to_owned(),
+            key: None,
+            tpm: None,
+            life: Duration::ZERO,
+            control: Vec::new(),
+        };
+        let permit = permit_for("CreateJoinTicket");
+        let (_, file) = self.pki.create_join_ticket(&permit, "bench", new).await?;
+        let ticket = TicketFile::parse(&file)?;
+        let key = Key::generate()?;
+        let enrol = Enrol {
+            ticket_id: ticket.id,
+            secret: ticket.secret.to_vec(),
+            request: key.request()?,
+            machine: None,
+            tpm: None,
+            nonce: Vec::new(),
+        };
+        let issued = self.pki.enrol(&enrol).await?;
+        let bytes = |list: &[proto_identity::CertificateDer<'_>]| -> Vec<Vec<u8>> {
+            list.iter().map(|it| it.to_vec()).collect()
+        };
+        let kept = Kept {
+            key: key.to_pkcs8(),
+            chain: bytes(&issued.chain),
+            roots: bytes(&issued.roots),
+        };
+        let path = self.dir.join(agent);
+        let text = serde_json::to_vec(&kept)?;
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+}
+
+/// The credential of an agent of a filled directory.
+pub(crate) fn credential(dir: &Path, agent: &str) -> Result<Credential> {
+    let path = dir.with_extension(AGENTS_DIR).join(agent);
     let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
     let kept: Kept = serde_json::from_slice(&text)?;
     let certificates = |list: Vec<Vec<u8>>| list.into_iter().map(Into::into).collect();

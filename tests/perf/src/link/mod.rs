@@ -26,7 +26,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::place::{self, Output};
 use figures::Report;
 
-pub(crate) use fill::fill;
+pub(crate) use ca::{Ca, TRUST_DOMAIN};
+pub(crate) use datagram::round_trips;
+pub(crate) use fill::{Joins, credential, fill};
 pub(crate) use serve::{ServerArgs, run as serve};
 
 #[derive(Debug, Args)]

@@ -28,13 +28,13 @@ pub(crate) use machines::{Cables, machine_at, register};
 use machines::{RACK, leaf, machine};
 
 /// Partition of the machines that can be allocated.
-pub(super) const HALL: &str = "hall";
+pub(crate) const HALL: &str = "hall";
 /// Partition where unknown machines boot.
 pub(super) const YARD: &str = "yard";
 pub(crate) const SIZE: &str = "small";
 pub(crate) const IMAGE: &str = "debian-12.0.20260101";
 /// Projects; the networks are theirs in turn.
-pub(super) const PROJECTS: u32 = 20;
+pub(crate) const PROJECTS: u32 = 20;
 const TENANT: &str = "bench";
 /// The product's default names.
 const CLUSTER: &str = "metalmesh";
@@ -62,7 +62,8 @@ pub(crate) struct FillArgs {
     networks: u32,
 }
 
-/// The administrator's, the machines' and the tenant's token of a filled directory.
+/// The administrator's, the agents' and the tenant's token of a filled directory. The agents' is for
+/// every machine, and for the partition's infrastructure.
 pub(crate) fn tokens(dir: &Path) -> Result<[String; 3]> {
     let text = std::fs::read_to_string(dir.with_extension(TOKENS_FILE))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -71,12 +72,12 @@ pub(crate) fn tokens(dir: &Path) -> Result<[String; 3]> {
 }
 
 /// Project `number`.
-pub(super) fn project(number: u32) -> ProjectId {
+pub(crate) fn project(number: u32) -> ProjectId {
     ProjectId::from(Uuid::from_u128(u128::from(number) + 1))
 }
 
 /// Id of network `number`.
-pub(super) fn network(number: u32) -> String {
+pub(crate) fn network(number: u32) -> String {
     format!("network-{number}")
 }
 
@@ -87,46 +88,71 @@ pub(super) fn room(number: u32) -> String {
 
 /// Fills and ends.
 pub(crate) async fn run(args: FillArgs) -> Result<()> {
-    let dir = &args.dir;
-    let seal = SealingKey::load(&dir.join("seal.key"), true)?;
-    let seal = seal.data_key(&dir.join("data.key"), true)?;
-    let store = Store::open(StoreConfig::new(dir, 1, CLUSTER)).await?;
-    let issuer = token::issuer(&store, &seal, ISSUER).await?;
-    bootstrap::tenants(&store, PROVIDER).await?;
-    place(&store).await?;
-    tenants::tenant(&store, args.networks).await?;
+    let filling = Filling::begin(&args.dir, args.networks).await?;
+    let store = &filling.store;
     if args.agents > 0 {
-        crate::link::fill(&store, &seal, &args).await?;
+        crate::link::fill(store, &filling.seal, &args).await?;
     } else {
-        each(&store, args.machines.div_ceil(RACK) * 2, leaf).await?;
-        each(&store, args.machines, machine).await?;
+        each(store, args.machines.div_ceil(RACK) * 2, leaf).await?;
+        each(store, args.machines, machine).await?;
     }
-    let admin = CreateToken {
-        admin_role: Some(EditorViewer::Editor),
-        ..of_user(&store, "admin")
-    };
-    let machines = CreateToken {
-        machine_roles: [("*".to_owned(), EditorViewer::Editor)].into(),
-        ..of_user(&store, "admin")
-    };
-    let tenant = CreateToken {
-        project_roles: [("*".to_owned(), ProjectRole::Owner)].into(),
-        tenant_roles: [("*".to_owned(), TenantRole::Owner)].into(),
-        ..of_user(&store, TENANT)
-    };
-    let mut lines = String::new();
-    for op in [admin, machines, tenant] {
-        lines += &signed(&store, &issuer, op).await?;
-        lines.push('\n');
+    filling.end(&args.dir).await
+}
+
+/// A data directory with partitions, a size, an image, and a tenant with projects and networks.
+pub(crate) struct Filling {
+    pub(crate) store: Store,
+    pub(crate) seal: SealingKey,
+    issuer: Issuer,
+}
+
+impl Filling {
+    pub(crate) async fn begin(dir: &Path, networks: u32) -> Result<Self> {
+        let seal = SealingKey::load(&dir.join("seal.key"), true)?;
+        let seal = seal.data_key(&dir.join("data.key"), true)?;
+        let store = Store::open(StoreConfig::new(dir, 1, CLUSTER)).await?;
+        let issuer = token::issuer(&store, &seal, ISSUER).await?;
+        bootstrap::tenants(&store, PROVIDER).await?;
+        place(&store).await?;
+        tenants::tenant(&store, networks).await?;
+        Ok(Self {
+            store,
+            seal,
+            issuer,
+        })
     }
-    let mut file = std::fs::File::options()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(dir.with_extension(TOKENS_FILE))?;
-    file.write_all(lines.as_bytes())?;
-    store.shutdown().await;
-    Ok(())
+
+    /// Writes the tokens beside the directory, and closes it.
+    pub(crate) async fn end(self, dir: &Path) -> Result<()> {
+        let store = &self.store;
+        let admin = CreateToken {
+            admin_role: Some(EditorViewer::Editor),
+            ..of_user(store, "admin")
+        };
+        let machines = CreateToken {
+            machine_roles: [("*".to_owned(), EditorViewer::Editor)].into(),
+            infra_role: Some(EditorViewer::Editor),
+            ..of_user(store, "admin")
+        };
+        let tenant = CreateToken {
+            project_roles: [("*".to_owned(), ProjectRole::Owner)].into(),
+            tenant_roles: [("*".to_owned(), TenantRole::Owner)].into(),
+            ..of_user(store, TENANT)
+        };
+        let mut lines = String::new();
+        for op in [admin, machines, tenant] {
+            lines += &signed(store, &self.issuer, op).await?;
+            lines.push('\n');
+        }
+        let mut file = std::fs::File::options()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(dir.with_extension(TOKENS_FILE))?;
+        file.write_all(lines.as_bytes())?;
+        self.store.shutdown().await;
+        Ok(())
+    }
 }
 
 fn of_user(store: &Store, user: &str) -> CreateToken {
