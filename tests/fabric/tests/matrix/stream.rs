@@ -110,7 +110,10 @@ fn source_port(from: &Machine, to: &Machine, port: u16, cable: &str) -> u16 {
     for source in SOURCES.cycle() {
         let (target, device) = (to.address.clone(), cable.to_owned());
         let goes_there = inside(&from.namespace, async move || {
-            let socket = UdpSocket::bind(("0.0.0.0", source)).unwrap();
+            // Another stream of the machine may have it.
+            let Ok(socket) = UdpSocket::bind(("0.0.0.0", source)) else {
+                return false;
+            };
             let before = sent_over(&device);
             for _ in 0..TRIES {
                 socket.send_to(b"?", (target.as_str(), port)).unwrap();
