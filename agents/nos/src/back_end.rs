@@ -56,6 +56,10 @@ pub enum NosError {
     /// FRR cannot have a part of the switch's state.
     #[error("FRR cannot have this state")]
     Routing(#[from] RoutingError),
+    /// A machine's port waits for EVPN, which tells the leaf who is where. The step succeeds when a
+    /// session to a spine has been up for this time.
+    #[error("the port comes up when EVPN to a spine has been up for {0:?}")]
+    NoFabric(Duration),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),

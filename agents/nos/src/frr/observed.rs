@@ -42,11 +42,12 @@ impl From<FrrConfig> for Observed {
 }
 
 impl Observed {
-    /// State of a switch whose daemons were asked one by one: VRFs and the router id as zebra
-    /// knows them, everything else as bgpd does. A list that only zebra has filters nothing.
+    /// State of a switch whose daemons were asked one by one: VRFs, the router id and
+    /// the pace of zebra as zebra knows them, everything else as bgpd does. A list that only zebra has filters nothing.
     #[must_use]
     pub fn of_daemons(zebra: Self, mut bgpd: Self) -> Self {
         bgpd.config.router_id = zebra.config.router_id;
+        bgpd.config.is_in_turn = zebra.config.is_in_turn;
         bgpd.config.vrfs = zebra.config.vrfs;
         bgpd.foreign.extend(zebra.foreign);
         bgpd

@@ -8,6 +8,10 @@ use super::model::{
 use super::observed::Observed;
 use super::settings::{self, Setting};
 
+/// Lines that have zebra carry out each message before it reads the next one: it reads one, and
+/// its queue does not wait for more.
+pub(super) const IN_TURN: [&str; 2] = ["zebra zapi-packets 1", "zebra work-queue 0"];
+
 /// Renders a configuration as FRR would show it. FRR reads it as well: a fresh FRR that loads
 /// this text has this configuration.
 #[must_use]
@@ -15,6 +19,10 @@ pub fn render(config: &FrrConfig) -> String {
     let mut out = Text(String::new());
     if let Some(id) = config.router_id {
         out.line(0, &router_id(id));
+        out.line(0, "!");
+    }
+    if config.is_in_turn {
+        IN_TURN.iter().for_each(|line| out.line(0, line));
         out.line(0, "!");
     }
     for (vrf, vni) in &config.vrfs {

@@ -16,10 +16,12 @@
 //!   remotes learns, and is flooded by head-end replication.
 //! - The address of the tunnels is the one on `lo` that has our mark; an operator's stay.
 //! - Ports that are not routed have no IPv6 of their own.
+//! - After a boot, a machine's port comes up only when EVPN has been up for some seconds.
 //! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
 //!   repaired with the next step.
 
 mod apply;
+mod gate;
 mod layer3;
 mod link;
 mod names;

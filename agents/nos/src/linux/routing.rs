@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::Linux;
+use super::gate::{self, Gate};
 use super::view::View;
 use crate::back_end::NosError;
 use crate::frr::{self, Frr, FrrError, FrrObject, Observed, Routing};
@@ -25,6 +27,7 @@ pub(super) struct Router {
     frr: Frr,
     /// Its configuration as it was seen last.
     seen: Mutex<Option<Observed>>,
+    gate: Mutex<Gate>,
 }
 
 /// The parts of a switch that a step changes.
@@ -67,12 +70,27 @@ impl Router {
         Self {
             frr,
             seen: Mutex::new(None),
+            gate: Mutex::new(Gate::default()),
         }
     }
 
     /// The daemon itself.
     pub(super) fn frr(&self) -> &Frr {
         &self.frr
+    }
+
+    /// Refuses until the fabric is there.
+    async fn pass_gate(&self) -> Result<(), NosError> {
+        if self.gate.lock().is_open() {
+            return Ok(());
+        }
+        let sessions = self.frr.sessions().await?;
+        let mut gate = self.gate.lock();
+        gate.look(&sessions, Instant::now());
+        if gate.is_open() {
+            return Ok(());
+        }
+        Err(NosError::NoFabric(gate::SETTLE))
     }
 
     async fn observe(&self) -> Result<Observed, NosError> {
@@ -138,6 +156,9 @@ impl Linux {
         let observed = router.last().await?;
         let mut model = self.with_routing(&self.view().await?, &observed).model;
         for step in steps {
+            if gate::is_gated(&model, step) {
+                router.pass_gate().await?;
+            }
             interpret(&mut model, step)?;
             self.apply_to_kernel(step).await?;
         }

@@ -1,7 +1,7 @@
 //! Objects that come, and what enters them.
 
 use super::kept::Kept;
-use crate::model::{Bgp, Membership, Segment};
+use crate::model::{Bgp, Membership, Port, PortName, Segment};
 use crate::step::Step;
 use crate::vni::Vni;
 
@@ -156,12 +156,17 @@ fn neighbours_enter(change: &Kept<'_>, steps: &mut Vec<Step>) {
     }
 }
 
+/// Ports to spines first: machines' ports attract traffic, which the leaf cannot carry without them.
 fn ports_come_up(change: &Kept<'_>, steps: &mut Vec<Step>) {
-    for (name, wanted) in &change.target.ports {
-        let seen = change.observed.ports.get(name);
-        if wanted.admin_up && seen.is_some_and(|seen| !seen.admin_up) {
-            let port = name.clone();
-            steps.push(Step::SetAdmin { port, up: true });
-        }
+    let comes_up = |(name, wanted): &(&PortName, &Port)| {
+        let seen = change.observed.ports.get(*name);
+        wanted.admin_up && seen.is_some_and(|seen| !seen.admin_up)
+    };
+    let coming = change.target.ports.iter().filter(comes_up);
+    let (first, last): (Vec<_>, Vec<_>) =
+        coming.partition(|(_, wanted)| wanted.membership == Membership::Underlay);
+    for (port, _) in first.into_iter().chain(last) {
+        let port = port.clone();
+        steps.push(Step::SetAdmin { port, up: true });
     }
 }

@@ -203,9 +203,11 @@ pub(crate) fn config() -> impl Strategy<Value = FrrConfig> {
     let tenants = btree_map(1..5u32, instance(), 0..3);
     let default = option::weighted(0.9, instance());
     let id = option::of((1..9u8).prop_map(|n| [10, 9, 9, n].into()));
-    (filters, vrfs, default, tenants, id).prop_map(|(filters, vrfs, default, tenants, id)| {
+    let zebra = (id, any::<bool>());
+    (filters, vrfs, default, tenants, zebra).prop_map(|(filters, vrfs, default, tenants, zebra)| {
         let mut made = FrrConfig {
-            router_id: id,
+            router_id: zebra.0,
+            is_in_turn: zebra.1,
             prefixes: filters.0,
             as_paths: filters.1,
             route_maps: filters.2,

@@ -16,6 +16,7 @@ fn a_leaf_is_written_as_frr_shows_it() {
     let text = render(&leaf());
     for line in [
         "ip router-id 10.0.0.11\n",
+        "zebra zapi-packets 1\nzebra work-queue 0\n",
         "vrf Vrf27\n vni 27\nexit-vrf\n",
         "router bgp 4200000011 vrf Vrf27\n bgp router-id 10.0.0.11\n",
         " neighbor swp31 interface peer-group MM-FABRIC\n",
@@ -27,6 +28,20 @@ fn a_leaf_is_written_as_frr_shows_it() {
         "route-map MM-own deny 20\n match evpn vni 77\nexit\n",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn zebra_takes_routes_in_turn_with_both_settings_alone() {
+    let [packets, queue] = ["zebra zapi-packets 1\n", "zebra work-queue 0\n"];
+    for (said, is_in_turn) in [
+        (format!("{packets}{queue}"), true),
+        (packets.to_owned(), false),
+        (queue.to_owned(), false),
+        (format!("zebra zapi-packets 10\n{queue}"), false),
+        (String::new(), false),
+    ] {
+        assert_eq!(parse(&said).config.is_in_turn, is_in_turn, "{said}");
     }
 }
 

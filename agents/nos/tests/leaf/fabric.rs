@@ -1,4 +1,4 @@
-//! Two leaves and a spine.
+//! Two leaves and two spines.
 
 use agents_nos::SwitchModel;
 
@@ -7,28 +7,40 @@ use super::hosts::cable;
 use super::models::underlay;
 use super::switch::reconcile;
 
-/// Two leaves with a spine between them, without tenants.
+/// Ports of a leaf to the spines.
+pub(crate) const UPLINKS: [&str; 2] = ["swp31", "swp32"];
+/// Ports of a spine to the leaves.
+pub(crate) const DOWNLINKS: [&str; 2] = ["swp1", "swp2"];
+
+/// Two leaves, each with a link to both spines, without tenants.
 pub(crate) struct Fabric {
-    pub(crate) spine: Switch,
+    pub(crate) spines: [Switch; 2],
     pub(crate) leaves: [Switch; 2],
-    /// Their desired states so far.
+    /// Desired states of the leaves so far.
     pub(crate) models: [SwitchModel; 2],
 }
 
 impl Fabric {
     pub(crate) async fn start(test: &str) -> Self {
-        let spine = Switch::start(&format!("{test}-s"), &[]).await;
+        let spines = [
+            Switch::start(&format!("{test}-s1"), &[]).await,
+            Switch::start(&format!("{test}-s2"), &[]).await,
+        ];
         let leaves = [
             Switch::start(&format!("{test}-1"), &[]).await,
             Switch::start(&format!("{test}-2"), &[]).await,
         ];
-        for (leaf, port) in leaves.iter().zip(["swp1", "swp2"]) {
-            cable(leaf, "swp31", &spine.name, port);
+        for (spine, uplink) in spines.iter().zip(UPLINKS) {
+            for (leaf, downlink) in leaves.iter().zip(DOWNLINKS) {
+                cable(leaf, uplink, &spine.name, downlink);
+            }
         }
-        reconcile(&spine, &underlay(1, &["swp1", "swp2"]));
-        let models = [11, 12].map(|number| underlay(number, &["swp31"]));
+        for (spine, model) in spines.iter().zip(spine_models()) {
+            reconcile(spine, &model);
+        }
+        let models = [11, 12].map(|number| underlay(number, &UPLINKS));
         Self {
-            spine,
+            spines,
             leaves,
             models,
         }
@@ -36,7 +48,7 @@ impl Fabric {
 
     /// Prints what the switches know, for a failure.
     pub(crate) fn show(&self) {
-        for switch in self.leaves.iter().chain([&self.spine]) {
+        for switch in self.leaves.iter().chain(&self.spines) {
             for command in [
                 "show bgp vrf all summary",
                 "show evpn vni",
@@ -64,4 +76,9 @@ impl Fabric {
             reconcile(leaf, model);
         }
     }
+}
+
+/// The desired states of the spines.
+pub(crate) fn spine_models() -> [SwitchModel; 2] {
+    [1, 2].map(|number| underlay(number, &DOWNLINKS))
 }

@@ -9,7 +9,7 @@ use agents_nos::frr::{
 };
 
 use super::daemons::{Switch, ip};
-use super::fabric::Fabric;
+use super::fabric::{Fabric, UPLINKS};
 use super::hosts::{Host, PORT, answer, assert_silent, cable, listen, reaches};
 use super::models::{enter, machine, place, tenant};
 use super::switch::is_available;
@@ -110,7 +110,7 @@ async fn tenants_reach_their_own_and_nothing_else() {
             assert_silent(host, target, bgp);
         }
     }
-    let spine = &fabric.spine.name;
+    let spine = &fabric.spines[0].name;
     assert_eq!(
         answer(spine, "10.0.0.11", bgp).as_deref().map(|_| ()),
         Some(())
@@ -122,7 +122,7 @@ async fn tenants_reach_their_own_and_nothing_else() {
 /// A tenant that leaves is gone, and the other one does not notice.
 fn leave(fabric: &mut Fabric, gone: &str, stays: &str) {
     let first = &mut fabric.models[0];
-    let mut rest = super::models::underlay(11, &["swp31"]);
+    let mut rest = super::models::underlay(11, &UPLINKS);
     tenant(&mut rest, 27, 271, &["10.1.0.254/24", "2001:db8:1::fe/64"]);
     enter(&mut rest, "swp3", place(271), 1500);
     machine(&mut rest, "swp5", 27, MACHINE_ASN, "10.3.0.0/24");

@@ -1,6 +1,6 @@
 //! A switch: a namespace with FRR, driven by the back-end.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agents_nos::frr::Vtysh;
 use agents_nos::linux::{Config, Linux};
@@ -8,6 +8,9 @@ use agents_nos::{Nos, Problem, SwitchModel, fit, plan};
 
 use super::daemons::{self, DEADLINE, Switch};
 use super::hosts::inside;
+
+/// Pause before steps that have failed are applied again.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// `false`, with a printed reason, where something is missing.
 pub(crate) fn is_available() -> bool {
@@ -59,6 +62,8 @@ pub(crate) fn reconcile(switch: &Switch, desired: &SwitchModel) {
             if let Err(error) = back_end.apply_all(&todo.steps).await {
                 assert!(Instant::now() < until, "{name}: {error:#?}");
                 println!("{name}: again after {error:?}");
+                // Not a loop without pause: it would take a processor from FRR.
+                std::thread::park_timeout(PAUSE);
             }
         }
     });

@@ -152,6 +152,8 @@ fn what_the_model_does_not_name_makes_bgp_not_intact() {
         ("ip prefix-list MM-list seq 4294967295 deny any\n", ""),
         (" match interface lo\n", ""),
         ("ip router-id 10.0.0.11\n", ""),
+        ("zebra zapi-packets 1\n", ""),
+        ("zebra work-queue 0\n", ""),
         ("^4210000001(_4210000001)*$", ".*"),
         ("seq 4210000001 permit", "seq 4210000001 deny"),
         (

@@ -178,7 +178,7 @@ fn forged(rack: &Rack) -> Vec<String> {
         }
     }
     let control = mark(number + 1);
-    forge(&rack.fabric.spine.name, "10.0.0.11", 281, &control);
+    forge(&rack.fabric.spines[0].name, "10.0.0.11", 281, &control);
     let seen: Vec<&str> = rack
         .machines
         .iter()

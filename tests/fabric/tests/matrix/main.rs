@@ -1,4 +1,4 @@
-//! A rack with two leaves, a spine and dual-homed machines of two tenants with the same addresses:
+//! A rack with two leaves, two spines and dual-homed machines of two tenants with the same addresses:
 //! who reaches whom, and how long packets are lost when a link or a switch fails.
 #![allow(
     clippy::unwrap_used,

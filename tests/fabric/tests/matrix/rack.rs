@@ -1,4 +1,4 @@
-//! The rack: two leaves, a spine, and machines that hang on both leaves.
+//! The rack: two leaves, two spines, and machines that hang on both leaves.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use proto_types::Asn;
 
 use super::daemons::{DEADLINE, Switch, ip};
 use super::ear::Ear;
-use super::fabric::Fabric;
+use super::fabric::{DOWNLINKS, Fabric, UPLINKS};
 use super::hosts::{PORT, answer, cable, listen};
 use super::models::{enter, machine, name, place, tenant};
 use super::packets::answer_datagrams;
@@ -31,8 +31,10 @@ const ROUTED: [(&str, &str, u32, u32, &str); 3] = [
     ("as", "swp8", 27, 4_210_000_002, "10.3.0.2"),
     ("br", "swp9", 28, 4_210_000_001, "10.3.0.1"),
 ];
-/// Group of a leaf's ports, which lose their carrier together.
+/// Group of a switch's ports, which lose their carrier together.
 pub(crate) const PORTS: u32 = 7;
+/// Sessions of a leaf by address family: three with each spine, two with each machine.
+const SESSIONS: usize = 2 * 3 + 3 * 2;
 
 /// Switches and machines.
 pub(crate) struct Rack {
@@ -95,6 +97,11 @@ impl Rack {
                 leaf.ip(&format!("link set {port} group {PORTS}"));
             }
         }
+        for spine in &fabric.spines {
+            for port in DOWNLINKS {
+                spine.ip(&format!("link set {port} group {PORTS}"));
+            }
+        }
         println!("rack configured after {:?}", started.elapsed());
         let rack = Self {
             fabric,
@@ -108,6 +115,30 @@ impl Rack {
 
     pub(crate) fn machine(&self, name: &str) -> &Machine {
         self.machines.iter().find(|m| m.name == name).unwrap()
+    }
+
+    /// `true` if every way works again: all sessions of the leaves are up, and machines with BGP
+    /// have routes over both cables.
+    pub(crate) async fn is_whole(&self) -> bool {
+        for leaf in &self.fabric.leaves {
+            let Ok(sessions) = leaf.frr.sessions().await else {
+                return false;
+            };
+            let is_up = sessions.iter().all(|session| session.is_established());
+            if sessions.len() < SESSIONS || !is_up {
+                return false;
+            }
+        }
+        [
+            ("ar", "10.3.0.2"),
+            ("as", "10.3.0.1"),
+            ("ar", "10.1.0.0/24"),
+        ]
+        .iter()
+        .all(|(from, to)| {
+            let routes = read_ip(&self.machine(from).namespace, &format!("route show {to}"));
+            ["eth0", "eth1"].iter().all(|cable| routes.contains(cable))
+        })
     }
 
     /// Waits until every machine reaches every other of its tenant.
@@ -133,7 +164,7 @@ impl Rack {
 fn ports() -> impl Iterator<Item = &'static str> {
     let bonded = BONDED.iter().map(|machine| machine.1);
     let routed = ROUTED.iter().map(|machine| machine.1);
-    bonded.chain(routed).chain(["swp31"])
+    bonded.chain(routed).chain(UPLINKS)
 }
 
 fn add_tenants(model: &mut SwitchModel) {
@@ -188,6 +219,13 @@ fn start_bonded(fabric: &Fabric, namespace: &str, port: &str, number: u8, first:
     }
 }
 
+/// The output of a command of `ip` in a namespace.
+pub(crate) fn read_ip(namespace: &str, command: &str) -> String {
+    let mut ip = std::process::Command::new("ip");
+    let output = ip.args(["-n", namespace]).args(command.split(' ')).output();
+    String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+}
+
 fn run_ip(namespace: &str, command: &str, may_fail: bool) {
     let mut ip = std::process::Command::new("ip");
     let output = ip.args(["-n", namespace]).args(command.split(' ')).output();
@@ -202,10 +240,14 @@ async fn start_routed(fabric: &Fabric, test: &str, port: &str, asn: u32, address
     let machine = Switch::start(test, &[]).await;
     cables(fabric, &machine.name, port);
     machine.ip(&format!("addr add {address}/32 dev lo"));
-    ip(&format!(
-        "netns exec {} sysctl -qw net.ipv4.conf.all.rp_filter=0",
-        machine.name
-    ));
+    for setting in [
+        "conf.all.rp_filter=0",
+        // By ports as well: streams between two machines share the cables.
+        "fib_multipath_hash_policy=1",
+    ] {
+        let name = &machine.name;
+        ip(&format!("netns exec {name} sysctl -qw net.ipv4.{setting}"));
+    }
     let mut instance = BgpInstance::new(frr::Asn::parse(&asn.to_string()).unwrap());
     instance.router_id = Some(address.parse().unwrap());
     instance.ebgp_requires_policy = false;

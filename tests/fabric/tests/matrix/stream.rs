@@ -6,12 +6,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::daemons::DEADLINE;
 use super::hosts::inside;
 use super::rack::Machine;
 
 /// Time between two packets.
 const INTERVAL: Duration = Duration::from_millis(10);
-const PORT: u16 = 9;
+/// Port that the first stream goes to; each has its own.
+const PORT: u16 = 1000;
+/// Packets that show over which cable a port's packets go: more than daemons send meanwhile.
+const TRIES: u64 = 30;
+/// Ports that a stream over a certain cable may come from.
+const SOURCES: std::ops::Range<u16> = 40_000..40_100;
 /// Packets in a row after which a way works again.
 const RUN: u32 = 100;
 
@@ -24,11 +30,15 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn start(from: &Machine, to: &Machine) -> Self {
+    /// Starts the stream `number` between two machines. `cable` is the one that it leaves by, of a
+    /// sender with BGP, which shares its streams among all.
+    pub(crate) fn start(number: u16, from: &Machine, to: &Machine, cable: Option<&str>) -> Self {
+        let port = PORT + number;
+        let source = cable.map_or(0, |cable| source_port(from, to, port, cable));
         let sent = Arc::default();
         let received: Arc<Mutex<BTreeSet<u32>>> = Arc::default();
-        let receiver = inside(&to.namespace, async || {
-            UdpSocket::bind(("0.0.0.0", PORT)).unwrap()
+        let receiver = inside(&to.namespace, async move || {
+            UdpSocket::bind(("0.0.0.0", port)).unwrap()
         });
         let numbers = Arc::clone(&received);
         std::thread::spawn(move || {
@@ -37,15 +47,15 @@ impl Stream {
                 numbers.lock().unwrap().insert(u32::from_be_bytes(number));
             }
         });
-        let socket = inside(&from.namespace, async || {
-            UdpSocket::bind(("0.0.0.0", 0)).unwrap()
+        let socket = inside(&from.namespace, async move || {
+            UdpSocket::bind(("0.0.0.0", source)).unwrap()
         });
         let (stop, stopped) = channel();
-        let target = to.address.clone();
+        let target = (to.address.clone(), port);
         let counter = Arc::clone(&sent);
         std::thread::spawn(move || send(&socket, &target, &counter, &stopped));
         Self {
-            name: format!("{} to {}", from.name, to.name),
+            name: format!("{} to {} {}", from.name, to.name, cable.unwrap_or("")),
             sent,
             received,
             _stop: stop,
@@ -75,7 +85,7 @@ impl Stream {
 
 /// Sends at the times of a clock, not at intervals: a late packet does not delay the others, and a
 /// number stands for a time.
-fn send(socket: &UdpSocket, target: &str, sent: &Mutex<u32>, stopped: &Receiver<()>) {
+fn send(socket: &UdpSocket, target: &(String, u16), sent: &Mutex<u32>, stopped: &Receiver<()>) {
     let started = Instant::now();
     let mut number: u32 = 0;
     loop {
@@ -85,8 +95,45 @@ fn send(socket: &UdpSocket, target: &str, sent: &Mutex<u32>, stopped: &Receiver<
             return;
         }
         // Not sent is lost: a machine without a route is as cut off as one without a cable.
-        socket.send_to(&number.to_be_bytes(), (target, PORT)).ok();
+        let (address, port) = target;
+        socket
+            .send_to(&number.to_be_bytes(), (address.as_str(), *port))
+            .ok();
         number += 1;
         *sent.lock().unwrap() = number;
     }
+}
+
+/// A port whose packets the kernel of a machine sends over a cable: found by sending some.
+fn source_port(from: &Machine, to: &Machine, port: u16, cable: &str) -> u16 {
+    let until = Instant::now() + DEADLINE;
+    for source in SOURCES.cycle() {
+        let (target, device) = (to.address.clone(), cable.to_owned());
+        let goes_there = inside(&from.namespace, async move || {
+            // Another stream of the machine may have it.
+            let Ok(socket) = UdpSocket::bind(("0.0.0.0", source)) else {
+                return false;
+            };
+            let before = sent_over(&device);
+            for _ in 0..TRIES {
+                socket.send_to(b"?", (target.as_str(), port)).unwrap();
+            }
+            sent_over(&device) >= before + TRIES
+        });
+        if goes_there {
+            return source;
+        }
+        let is_early = Instant::now() < until;
+        assert!(is_early, "{} sends nothing over {cable}", from.name);
+    }
+    unreachable!("the ports come again and again")
+}
+
+/// Packets that were sent over a device of the thread's namespace.
+fn sent_over(device: &str) -> u64 {
+    let all = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let mut devices = all.lines().filter_map(|line| line.split_once(':'));
+    let (_, counters) = devices.find(|(name, _)| name.trim() == device).unwrap();
+    // Eight counters of received packets; then bytes and packets that were sent.
+    counters.split_whitespace().nth(9).unwrap().parse().unwrap()
 }

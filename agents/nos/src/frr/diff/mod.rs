@@ -33,6 +33,7 @@ pub fn diff(observed: &Observed, desired: &FrrConfig) -> FrrDelta {
     plan.vnis_leave();
     plan.instances_leave();
     plan.router_id();
+    plan.route_queue();
     plan.vnis_come();
     plan.filters_come();
     plan.instances_come();
@@ -134,5 +135,18 @@ impl<'a> Plan<'a> {
             (None, None) => return,
         };
         self.push(FrrObject::RouterId, vec![line]);
+    }
+
+    fn route_queue(&mut self) {
+        if self.old.is_in_turn == self.new.is_in_turn {
+            return;
+        }
+        let lines = if self.new.is_in_turn {
+            render::IN_TURN.map(str::to_owned).to_vec()
+        } else {
+            let leave = render::IN_TURN.iter().rev();
+            leave.map(|line| format!("no {line}")).collect()
+        };
+        self.push(FrrObject::RouteQueue, lines);
     }
 }

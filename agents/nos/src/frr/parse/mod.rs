@@ -6,6 +6,7 @@ mod peer;
 
 use super::model::{BgpInstance, BgpVrf, Family, RouteMapKey, VrfName};
 use super::observed::{ForeignLine, Observed};
+use super::render;
 use crate::Vni;
 
 /// Longest line that is read, in bytes; FRR's own limit is below it. A longer one is foreign, cut.
@@ -52,6 +53,8 @@ struct Reader {
     /// The lines that opened the sections: none, one, or one and an address family.
     context: Vec<String>,
     route_map: Option<RouteMapKey>,
+    /// The lines of zebra's pace that were read.
+    in_turn: [bool; 2],
     /// `true` if external peers without a filter exchange routes unless otherwise configured.
     datacenter: bool,
 }
@@ -121,6 +124,13 @@ impl Reader {
             ["frr", "version" | "defaults", ..] => Some(()),
             ["ip", "router-id", id] | ["router-id", id] => {
                 self.seen.config.router_id = Some(id.parse().ok()?);
+                Some(())
+            }
+            ["zebra", "zapi-packets" | "work-queue", _] => {
+                let text = words.join(" ");
+                let at = render::IN_TURN.iter().position(|line| *line == text)?;
+                *self.in_turn.get_mut(at)? = true;
+                self.seen.config.is_in_turn = self.in_turn.iter().all(|is_read| *is_read);
                 Some(())
             }
             ["vrf", name] => {
