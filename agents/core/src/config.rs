@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use agents_nos::frr::Vtysh;
-use agents_nos::linux;
+use agents_nos::{linux, sonic};
 use proto_types::IpNet;
 use serde::Deserialize;
 
@@ -47,6 +47,12 @@ pub struct Config {
     /// Front-panel ports: names, or a prefix and `*`.
     #[serde(default = "default_ports")]
     pub ports: Vec<String>,
+    /// Operating system of the switch.
+    #[serde(default)]
+    pub nos: SwitchOs,
+    /// Redis of SONiC: the path of its socket, or host and port.
+    #[serde(default)]
+    pub redis: Option<String>,
     /// Ports towards the provisioning services, always in the provisioning segment. They are not
     /// registered, because no machine is connected to them.
     #[serde(default)]
@@ -61,6 +67,17 @@ pub struct Config {
     /// control wants routed stay in quarantine.
     #[serde(default)]
     pub bgp: Option<BgpConfig>,
+}
+
+/// Operating system of the switch, which chooses the back-end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SwitchOs {
+    /// Linux with netlink.
+    #[default]
+    Linux,
+    /// SONiC with its databases.
+    Sonic,
 }
 
 /// Policy for a change that neither control nor the agent made. It is reported in any case.
@@ -124,13 +141,34 @@ impl Config {
     /// The configuration of the Linux back-end.
     #[must_use]
     pub fn linux(&self) -> linux::Config {
-        let ports = self.ports.iter().chain(&self.uplinks);
-        let ports = ports.chain(self.spines()).cloned().collect();
         linux::Config {
-            ports,
+            ports: self.all_ports(),
             vtep: self.vtep,
             frr: self.bgp.as_ref().map(|_| Vtysh::default()),
         }
+    }
+
+    /// The configuration of the back-end for SONiC.
+    #[must_use]
+    pub fn sonic(&self) -> sonic::Config {
+        let defaults = sonic::Config::default();
+        let redis = self.redis.as_ref().map(|address| {
+            if address.starts_with('/') {
+                sonic::Address::Unix(address.into())
+            } else {
+                sonic::Address::Tcp(address.clone())
+            }
+        });
+        sonic::Config {
+            ports: self.all_ports(),
+            redis: redis.unwrap_or(defaults.redis),
+            ..defaults
+        }
+    }
+
+    fn all_ports(&self) -> Vec<String> {
+        let ports = self.ports.iter().chain(&self.uplinks);
+        ports.chain(self.spines()).cloned().collect()
     }
 
     /// `true` if a port faces machines.

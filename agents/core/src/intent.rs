@@ -166,6 +166,8 @@ mod tests {
 
     fn config() -> Config {
         Config {
+            nos: crate::config::SwitchOs::default(),
+            redis: None,
             rack: "r1".into(),
             room: String::new(),
             management_ip: [10, 90, 0, 11].into(),

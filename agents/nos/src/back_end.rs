@@ -8,6 +8,7 @@ use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
 use crate::lldp;
 use crate::observation::Observation;
+use crate::sonic::SonicError;
 use crate::step::Step;
 
 /// A failure of a back-end to observe or change the switch.
@@ -55,6 +56,9 @@ pub enum NosError {
     /// FRR cannot have a part of the switch's state.
     #[error("FRR cannot have this state")]
     Routing(#[from] RoutingError),
+    /// SONiC's databases cannot be read or changed.
+    #[error("SONiC")]
+    Sonic(#[from] SonicError),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),

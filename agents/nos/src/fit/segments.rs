@@ -61,8 +61,16 @@ impl Fitter<'_> {
                 continue;
             }
             let gateway = segment.gateway.as_ref();
+            let mut remotes = segment.remotes.clone();
+            let no_remotes = self.lacks(Capability::Remotes);
+            if let Some(refusal) = no_remotes.filter(|_| !remotes.is_empty()) {
+                // EVPN still finds the others: the segment is there without the list.
+                self.refuse(object, refusal);
+                remotes.clear();
+            }
             let fitted = Segment {
                 gateway: gateway.and_then(|gateway| self.gateway(*vni, gateway)),
+                remotes,
                 ..segment.clone()
             };
             self.model.segments.insert(*vni, fitted);

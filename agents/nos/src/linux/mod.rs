@@ -182,9 +182,10 @@ impl Nos for Linux {
 
     fn capabilities(&self) -> &'static [Capability] {
         match self.router {
-            None => &[Capability::PrivatePorts],
+            None => &[Capability::PrivatePorts, Capability::Remotes],
             Some(_) => &[
                 Capability::PrivatePorts,
+                Capability::Remotes,
                 Capability::Underlay,
                 Capability::Vrfs,
                 Capability::Bgp,
