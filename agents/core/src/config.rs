@@ -4,11 +4,18 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use agents_nos::frr::Vtysh;
-use agents_nos::linux;
-use proto_types::IpNet;
+use agents_nos::{linux, sonic};
 use serde::Deserialize;
 
 use crate::relay::RelayConfig;
+
+mod bgp;
+mod drift_policy;
+mod switch_os;
+
+pub use bgp::BgpConfig;
+pub use drift_policy::DriftPolicy;
+pub use switch_os::SwitchOs;
 
 /// A reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +56,12 @@ pub struct Config {
     /// Front-panel ports: names, or a prefix and `*`.
     #[serde(default = "default_ports")]
     pub ports: Vec<String>,
+    /// Operating system of the switch.
+    #[serde(default)]
+    pub nos: SwitchOs,
+    /// Redis of SONiC: the path of its socket, or host and port.
+    #[serde(default)]
+    pub redis: Option<String>,
     /// Ports towards the provisioning services, always in the provisioning segment. They are not
     /// registered, because no machine is connected to them.
     #[serde(default)]
@@ -73,49 +86,31 @@ pub struct Config {
     pub bgp: Option<BgpConfig>,
 }
 
-/// Policy for a change that neither control nor the agent made. It is reported in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DriftPolicy {
-    /// The agent takes it back.
-    #[default]
-    Heal,
-    /// It stays until somebody takes it back, control changes the object, or the agent starts
-    /// again. A change that would let tenants meet is taken back all the same
-    /// ([`agents_nos::keeps_tenants_apart`]).
-    Report,
-}
-
-/// BGP of the switch.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BgpConfig {
-    /// AS number of the switch.
-    pub asn: u32,
-    /// Ports towards spines ("swp31"). They are not registered, because no machine is connected to
-    /// them.
-    #[serde(default)]
-    pub spines: Vec<String>,
-    /// Prefixes that hold the tunnel ends of all leaves. A firewall is told of these only; empty
-    /// means of none.
-    #[serde(default)]
-    pub underlay: Vec<IpNet>,
-}
-
-impl BgpConfig {
-    /// The prefixes of the underlay of one IP version.
-    pub(crate) fn of_version(&self, is_v6: bool) -> Vec<IpNet> {
-        let prefixes = self.underlay.iter().copied();
-        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
-        of_version.collect()
-    }
-}
-
 fn default_ports() -> Vec<String> {
     vec!["swp*".to_owned()]
 }
 
 impl Config {
+    /// A configuration with the keys that a file must have; every other key has its default.
+    #[must_use]
+    pub fn new(rack: impl Into<String>, management_ip: IpAddr, vtep: IpAddr) -> Self {
+        Self {
+            rack: rack.into(),
+            room: String::new(),
+            management_ip,
+            vtep,
+            ports: default_ports(),
+            nos: SwitchOs::default(),
+            redis: None,
+            uplinks: Vec::new(),
+            uplink_vteps: Vec::new(),
+            relay: None,
+            gateways: Vec::new(),
+            drift: DriftPolicy::default(),
+            bgp: None,
+        }
+    }
+
     /// Loads a file.
     ///
     /// # Errors
@@ -134,13 +129,34 @@ impl Config {
     /// The configuration of the Linux back-end.
     #[must_use]
     pub fn linux(&self) -> linux::Config {
-        let ports = self.ports.iter().chain(&self.uplinks);
-        let ports = ports.chain(self.spines()).cloned().collect();
         linux::Config {
-            ports,
+            ports: self.all_ports(),
             vtep: self.vtep,
             frr: self.bgp.as_ref().map(|_| Vtysh::default()),
         }
+    }
+
+    /// The configuration of the back-end for SONiC.
+    #[must_use]
+    pub fn sonic(&self) -> sonic::Config {
+        let defaults = sonic::Config::default();
+        let redis = self.redis.as_ref().map(|address| {
+            if address.starts_with('/') {
+                sonic::Address::Unix(address.into())
+            } else {
+                sonic::Address::Tcp(address.clone())
+            }
+        });
+        sonic::Config {
+            ports: self.all_ports(),
+            redis: redis.unwrap_or(defaults.redis),
+            ..defaults
+        }
+    }
+
+    fn all_ports(&self) -> Vec<String> {
+        let ports = self.ports.iter().chain(&self.uplinks);
+        ports.chain(self.spines()).cloned().collect()
     }
 
     /// `true` if a port faces machines.

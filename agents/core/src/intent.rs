@@ -196,17 +196,9 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            rack: "r1".into(),
-            room: String::new(),
-            management_ip: [10, 90, 0, 11].into(),
-            vtep: [10, 91, 0, 11].into(),
-            ports: vec!["swp*".into()],
             uplinks: vec!["up1".into()],
-            uplink_vteps: Vec::new(),
-            relay: None,
             gateways: vec![[10, 91, 0, 1].into()],
-            drift: DriftPolicy::Heal,
-            bgp: None,
+            ..Config::new("r1", [10, 90, 0, 11].into(), [10, 91, 0, 11].into())
         }
     }
 

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agents_core::config::Config;
+use agents_core::config::{Config, SwitchOs};
 use agents_kit::{AgentArgs, AgentCommand, AgentKind};
+use agents_nos::Nos;
 use agents_nos::linux::Linux;
+use agents_nos::sonic::Sonic;
 use clap::Parser;
 use proto_mesh::SwitchDesired;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +46,18 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         agent: args,
     } = run;
     let config = Config::load(&config)?;
-    let switch = Linux::open(config.linux())?;
+    match config.nos {
+        SwitchOs::Linux => serve(Linux::open(config.linux())?, config, args, stop).await,
+        SwitchOs::Sonic => serve(Sonic::open(config.sonic()), config, args, stop).await,
+    }
+}
+
+async fn serve(
+    switch: impl Nos + 'static,
+    config: Config,
+    args: AgentArgs,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let agent = tokio::select! {
         agent = args.start(AgentKind::Core) => agent?,
         () = stop.cancelled() => return Ok(()),

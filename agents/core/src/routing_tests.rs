@@ -10,6 +10,8 @@ use crate::intent::intent;
 
 fn config(bgp: Option<BgpConfig>) -> Config {
     Config {
+        nos: crate::config::SwitchOs::default(),
+        redis: None,
         rack: "r1".into(),
         room: String::new(),
         management_ip: [10, 90, 0, 11].into(),

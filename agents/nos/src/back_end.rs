@@ -8,6 +8,7 @@ use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
 use crate::lldp;
 use crate::observation::Observation;
+use crate::sonic::SonicError;
 use crate::step::Step;
 use crate::telemetry::Telemetry;
 
@@ -60,6 +61,9 @@ pub enum NosError {
     /// session to a spine has been up for this time.
     #[error("the port comes up when EVPN to a spine has been up for {0:?}")]
     NoFabric(Duration),
+    /// SONiC's databases cannot be read or changed.
+    #[error("SONiC")]
+    Sonic(#[from] SonicError),
     /// A fault that a test has requested of the stub.
     #[error("fault injected: {0}")]
     Injected(String),

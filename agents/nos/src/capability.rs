@@ -5,6 +5,10 @@ use std::fmt;
 pub enum Capability {
     /// Ports that do not reach each other inside a segment.
     PrivatePorts,
+    /// Segments that end at the switch: without a tunnel to others.
+    LocalSegments,
+    /// Lists of tunnel ends that a segment's broadcasts are sent to.
+    Remotes,
     /// Segments that are VLANs of one bridge.
     Vlans,
     /// Ports routed in the default VRF, and a loopback address of the agent's choice.
@@ -19,6 +23,8 @@ impl Capability {
     /// Every capability.
     pub const ALL: &[Self] = &[
         Self::PrivatePorts,
+        Self::LocalSegments,
+        Self::Remotes,
         Self::Vlans,
         Self::Underlay,
         Self::Vrfs,
@@ -30,6 +36,8 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PrivatePorts => "private ports",
+            Self::LocalSegments => "segments without a tunnel",
+            Self::Remotes => "lists of remote tunnel ends",
             Self::Vlans => "VLANs",
             Self::Underlay => "routed ports of the underlay",
             Self::Vrfs => "VRFs",

@@ -5,7 +5,7 @@
 //! decides steps and order, and [`interpret`], which says what a step means, are alike for every
 //! back-end. [`run_pass`] applies a plan and verifies it, [`find_drift`] tells what somebody else
 //! changed. Back-ends: [`linux`] (bridges, VXLAN and VRFs through netlink, BGP and EVPN through
-//! FRR), and for tests [`stub`] (in memory, with faults on demand) and [`chaos`] (another one with
+//! FRR), [`sonic`] (CONFIG_DB through redis), and for tests [`stub`] (in memory, with faults on demand) and [`chaos`] (another one with
 //! faults by seed).
 //!
 //! Invariants:
@@ -41,6 +41,7 @@ mod pass;
 mod plan;
 mod problem;
 mod safety;
+pub mod sonic;
 mod step;
 pub mod stub;
 mod telemetry;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use control_state::life::{self, SwitchDesired as Intent};
 use control_state::{
     ErrorCode, Neighbour, ObservedPlace, Partition, PortObserved, RegisterSwitch, ReportSwitch,
-    SWITCH_HEALTH, StateError, Switch, Tables, feature_level,
+    SWITCH_HEALTH, StateError, Switch, Tables, clip_switch_report, feature_level,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -87,6 +87,7 @@ impl SwitchService for GatewayParts {
         self.presence.keep_numbers(&id, numbers);
         let mut op = report(id, request, &places)?;
         self.look(|tables| leave_out_unknown(tables, &mut op))?;
+        clip_switch_report(&mut op);
         if self.look(|t| life::switch_report_matters(t, &op))? {
             self.propose(peer, op).await?;
         }
@@ -140,7 +141,7 @@ fn address(text: &str, field: &str) -> Result<Option<IpAddr>, LinkStatus> {
         .map_err(|_| LinkStatus::invalid_argument(format!("{field} must be an IP address")))
 }
 
-/// What control knows of the places of a switch's ports.
+/// The places of a switch's ports, as control knows them.
 #[derive(Debug, Default)]
 struct KnownPlaces {
     provisioning: Vni,

@@ -15,6 +15,7 @@
 
 mod counters;
 mod heard;
+mod numbers;
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,8 +29,8 @@ use proto_types::{MachineId, PartitionId, SwitchId, Timestamp};
 use counters::Counters;
 use heard::Heard;
 
-pub use counters::{OpticsReading, PortNumbers, SwitchNumbers};
 pub use heard::Fleet;
+pub use numbers::{OpticsReading, PortNumbers, SwitchNumbers};
 
 /// Presence of partitions and machines as observed by this node. Cheap to clone (`Arc`).
 #[derive(Clone)]

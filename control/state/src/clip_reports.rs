@@ -5,6 +5,7 @@ use crate::bounds::{clip, list_max, text_max};
 use crate::machine::command::BmcReading;
 use crate::machine::entity::Hardware;
 use crate::op::Op;
+use crate::switch::command::ReportSwitch;
 use crate::switch::entity::{Neighbour, SwitchHealth};
 
 /// Clips texts for people and lists of neighbours to their bounds. Identifiers stay as they are: a
@@ -24,15 +25,19 @@ pub fn clip_reports(op: &mut Op) {
         }
         Op::BmcOrderDone(op) => cut_some("error", &mut op.error),
         Op::ReportBmc(op) => op.readings.iter_mut().for_each(cut_reading),
-        Op::ReportSwitch(op) => {
-            cut_some("error", &mut op.error);
-            let ports = op.ports.values_mut();
-            ports.for_each(|port| cut_neighbours(&mut port.neighbours));
-            op.health.iter_mut().for_each(cut_health);
-        }
+        Op::ReportSwitch(op) => clip_switch_report(op),
         Op::RegisterMachine(op) => cut_hardware(&mut op.hardware),
         _ => {}
     }
+}
+
+/// Clips a report of a switch as [`clip_reports`] does, for who compares it with the state: a report
+/// over the bounds would never equal what is stored.
+pub fn clip_switch_report(report: &mut ReportSwitch) {
+    cut_some("error", &mut report.error);
+    let ports = report.ports.values_mut();
+    ports.for_each(|port| cut_neighbours(&mut port.neighbours));
+    report.health.iter_mut().for_each(cut_health);
 }
 
 fn cut(field: &str, text: &mut String) {

@@ -23,9 +23,6 @@ pub(crate) const RELAYED_PORTS: u32 = 2;
 /// keep the network that their image named.
 pub(crate) const FABRIC_LABELS: u32 = 2;
 
-/// The feature level from which switches can be drained, and their reports say more than ports.
-pub const SWITCH_HEALTH: u32 = 2;
-
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)

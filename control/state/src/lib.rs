@@ -58,7 +58,7 @@ pub use bounds::POLICY_BYTES_MAX;
 pub use catalog::command::*;
 pub use catalog::entity::*;
 pub use catalog::read::{ImageVersion, newest_image, parse_image_id};
-pub use clip_reports::clip_reports;
+pub use clip_reports::{clip_reports, clip_switch_report};
 pub use cluster::command::*;
 pub use cluster::entity::*;
 pub use command::Command;
@@ -79,7 +79,7 @@ pub use machine::read::{
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
-pub use op::{FEATURE_LEVEL, Op};
+pub use op::{FEATURE_LEVEL, Op, SWITCH_HEALTH};
 pub use overlay::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};

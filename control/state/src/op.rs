@@ -19,7 +19,6 @@ use crate::identity::command::{
     RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken, RotateIdentity, SetPassword,
     TouchToken, UpdateToken,
 };
-use crate::levels::SWITCH_HEALTH;
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
     ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
@@ -45,6 +44,9 @@ use crate::tenancy::command::{
 /// The cargo feature `next-level`, which no product is built with, makes a program of the next
 /// level. Tests run it beside this one.
 pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
+
+/// The feature level from which switches can be drained, and their reports say more than ports.
+pub const SWITCH_HEALTH: u32 = 2;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {

@@ -10,7 +10,7 @@ use control_gate::refusal::{invalid, of_state};
 use control_state::life::{port_vni, restored, switch_report_matters};
 use control_state::{
     self as state, ErrorCode, Lock, ObservedPlace, PortObserved, RegisterSwitch, ReportSwitch,
-    StateError, Switch, SwitchPort, Tables, UpdateSwitch,
+    StateError, Switch, SwitchPort, Tables, UpdateSwitch, clip_switch_report,
 };
 use proto_public::api::v2;
 use proto_public::infra::v2 as infra;
@@ -105,7 +105,8 @@ impl SwitchService for Upstream {
             .gate
             .read(&caller, |tables| {
                 let found = self.reached(tables, &caller, &id)?;
-                let op = report(found, told.as_ref(), request);
+                let mut op = report(found, told.as_ref(), request);
+                clip_switch_report(&mut op);
                 let matters = switch_report_matters(tables, &op);
                 Ok((op, matters, found.partition.clone()))
             })

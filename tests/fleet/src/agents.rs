@@ -354,17 +354,10 @@ async fn serve(agent: agents_kit::Agent, pixie: Pixie, stop: CancellationToken) 
 }
 
 fn core_config(partition: usize, leaf: usize) -> CoreConfig {
+    let rack = format!("rack-{}-{}", partition + 1, leaf / 2 + 1);
+    let address = IpAddr::V4(plan::vtep(partition, leaf));
     CoreConfig {
-        rack: format!("rack-{}-{}", partition + 1, leaf / 2 + 1),
         room: format!("room-{}", partition + 1),
-        management_ip: IpAddr::V4(plan::vtep(partition, leaf)),
-        vtep: IpAddr::V4(plan::vtep(partition, leaf)),
-        ports: vec!["swp*".into()],
-        uplinks: Vec::new(),
-        uplink_vteps: Vec::new(),
-        relay: None,
-        gateways: Vec::new(),
-        drift: agents_core::config::DriftPolicy::Heal,
-        bgp: None,
+        ..CoreConfig::new(rack, address, address)
     }
 }

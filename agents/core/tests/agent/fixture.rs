@@ -150,17 +150,8 @@ pub(crate) async fn until(switch: &Stub, port: &str, place: Membership) {
 
 pub(crate) fn config() -> Config {
     Config {
-        rack: "rack-1".into(),
-        room: String::new(),
-        management_ip: IpAddr::from([10, 90, 0, 11]),
-        vtep: IpAddr::from([10, 91, 0, 11]),
-        ports: vec!["swp*".into()],
         uplinks: vec!["up1".into()],
-        uplink_vteps: Vec::new(),
-        relay: None,
-        gateways: Vec::new(),
-        drift: DriftPolicy::Heal,
-        bgp: None,
+        ..Config::new("rack-1", [10, 90, 0, 11].into(), [10, 91, 0, 11].into())
     }
 }
 

@@ -54,24 +54,38 @@ impl Fitter<'_> {
             let lacks_vlans = segment.vlan.and_then(|_| self.lacks(Capability::Vlans));
             let broken = (!segment.is_intact).then_some(Refusal::Broken);
             let numbers = [Some(Number::Vni(*vni)), segment.vlan.map(Number::Vlan)];
-            let is_private = segment.tunnel == Tunnel::Private;
-            let privacy = is_private.then_some(Capability::PrivatePorts);
-            let lacks_privacy = privacy.and_then(|needed| self.lacks(needed));
-            let refusal = lacks_vlans.or(lacks_privacy).or(broken);
+            let lacks_tunnel = self.tunnel_refusal(segment.tunnel);
+            let refusal = lacks_vlans.or(lacks_tunnel).or(broken);
             let refusal = refusal.or_else(|| taken.take(&numbers, &object).err());
             if let Some(refusal) = refusal {
                 self.refuse(object, refusal);
                 continue;
             }
             let gateway = segment.gateway.as_ref();
+            let mut remotes = segment.remotes.clone();
+            let no_remotes = self.lacks(Capability::Remotes);
+            if let Some(refusal) = no_remotes.filter(|_| !remotes.is_empty()) {
+                // EVPN still finds the others: the segment is there without the list.
+                self.refuse(object, refusal);
+                remotes.clear();
+            }
             let mut fitted = Segment {
                 gateway: gateway.and_then(|gateway| self.gateway(*vni, gateway)),
+                remotes,
                 ..segment.clone()
             };
             if fitted.tunnel == Tunnel::Absent {
                 fitted.remotes.clear();
             }
             self.model.segments.insert(*vni, fitted);
+        }
+    }
+
+    fn tunnel_refusal(&self, tunnel: Tunnel) -> Option<Refusal> {
+        match tunnel {
+            Tunnel::Open => None,
+            Tunnel::Private => self.lacks(Capability::PrivatePorts),
+            Tunnel::Absent => self.lacks(Capability::LocalSegments),
         }
     }
 

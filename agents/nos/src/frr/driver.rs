@@ -3,11 +3,12 @@
 use super::delta::{Block, FrrDelta};
 use super::diff::diff;
 use super::error::FrrError;
+use super::failures::{self, SessionFailure};
 use super::model::{FrrConfig, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::parse::parse;
-use super::sessions::{self, BgpSession, SessionFailure};
+use super::sessions::{self, BgpSession};
 use super::vnis::{self, EvpnVni};
 use super::vtysh::{ARGUMENTS_MAX, Output, Vtysh};
 
@@ -115,9 +116,9 @@ impl Frr {
     /// # Errors
     /// When vtysh fails or its output cannot be read.
     pub async fn session_failures(&self) -> Result<Vec<SessionFailure>, FrrError> {
-        let text = self.show(sessions::FAILED_COMMAND).await?;
-        sessions::decode_failures(text.as_bytes()).map_err(|source| FrrError::Json {
-            command: sessions::FAILED_COMMAND,
+        let text = self.show(failures::COMMAND).await?;
+        failures::decode(text.as_bytes()).map_err(|source| FrrError::Json {
+            command: failures::COMMAND,
             source,
         })
     }

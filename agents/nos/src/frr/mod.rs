@@ -38,6 +38,7 @@ mod delta;
 mod diff;
 mod driver;
 mod error;
+pub mod failures;
 mod model;
 mod numbers;
 mod object;

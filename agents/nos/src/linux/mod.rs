@@ -186,9 +186,15 @@ impl Nos for Linux {
 
     fn capabilities(&self) -> &'static [Capability] {
         match self.router {
-            None => &[Capability::PrivatePorts],
+            None => &[
+                Capability::PrivatePorts,
+                Capability::LocalSegments,
+                Capability::Remotes,
+            ],
             Some(_) => &[
                 Capability::PrivatePorts,
+                Capability::LocalSegments,
+                Capability::Remotes,
                 Capability::Underlay,
                 Capability::Vrfs,
                 Capability::Bgp,

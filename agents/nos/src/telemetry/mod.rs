@@ -4,12 +4,13 @@ mod port;
 
 use std::collections::BTreeMap;
 
-use crate::frr::sessions::{BgpSession, SessionFailure};
+use crate::frr::failures::SessionFailure;
+use crate::frr::sessions::BgpSession;
 use crate::model::PortName;
 
 pub use port::{LinkCounters, Optics, PortTelemetry};
 
-/// What a switch tells beside its state: nothing is planned by it.
+/// Numbers that a switch tells beside its state: nothing is planned by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Telemetry {
     /// BGP sessions of every VRF, one entry per address family.

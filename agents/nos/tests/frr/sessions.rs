@@ -194,6 +194,7 @@ async fn a_drained_leaf_announces_its_routes_as_the_last_resort() {
     leaf.ip("link set swp1 up");
     host.ip("link set eth0 up");
     host.ip("addr add 10.1.0.1/32 dev lo");
+    host.ip("addr add 2001:db8:1::1/128 dev lo");
     leaf.ip("addr add 10.9.0.1/32 dev lo");
     reconcile(&host, &machine_config()).await;
     let mut desired = leaf_config();

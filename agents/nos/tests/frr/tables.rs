@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use agents_nos::frr::sessions;
 use agents_nos::frr::{
     AsPathRegex, BgpVrf, ConfigError, Description, Direction, Frr, FrrConfig, FrrError,
     InterfaceName, ObjectName, Observed, PrefixRule, Timers, VrfName, Vtysh, diff, parse, render,
     vnis,
 };
+use agents_nos::frr::{failures, sessions};
 
 use super::sample::{filter, join, leaf, or_longer, port, tenant, vrf};
 
@@ -293,13 +293,13 @@ fn json_of_other_versions_is_read() {
         br#"{"default":{"ipv4Unicast":{"peers":{"swp1":{"lastResetDueTo":"Hold Timer Expired",
         "lastNotificationReason":"Hold Timer Expired/No Error","x":1},"swp2":{"lastResetDueTo":
         "Waiting for NHT"},"swp3":7}},"l2VpnEvpn":{"peers":{"swp9":{}}},"odd":{"peers":7}}}"#;
-    let failures = sessions::decode_failures(text).unwrap();
+    let failures = failures::decode(text).unwrap();
     let [one] = &failures[..] else {
         panic!("a family with a peer that is none is passed over: {failures:?}");
     };
     assert_eq!((one.neighbour.as_str(), one.reason.as_str()), ("swp9", ""));
-    assert!(sessions::decode_failures(b" \n").unwrap().is_empty());
-    assert!(sessions::decode_failures(b"[]").is_err());
+    assert!(failures::decode(b" \n").unwrap().is_empty());
+    assert!(failures::decode(b"[]").is_err());
     let text = br#"{"numL2":3,"4000":{"vni":4000,"type":"L3","tenantVrf":"Vrf27",
         "vxlanIf":"vx","numRemoteVteps":"n/a"},"9":{"vni":0},"7":{"vni":7,"numRemoteVteps":2}}"#;
     let seen = vnis::decode(text).unwrap();

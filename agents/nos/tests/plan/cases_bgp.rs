@@ -2,7 +2,8 @@ use agents_nos::Membership;
 use agents_nos::model::{BgpNeighbour, PrefixList};
 
 use crate::fixture::{
-    Build, Case, check, export_map, list_id, neighbour, paths, peer, policy, routed, rule, tenant, vrf,
+    Build, Case, check, export_map, list_id, neighbour, paths, peer, policy, routed, rule, tenant,
+    vrf,
 };
 
 #[test]
@@ -33,9 +34,11 @@ fn neighbours_come_and_change() {
         },
         Case {
             name: "a port to a spine comes up before the ports of machines",
-            from: tenant()
-                .port("p1", routed("Vrf27"), false)
-                .port("p9", Membership::Underlay, false),
+            from: tenant().port("p1", routed("Vrf27"), false).port(
+                "p9",
+                Membership::Underlay,
+                false,
+            ),
             to: tenant().port("p9", Membership::Underlay, true),
             steps: &["p9 up", "p1 up"],
         },

@@ -12,7 +12,7 @@ use crate::states::{PORTS, states};
 
 /// Faults that the suite's own retries outlast. No change is lost: what a step has led to is
 /// compared with the whole state.
-const RATES: FaultRates = FaultRates {
+pub(crate) const RATES: FaultRates = FaultRates {
     fails: 15,
     stalls: 2,
     stall: Duration::from_millis(1),
@@ -35,7 +35,7 @@ async fn stub_passes() {
 async fn stub_with_fewer_capabilities_passes() {
     for capabilities in [
         &[][..],
-        &[Capability::PrivatePorts],
+        &[Capability::PrivatePorts, Capability::Remotes],
         &[Capability::Vlans, Capability::Underlay],
         &[Capability::Vrfs, Capability::PrivatePorts],
     ] {

@@ -4,5 +4,8 @@
 mod back_ends;
 mod drift;
 mod namespace;
+mod orchagent;
+mod redis;
 mod run;
+mod sonic;
 mod states;

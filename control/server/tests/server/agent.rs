@@ -2,7 +2,6 @@
 //! on with another one. The nodes are processes; the agent is the real one, on a switch in memory.
 
 use std::fs;
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -53,15 +52,8 @@ impl Running {
     pub(crate) async fn start_on(args: &AgentArgs, drift: DriftPolicy, ports: &[&str]) -> Self {
         let agent = args.clone().start(AgentKind::Core).await.unwrap();
         let config = Config {
-            rack: "rack-1".into(),
-            room: String::new(),
-            management_ip: IpAddr::from([10, 90, 0, 11]),
-            vtep: IpAddr::from([10, 91, 0, 11]),
-            ports: vec!["swp*".into()],
-            uplinks: Vec::new(),
-            gateways: Vec::new(),
             drift,
-            bgp: None,
+            ..Config::new("rack-1", [10, 90, 0, 11].into(), [10, 91, 0, 11].into())
         };
         let (switch, stop) = (
             Stub::with_links(ports.iter().map(|name| (*name, [2, 0, 0, 0, 0, 1]))).unwrap(),

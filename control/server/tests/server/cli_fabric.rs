@@ -1,8 +1,9 @@
 //! The command line about a switch whose agent is the real one, on a switch in memory.
 
 use agents_core::config::DriftPolicy;
-use agents_nos::frr::sessions::{BgpSession, SessionFailure};
-use agents_nos::model::{Membership, PortName};
+use agents_nos::frr::failures::SessionFailure;
+use agents_nos::frr::sessions::BgpSession;
+use agents_nos::model::PortName;
 use agents_nos::{EvpnSizes, LinkCounters, PortTelemetry, Telemetry};
 use serde_json::Value;
 
@@ -129,10 +130,10 @@ async fn an_operator_sees_what_a_switch_is_and_should_be() {
         "one is required"
     );
 
-    // Somebody moves a port by hand, and the site keeps that.
+    // Somebody brings a port down by hand, and the site keeps that.
     running.switch.drift(|state| {
         let port = state.model.ports.get_mut("swp1").unwrap();
-        port.membership = Membership::Foreign("br-lab".into());
+        port.admin_up = false;
     });
     let held = shown(&cli, |switch| {
         switch["fabric"]["differences"] != Value::Array(vec![])
@@ -140,8 +141,8 @@ async fn an_operator_sees_what_a_switch_is_and_should_be() {
     .await;
     let difference = &held["fabric"]["differences"][0];
     assert_eq!(difference["object"], "port swp1", "{held:#}");
-    assert_eq!(difference["wanted"], "segment 4000");
-    assert_eq!(difference["seen"], "device of another program");
+    assert_eq!(difference["wanted"], "up");
+    assert_eq!(difference["seen"], "down");
     assert_eq!(difference["state"], "FABRIC_DIFFERENCE_STATE_HELD");
     let diff = cli.ok(&["switch", "diff", "leaf1"]);
     assert!(

@@ -115,7 +115,9 @@ fn of_drain(tables: &Tables, switch: &Switch) -> Option<Difference> {
     let wanted = words(switch.drain.is_some()).to_owned();
     let seen = words(switch.health.is_draining).to_owned();
     let mut found = explained(switch, "BGP".to_owned(), "drain", wanted, seen);
-    found.since = found.since.or(switch.drain.as_ref().map(|drain| drain.at));
+    found.since = found
+        .since
+        .or_else(|| switch.drain.as_ref().map(|drain| drain.at));
     Some(found)
 }
 

@@ -1,4 +1,4 @@
-//! What a change would do on which switch.
+//! The effects that a change would have on each switch.
 
 use std::collections::BTreeSet;
 

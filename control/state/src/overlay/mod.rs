@@ -7,11 +7,13 @@ mod forecast;
 mod outcome;
 mod trace;
 mod trace_link;
+mod trace_walk;
 
 pub use difference::{Difference, DifferenceState, differences};
 pub use forecast::{FabricChange, forecast};
 pub use outcome::PlannedChange;
-pub use trace::{PacketTrace, TraceHop, trace_packet};
+pub use trace::{PacketTrace, TraceHop};
+pub use trace_walk::trace_packet;
 
 use crate::desired::PortPlace;
 use crate::switch::entity::ObservedPlace;

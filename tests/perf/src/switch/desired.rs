@@ -156,6 +156,7 @@ impl Hall {
             seen_at: self.now,
             to_disk: false,
             stated_at: None,
+            relayed: None,
         })?;
         let mut machine = registration(1, "boot-1");
         machine.id = id(number);

@@ -118,18 +118,11 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            rack: "rack-1".into(),
-            room: String::new(),
-            management_ip: IpAddr::from([10, 90, 0, 1]),
-            vtep: IpAddr::from([10, 91, 0, 1]),
-            ports: vec!["swp*".into()],
-            uplinks: Vec::new(),
-            gateways: Vec::new(),
-            drift: DriftPolicy::Heal,
             bgp: Some(BgpConfig {
                 asn: 4_200_000_001,
                 ..BgpConfig::default()
             }),
+            ..Config::new("rack-1", [10, 90, 0, 1].into(), [10, 91, 0, 1].into())
         }
     }
 

@@ -155,18 +155,11 @@ fn without_session(orders: &Orders, port: u32) -> Result<FrrConfig> {
 
 fn config() -> Config {
     Config {
-        rack: "rack-0".into(),
-        room: String::new(),
-        management_ip: IpAddr::from([10, 90, 0, 1]),
-        vtep: IpAddr::from([10, 91, 0, 1]),
-        ports: vec!["swp*".into()],
-        uplinks: Vec::new(),
-        gateways: Vec::new(),
-        drift: DriftPolicy::Heal,
         bgp: Some(BgpConfig {
             asn: 4_200_000_001,
             ..BgpConfig::default()
         }),
+        ..Config::new("rack-0", [10, 90, 0, 1].into(), [10, 91, 0, 1].into())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Switches, their ports, and what these hear.
 
+mod bgp_session;
 mod drain;
 mod health;
 mod neighbour;
@@ -7,6 +8,7 @@ mod port;
 mod routing;
 mod switch;
 
+pub use bgp_session::*;
 pub use drain::*;
 pub use health::*;
 pub use neighbour::*;

@@ -1,0 +1,307 @@
+//! A SONiC switch: `CONFIG_DB` through redis.
+//!
+//! Each step is a sequence of writes ([`phase`]), each of which waits until SONiC has followed: for
+//! rows in `APPL_DB`, objects in `STATE_DB`, and for a port's bridge or router interface in
+//! `ASIC_DB`. What is not confirmed in time fails the step.
+//!
+//! - A port is in quarantine if it is in no VLAN and no interface: SONiC then forwards nothing.
+//! - A port whose configuration, managers and ASIC disagree is in nobody's place, and not
+//!   quarantined: what is on its way could come into effect at any time.
+//! - Segments and L3 VNIs are VLANs of the range [`Config::vlans`], which is the agent's alone,
+//!   unless control names the VLAN. The names of the maps from VLAN to VNI say which they are.
+//! - SONiC numbers the tables of VRFs itself. Control's number is noted in `METALMESH_VRF`, so that
+//!   a VRF stays the same one over a restart.
+//! - Private ports and lists of remote tunnel ends are refused: community SONiC has neither.
+//! - Rows of others are never changed.
+
+mod database;
+mod error;
+mod layer3;
+mod names;
+mod observe;
+mod phase;
+mod resp;
+mod snapshot;
+mod steps;
+mod watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub use database::Address;
+pub use error::SonicError;
+pub use resp::is_answer;
+pub use snapshot::Snapshot;
+
+use self::database::{Change, Database, Db};
+use self::names::{TABLES, vlan_name};
+use self::phase::{Phase, Sign};
+use self::steps::Planner;
+use crate::back_end::{Nos, NosError};
+use crate::capability::Capability;
+use crate::interpret::interpret;
+use crate::lldp::Neighbours;
+use crate::observation::Observation;
+use crate::step::Step;
+
+/// First pause before signs are looked for again. Each is twice as long as the one before.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Longest such pause.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// Configuration of the back-end.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Names of the front-panel ports: exact, or a prefix and `*` ("Ethernet*").
+    pub ports: Vec<String>,
+    /// The address of redis.
+    pub redis: Address,
+    /// Time that redis may take for one round of commands.
+    pub answer: Duration,
+    /// Time that SONiC may take to follow one write.
+    pub confirm: Duration,
+    /// VLANs that the agent gives to segments and L3 VNIs, and nobody else uses.
+    pub vlans: RangeInclusive<u16>,
+}
+
+impl Default for Config {
+    /// SONiC's own socket; 2 s for redis, 3 s for a write; VLANs 1001 to 3000.
+    fn default() -> Self {
+        Self {
+            ports: vec!["Ethernet*".to_owned()],
+            redis: Address::Unix("/var/run/redis/redis.sock".into()),
+            answer: Duration::from_secs(2),
+            confirm: Duration::from_secs(3),
+            vlans: 1001..=3000,
+        }
+    }
+}
+
+impl Config {
+    fn is_port(&self, name: &str) -> bool {
+        let mut patterns = self.ports.iter();
+        patterns.any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == pattern,
+        })
+    }
+}
+
+/// A SONiC switch.
+#[derive(Debug)]
+pub struct Sonic {
+    config: Config,
+    database: Arc<Database>,
+    changed: Arc<Notify>,
+    neighbours: Neighbours,
+    /// One step at a time: a VLAN that a step has found free is free until it has it.
+    step: Mutex<()>,
+    /// Tasks that hear of changes and neighbours; they end when the back-end is dropped.
+    _tasks: JoinSet<()>,
+}
+
+impl Sonic {
+    /// Opens the back-end; call it inside a tokio runtime. Redis may come later.
+    #[must_use]
+    pub fn open(config: Config) -> Self {
+        let database = Arc::new(Database::new(config.redis.clone(), config.answer));
+        let (changed, neighbours) = (Arc::<Notify>::default(), Neighbours::default());
+        let mut tasks = JoinSet::new();
+        let other = || Database::new(config.redis.clone(), config.answer);
+        tasks.spawn(watch::changes(other(), Arc::clone(&changed)));
+        tasks.spawn(watch::neighbours(other(), neighbours.clone()));
+        Self {
+            config,
+            database,
+            changed,
+            neighbours,
+            step: Mutex::new(()),
+            _tasks: tasks,
+        }
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SonicError> {
+        let keys = self.database.keys(Db::Config, &TABLES).await?;
+        let mut seen = Snapshot {
+            config: self.database.rows(Db::Config, &keys).await?,
+            ..Snapshot::default()
+        };
+        let (appl, state) = self.keys_of_effects(&seen);
+        seen.appl = self.database.rows(Db::Appl, &appl).await?;
+        seen.state = self.database.rows(Db::State, &state).await?;
+        (seen.bridged, seen.routed) = self.asic().await?;
+        Ok(seen)
+    }
+
+    /// The keys under which `APPL_DB` and `STATE_DB` tell of what is configured.
+    fn keys_of_effects(&self, seen: &Snapshot) -> (Vec<String>, Vec<String>) {
+        let mut appl = Vec::new();
+        let ports = seen.rows("PORT|").map(|(name, _)| name);
+        for port in ports.filter(|name| self.config.is_port(name)) {
+            appl.push(format!("PORT_TABLE:{port}"));
+            appl.push(format!("INTF_TABLE:{port}"));
+            let vlans = seen.memberships(port).filter_map(observe::member_vlan);
+            appl.extend(vlans.map(|vlan| format!("VLAN_MEMBER_TABLE:{vlan}:{port}")));
+        }
+        let vrfs = seen.rows("VRF|");
+        let vrfs = vrfs.map(|(name, _)| format!("VRF_OBJECT_TABLE|{name}"));
+        let vlans = seen
+            .maps()
+            .map(|map| format!("VLAN_TABLE|{}", vlan_name(map.vlan)));
+        (appl, vrfs.chain(vlans).collect())
+    }
+
+    /// Ports that the ASIC has in a bridge, and those that it routes.
+    async fn asic(&self) -> Result<(BTreeSet<String>, BTreeSet<String>), SonicError> {
+        const BRIDGE_PORT: &str = "ASIC_STATE:SAI_OBJECT_TYPE_BRIDGE_PORT:";
+        const ROUTER_INTERFACE: &str = "ASIC_STATE:SAI_OBJECT_TYPE_ROUTER_INTERFACE:";
+        let map = "COUNTERS_PORT_NAME_MAP".to_owned();
+        let names = self
+            .database
+            .rows(Db::Counters, std::slice::from_ref(&map))
+            .await?;
+        let names = names.get(&map).into_iter().flatten();
+        let names: BTreeMap<&str, &str> = names
+            .map(|(name, id)| (id.as_str(), name.as_str()))
+            .collect();
+        let keys = self
+            .database
+            .keys(Db::Asic, &[BRIDGE_PORT, ROUTER_INTERFACE])
+            .await?;
+        let (mut bridged, mut routed) = (BTreeSet::new(), BTreeSet::new());
+        for (key, row) in self.database.rows(Db::Asic, &keys).await? {
+            let (field, out) = if key.starts_with(BRIDGE_PORT) {
+                ("SAI_BRIDGE_PORT_ATTR_PORT_ID", &mut bridged)
+            } else {
+                ("SAI_ROUTER_INTERFACE_ATTR_PORT_ID", &mut routed)
+            };
+            let name = row.get(field).and_then(|id| names.get(id.as_str()));
+            out.extend(name.map(|name| (*name).to_owned()));
+        }
+        Ok((bridged, routed))
+    }
+
+    /// Writes a phase and waits for its signs.
+    async fn run(&self, phase: &Phase) -> Result<(), SonicError> {
+        if !phase.changes.is_empty() {
+            self.database.change(&phase.changes).await?;
+        }
+        let until = Instant::now() + self.config.confirm;
+        let mut pause = PAUSE;
+        loop {
+            let missing = self.missing(&phase.until).await?;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                let missing = missing.join(", ");
+                return Err(SonicError::Unconfirmed(missing, self.config.confirm));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// The signs that are not there yet.
+    async fn missing(&self, signs: &[Sign]) -> Result<Vec<String>, SonicError> {
+        let (mut appl, mut state) = (Vec::new(), Vec::new());
+        for sign in signs {
+            match sign {
+                Sign::Applied(key, _) | Sign::NotApplied(key) => appl.push(key.clone()),
+                Sign::Made(key) | Sign::NotMade(key) => state.push(key.clone()),
+                Sign::Port(..) => {}
+            }
+        }
+        let appl = self.database.rows(Db::Appl, &appl).await?;
+        let state = self.database.rows(Db::State, &state).await?;
+        let asks_asic = signs.iter().any(|sign| matches!(sign, Sign::Port(..)));
+        let (bridged, routed) = if asks_asic {
+            self.asic().await?
+        } else {
+            (BTreeSet::new(), BTreeSet::new())
+        };
+        let is_there = |sign: &&Sign| match sign {
+            Sign::Applied(key, wanted) => appl.get(key).is_some_and(|row| {
+                let has = |name: &String| row.get(name).map_or("", String::as_str);
+                wanted.iter().all(|(name, value)| has(name) == value)
+            }),
+            Sign::NotApplied(key) => !appl.contains_key(key),
+            Sign::Made(key) => state.contains_key(key),
+            Sign::NotMade(key) => !state.contains_key(key),
+            Sign::Port(port, in_bridge, is_routed) => {
+                bridged.contains(port) == *in_bridge && routed.contains(port) == *is_routed
+            }
+        };
+        let missing = signs.iter().filter(|sign| !is_there(sign));
+        Ok(missing.map(ToString::to_string).collect())
+    }
+
+    /// Takes back what a port could still enter later.
+    async fn undo(&self, phases: &[Phase]) {
+        let keys = phases.iter().flat_map(Phase::made);
+        let removals: Vec<Change> = keys.map(|key| Change::Remove(key.clone())).collect();
+        if let Err(error) = self.database.change(&removals).await {
+            // The port is observed in nobody's place, and quarantined by the next pass.
+            tracing::warn!(%error, "cannot take back an unconfirmed entry");
+        }
+    }
+}
+
+impl Nos for Sonic {
+    fn vendor(&self) -> &'static str {
+        "sonic"
+    }
+
+    fn version(&self) -> String {
+        let text = std::fs::read_to_string("/etc/sonic/sonic_version.yml");
+        let text = text.ok();
+        let mut lines = text.iter().flat_map(|text| text.lines());
+        let version = lines.find_map(|line| line.strip_prefix("build_version:"));
+        version.map_or(String::new(), |version| {
+            version.trim_matches([' ', '\'', '"']).to_owned()
+        })
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::Vlans, Capability::Underlay, Capability::Vrfs]
+    }
+
+    async fn observe(&self) -> Result<Observation, NosError> {
+        let seen = self.snapshot().await?;
+        Ok(seen.observation(|name| self.config.is_port(name)))
+    }
+
+    async fn apply(&self, step: &Step) -> Result<(), NosError> {
+        let _one = self.step.lock().await;
+        let seen = self.snapshot().await?;
+        let mut model = seen.observation(|name| self.config.is_port(name)).model;
+        interpret(&mut model, step)?;
+        let planner = Planner {
+            seen: &seen,
+            vlans: &self.config.vlans,
+        };
+        let phases = planner.phases(step)?;
+        for phase in &phases {
+            let done = self.run(phase).await;
+            if done.is_err() && matches!(step, Step::Enter { .. }) {
+                self.undo(&phases).await;
+            }
+            done?;
+        }
+        Ok(())
+    }
+
+    async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    fn neighbours(&self) -> Option<Neighbours> {
+        Some(self.neighbours.clone())
+    }
+}

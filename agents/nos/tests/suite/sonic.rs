@@ -1,0 +1,228 @@
+//! SONiC's back-end on a real redis.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use agents_nos::chaos::Chaos;
+use agents_nos::sonic::{Address, Config, Sonic};
+use agents_nos::{Membership, Nos, Refusal, Step, SwitchObject, fit, plan};
+
+use crate::back_ends::RATES;
+use crate::orchagent::Orchagent;
+use crate::redis::{Client, Redis, Row};
+use crate::run::run;
+use crate::states::{PORTS, port, segment, states};
+
+/// Rows of a site, which are nobody's to change.
+const OTHERS: [(&str, &[(&str, &str)]); 8] = [
+    ("FEATURE|bgp", &[("state", "enabled")]),
+    ("MGMT_INTERFACE|eth0|10.1.0.5/24", &[("gwaddr", "10.1.0.1")]),
+    ("VLAN|Vlan50", &[("vlanid", "50")]),
+    ("VLAN|Vlan51", &[("vlanid", "51")]),
+    (
+        "VXLAN_TUNNEL_MAP|site|map_777_Vlan51",
+        &[("vlan", "Vlan51"), ("vni", "777")],
+    ),
+    ("VRF|Vrf_site", &[("fallback", "false")]),
+    ("PORT|Other0", &[("lanes", "9"), ("speed", "100000")]),
+    ("LOOPBACK_INTERFACE|Loopback0", &[("NULL", "NULL")]),
+];
+
+struct Switch {
+    redis: Redis,
+    orchagent: Orchagent,
+    sonic: Sonic,
+}
+
+impl Switch {
+    fn start(seed: u64) -> Option<Self> {
+        let redis = Redis::start()?;
+        let mut client = Client::connect(&redis.socket());
+        for (key, row) in OTHERS {
+            client.set(4, key, row);
+        }
+        let mac = [("mac", "02:00:00:00:00:01")];
+        client.set(4, "DEVICE_METADATA|localhost", &mac);
+        client.set(
+            4,
+            "LOOPBACK_INTERFACE|Loopback0|10.9.0.1/32",
+            &[("NULL", "NULL")],
+        );
+        client.set(4, "VXLAN_TUNNEL|site", &[("src_ip", "10.9.0.1")]);
+        client.set(4, "VXLAN_EVPN_NVO|nvo", &[("source_vtep", "site")]);
+        for (lane, name) in PORTS.iter().enumerate() {
+            let lane = lane.to_string();
+            let row = [
+                ("lanes", lane.as_str()),
+                ("speed", "25000"),
+                ("mtu", "9100"),
+            ];
+            client.set(4, &format!("PORT|{name}"), &row);
+        }
+        let orchagent = Orchagent::start(&redis.socket(), seed);
+        let sonic = Sonic::open(Config {
+            ports: vec!["swp*".into()],
+            redis: Address::Unix(redis.socket()),
+            confirm: Duration::from_secs(20),
+            ..Config::default()
+        });
+        Some(Self {
+            redis,
+            orchagent,
+            sonic,
+        })
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.redis.socket())
+    }
+
+    /// Checks that SONiC would have taken every write, and that the site's rows are as they were.
+    fn check(&self) {
+        assert_eq!(self.orchagent.wrong(), Vec::<String>::new());
+        let rows = self.client().rows(4).unwrap();
+        for (key, row) in OTHERS {
+            let row = row.iter();
+            let row: Row = row
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                .collect();
+            assert_eq!(rows[key], row, "{key}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sonic_passes() {
+    if let Some(switch) = Switch::start(0) {
+        // No maps of the site's own: the suite moves the tunnel's address.
+        let mut client = switch.client();
+        client.run(&["SELECT", "4"]).unwrap();
+        client.run(&["DEL", OTHERS[4].0]).unwrap();
+        run(&switch.sonic).await;
+        client.set(4, OTHERS[4].0, OTHERS[4].1);
+        switch.check();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sonic_with_faults_passes() {
+    if let Some(switch) = Switch::start(7) {
+        let mut client = switch.client();
+        client.run(&["SELECT", "4"]).unwrap();
+        client.run(&["DEL", OTHERS[4].0]).unwrap();
+        let chaos = Chaos::new(switch.sonic, 7, RATES);
+        run(&chaos).await;
+        assert_eq!(switch.orchagent.wrong(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sonic_refuses_private_ports_by_name() {
+    let Some(switch) = Switch::start(0) else {
+        return;
+    };
+    let seen = switch.sonic.observe().await.unwrap().model;
+    let (_, provisioning) = states().swap_remove(4);
+    let problems = fit(&seen, &provisioning, switch.sonic.capabilities()).problems;
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "port swp1 needs private ports, which this switch lacks",
+            "port swp2 needs private ports, which this switch lacks",
+            "segment 4000 needs lists of remote tunnel ends, which this switch lacks",
+        ]
+    );
+    assert!(matches!(problems[0].refusal, Refusal::Unsupported(_)));
+    assert_eq!(problems[0].object, SwitchObject::Port(port("swp1")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_sonic_does_not_take_stays_in_quarantine() {
+    let Some(mut switch) = Switch::start(0) else {
+        return;
+    };
+    switch.sonic = Sonic::open(Config {
+        ports: vec!["swp*".into()],
+        redis: Address::Unix(switch.redis.socket()),
+        confirm: Duration::from_millis(50),
+        ..Config::default()
+    });
+    let seen = switch.sonic.observe().await.unwrap().model;
+    let (_, desired) = states().swap_remove(1);
+    let steps = plan(&seen, &desired, switch.sonic.capabilities()).steps;
+    let is_entry = |step: &&Step| matches!(step, Step::Enter { .. });
+    for step in steps
+        .iter()
+        .filter(|step| matches!(step, Step::EnsureSegment { .. }))
+    {
+        while switch.sonic.apply(step).await.is_err() {}
+    }
+    switch.orchagent.stalls.store(true, Ordering::Relaxed);
+    let entry = steps.iter().find(is_entry).unwrap();
+    let refused = switch.sonic.apply(entry).await.unwrap_err();
+    let cause = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(
+        cause.starts_with("SONiC has not confirmed VLAN_MEMBER_TABLE:"),
+        "{cause}"
+    );
+    let seen = switch.sonic.observe().await.unwrap().model;
+    assert_eq!(seen.ports["swp1"].membership, Membership::Quarantine);
+    // Written by hand, and on its way: nobody's place, but no quarantine.
+    switch.client().set(
+        4,
+        "VLAN_MEMBER|Vlan50|swp1",
+        &[("tagging_mode", "untagged")],
+    );
+    let seen = switch.sonic.observe().await.unwrap().model;
+    assert!(matches!(
+        seen.ports["swp1"].membership,
+        Membership::Foreign(_)
+    ));
+    assert_ne!(seen.ports["swp1"].membership, segment(10));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hand_is_noticed_and_a_dead_redis_is_told() {
+    let Some(mut switch) = Switch::start(0) else {
+        return;
+    };
+    let wait = Duration::from_secs(10);
+    let mut client = switch.client();
+    let told = async {
+        loop {
+            client.set(4, "PORT|swp1", &[("admin_status", "up")]);
+            let news = tokio::time::timeout(Duration::from_millis(100), switch.sonic.changed());
+            if news.await.is_ok() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(wait, told).await.unwrap();
+    switch.redis.end();
+    let error = switch.sonic.observe().await.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        cause.contains("redis at ") && cause.ends_with(" is away"),
+        "{cause}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neighbours_are_those_of_sonic() {
+    let Some(switch) = Switch::start(0) else {
+        return;
+    };
+    let row = [
+        ("lldp_rem_chassis_id", "02:00:00:00:00:aa"),
+        ("lldp_rem_port_id", "02:00:00:00:00:bb"),
+        ("lldp_rem_sys_name", "machine"),
+    ];
+    switch.client().set(0, "LLDP_ENTRY_TABLE:swp2", &row);
+    let table = switch.sonic.neighbours().unwrap();
+    let heard = tokio::time::timeout(Duration::from_secs(20), table.changed());
+    heard.await.unwrap();
+    let frames = table.on("swp2");
+    assert_eq!(frames[0].source, [2, 0, 0, 0, 0, 0xbb]);
+    assert_eq!(frames[0].system_name, "machine");
+}
