@@ -18,9 +18,9 @@ use crate::Vni;
 pub struct FrrConfig {
     /// Router id of every daemon. `None` means that FRR chooses.
     pub router_id: Option<Ipv4Addr>,
-    /// `true` if zebra carries out each message of bgpd before it reads the next one. Otherwise
-    /// 8.4 loses the neighbour of an EVPN route that bgpd withdraws and announces in one go, as it
-    /// does whenever another path becomes the best, and the route leads nowhere.
+    /// `true` if zebra carries out each message of bgpd before it reads the next one. Meant
+    /// against 8.4.4's loss of the neighbour of an EVPN route that bgpd withdraws and announces in
+    /// one go, as it does whenever another path becomes the best (`docs/reference/frr.md`).
     pub is_in_turn: bool,
     /// VNIs by which the VRFs exchange routes with other switches (L3 VNI).
     pub vrfs: BTreeMap<VrfName, Vni>,
