@@ -99,7 +99,7 @@ fn place(
     let has_bgp = out.bgp.is_some();
     let no_bgp = || "is to be routed, and the agent's configuration has no [bgp]".to_owned();
     match PortPlace::try_from(port.place) {
-        Ok(PortPlace::Segment) => Ok(Membership::Segment {
+        Ok(PortPlace::Unspecified) => Ok(Membership::Segment {
             vni,
             is_private: kinds.get(&vni).copied().unwrap_or(false),
         }),

@@ -235,7 +235,7 @@ fn vni(state: &Observation, membership: &Membership) -> u32 {
 /// and a port in the underlay from an isolated one.
 fn place(membership: &Membership) -> PortPlace {
     match membership {
-        Membership::Quarantine | Membership::Segment { .. } => PortPlace::Segment,
+        Membership::Quarantine | Membership::Segment { .. } => PortPlace::Unspecified,
         Membership::Routed(_) => PortPlace::Routed,
         Membership::Underlay => PortPlace::Underlay,
         Membership::Foreign(_) => PortPlace::Other,

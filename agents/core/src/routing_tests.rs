@@ -78,7 +78,7 @@ fn desired(ports: Vec<PortIntent>) -> SwitchDesired {
 
 fn leaf() -> SwitchDesired {
     desired(vec![
-        port("swp1", 4000, PortPlace::Segment, None),
+        port("swp1", 4000, PortPlace::Unspecified, None),
         port("swp2", 27, PortPlace::Routed, Some(filter(&[]))),
         port("swp3", 27, PortPlace::Underlay, Some(filter(&[27, 100]))),
         port("swp4", 27, PortPlace::Routed, None),
@@ -209,7 +209,7 @@ fn nonsense_of_one_port_is_its_problem_alone() {
         let mut leaf = leaf();
         leaf.ports.push(PortIntent {
             place,
-            ..port("swp5", vni, PortPlace::Segment, None)
+            ..port("swp5", vni, PortPlace::Unspecified, None)
         });
         let (model, problems) = intent(&leaf, &config(bgp()));
         assert_eq!(problems.len(), 1, "{problems:?}");

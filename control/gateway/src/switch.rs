@@ -181,9 +181,9 @@ impl KnownPlaces {
         let bridged = self.bridged.get(&port.name).copied();
         let segment = bridged.and_then(life::bridged_segment);
         match port.place() {
-            PortPlace::Segment if segment == Some(vni) => Ok(bridged.unwrap_or_default()),
-            PortPlace::Segment | PortPlace::Routed if bridged == Some(vni) => elsewhere(),
-            PortPlace::Segment => Ok(vni),
+            PortPlace::Unspecified if segment == Some(vni) => Ok(bridged.unwrap_or_default()),
+            PortPlace::Unspecified | PortPlace::Routed if bridged == Some(vni) => elsewhere(),
+            PortPlace::Unspecified => Ok(vni),
             PortPlace::Routed if vni == Vni::NONE || vni == self.provisioning => elsewhere(),
             PortPlace::Routed => Ok(vni),
             PortPlace::Underlay => match self.underlay.get(&port.name) {
@@ -245,7 +245,7 @@ fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
 
 fn observed_place(place: PortPlace) -> ObservedPlace {
     match place {
-        PortPlace::Segment => ObservedPlace::Segment,
+        PortPlace::Unspecified => ObservedPlace::Segment,
         PortPlace::Routed => ObservedPlace::Routed,
         PortPlace::Underlay => ObservedPlace::Underlay,
         PortPlace::Other => ObservedPlace::Other,
@@ -305,7 +305,7 @@ fn gateway(gateway: &life::GatewayIntent) -> Gateway {
 
 fn place(place: life::PortPlace) -> PortPlace {
     match place {
-        life::PortPlace::Segment | life::PortPlace::Bridged => PortPlace::Segment,
+        life::PortPlace::Segment | life::PortPlace::Bridged => PortPlace::Unspecified,
         life::PortPlace::Routed => PortPlace::Routed,
         life::PortPlace::Underlay => PortPlace::Underlay,
     }
@@ -345,15 +345,15 @@ mod tests {
         };
         let elsewhere = VNI_MAX;
         for (name, place, reported, kept) in [
-            ("swp1", PortPlace::Segment, segment.get(), 27),
-            ("swp1", PortPlace::Segment, 27, elsewhere),
+            ("swp1", PortPlace::Unspecified, segment.get(), 27),
+            ("swp1", PortPlace::Unspecified, 27, elsewhere),
             ("swp1", PortPlace::Routed, 27, elsewhere),
-            ("swp1", PortPlace::Segment, 4000, 4000),
-            ("swp1", PortPlace::Segment, 0, 0),
+            ("swp1", PortPlace::Unspecified, 4000, 4000),
+            ("swp1", PortPlace::Unspecified, 0, 0),
             ("swp2", PortPlace::Underlay, 0, 28),
             ("swp3", PortPlace::Underlay, 0, elsewhere),
             ("swp3", PortPlace::Routed, 27, 27),
-            ("swp3", PortPlace::Segment, segment.get(), segment.get()),
+            ("swp3", PortPlace::Unspecified, segment.get(), segment.get()),
             ("swp3", PortPlace::Routed, 4000, elsewhere),
             ("swp3", PortPlace::Other, 27, elsewhere),
         ] {

@@ -1,5 +1,10 @@
 //! Fuzzes what the switch agent reads from SONiC's databases.
 
+#![expect(
+    clippy::let_underscore_must_use,
+    reason = "that a decoder returns is the whole point"
+)]
+
 use bolero::check;
 
 #[test]

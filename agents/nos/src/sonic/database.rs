@@ -1,6 +1,5 @@
 //! The databases of SONiC, in one redis.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,8 +8,11 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use super::address::Address;
+use super::db::Db;
 use super::error::SonicError;
 use super::resp::{self, Answer};
+use super::rows::{Change, Row, Rows};
 
 /// Most keys that one search in a database visits: a table of a million routes is no reason to
 /// read for ever.
@@ -19,44 +21,6 @@ const KEYS_VISITED_MAX: usize = 2_000_000;
 const KEYS_FOUND_MAX: usize = 50_000;
 /// Commands that are sent before their answers are read.
 const ROUND_MAX: usize = 256;
-
-/// A row: fields by name.
-pub(crate) type Row = BTreeMap<String, String>;
-/// Rows by key.
-pub(crate) type Rows = BTreeMap<String, Row>;
-
-/// The address of redis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// A Unix socket.
-    Unix(std::path::PathBuf),
-    /// Host and port ("127.0.0.1:6379").
-    Tcp(String),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => path.display().fmt(f),
-            Self::Tcp(address) => address.fmt(f),
-        }
-    }
-}
-
-/// A database by its number (`database_config.json` of SONiC).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Db {
-    /// What managers ask the switch for, keys with `:`.
-    Appl = 0,
-    /// What the ASIC is told.
-    Asic = 1,
-    /// Names of the ASIC's objects.
-    Counters = 2,
-    /// The desired state, keys with `|`.
-    Config = 4,
-    /// What managers have done, keys with `|`.
-    State = 6,
-}
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -250,42 +214,4 @@ fn page(answer: Option<Answer>) -> Option<(String, Vec<String>)> {
     };
     let [cursor, keys]: [Answer; 2] = parts.try_into().ok()?;
     Some((cursor.text()?, keys.texts()?))
-}
-
-/// A change of a row of `CONFIG_DB`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Sets fields of a row, and makes it. Other fields stay.
-    Set(String, Row),
-    /// Removes a row.
-    Remove(String),
-}
-
-impl Change {
-    /// A row with these fields. One without fields gets SONiC's mark for that.
-    pub(super) fn set(key: String, fields: &[(&str, &str)]) -> Self {
-        let marked = [("NULL", "NULL")];
-        let fields = if fields.is_empty() {
-            &marked[..]
-        } else {
-            fields
-        };
-        let fields = fields.iter();
-        let row = fields.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Self::Set(key, row.collect())
-    }
-
-    fn commands(&self) -> Vec<Vec<&str>> {
-        match self {
-            Self::Set(key, row) => {
-                let mut words = vec!["HSET", key.as_str()];
-                words.extend(
-                    row.iter()
-                        .flat_map(|(name, value)| [name.as_str(), value.as_str()]),
-                );
-                vec![words]
-            }
-            Self::Remove(key) => vec![vec!["DEL", key.as_str()]],
-        }
-    }
 }

@@ -14,13 +14,16 @@
 //! - Private ports and lists of remote tunnel ends are refused: community SONiC has neither.
 //! - Rows of others are never changed.
 
+mod address;
 mod database;
+mod db;
 mod error;
 mod layer3;
 mod names;
 mod observe;
 mod phase;
 mod resp;
+mod rows;
 mod snapshot;
 mod steps;
 mod watch;
@@ -34,14 +37,16 @@ use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub use database::Address;
+pub use address::Address;
 pub use error::SonicError;
 pub use resp::is_answer;
 pub use snapshot::Snapshot;
 
-use self::database::{Change, Database, Db};
+use self::database::Database;
+use self::db::Db;
 use self::names::{TABLES, vlan_name};
 use self::phase::{Phase, Sign};
+use self::rows::Change;
 use self::steps::Planner;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;

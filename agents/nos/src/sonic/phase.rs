@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::database::{Change, Row};
+use super::rows::{Change, Row};
 
 /// Changes that are written at once, and the signs of their effect. The next phase waits for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

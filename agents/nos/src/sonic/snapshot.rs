@@ -1,16 +1,16 @@
-//! What the databases say at one moment.
+//! The rows of the databases at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::database::{Row, Rows};
 use super::names::{MapUse, vlan_of};
+use super::rows::{Row, Rows};
 use crate::model::Vlan;
 use crate::vni::Vni;
 
-/// What the databases say.
+/// The rows of the databases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Rows of `CONFIG_DB` by key, of the tables that matter.

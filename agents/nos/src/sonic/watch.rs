@@ -7,9 +7,11 @@ use proto_wire_lldp::Frame;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::database::{Database, Db, Row};
+use super::database::Database;
+use super::db::Db;
 use super::error::SonicError;
 use super::observe::parse_mac;
+use super::rows::Row;
 use crate::lldp::Neighbours;
 
 /// Pause before redis is asked again after a failure.
@@ -33,7 +35,7 @@ pub(super) async fn changes(database: Database, changed: Arc<Notify>) {
         if let Err(error) = ended {
             tracing::debug!(%error, "no news from SONiC");
         }
-        // What happened in between has told nobody.
+        // Changes in between were told to nobody.
         changed.notify_one();
         tokio::time::sleep(AGAIN).await;
     }

@@ -108,9 +108,7 @@ fn vrf(tenant: u32) -> Vrf {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
-    use agents_core::config::{BgpConfig, Config, DriftPolicy};
+    use agents_core::config::{BgpConfig, Config};
     use agents_core::intent;
     use agents_nos::{Capability, plan};
 

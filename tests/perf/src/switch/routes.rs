@@ -2,13 +2,12 @@
 //! namespace, without devices of VRFs, which the host's kernel does not have. FRR takes and shows
 //! the configuration all the same.
 
-use std::net::IpAddr;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agents_core::config::{BgpConfig, Config, DriftPolicy};
+use agents_core::config::{BgpConfig, Config};
 use agents_core::intent;
 use agents_nos::frr::{Frr, FrrConfig, Observed, Routing, Vtysh, parse};
 use agents_nos::model::{Peer, PortName};
