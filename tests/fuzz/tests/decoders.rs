@@ -343,7 +343,7 @@ fn fuzz_frr_configuration() {
 fn fuzz_frr_json() {
     check!().for_each(|bytes: &[u8]| {
         let _ = agents_nos::frr::sessions::decode(bytes);
-        let _ = agents_nos::frr::sessions::decode_failures(bytes);
+        let _ = agents_nos::frr::failures::decode(bytes);
         let _ = agents_nos::frr::vnis::decode(bytes);
     });
 }

@@ -1,11 +1,11 @@
 //! A control of the test's own, and short ways to write states.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use agents_core::config::{Config, DriftPolicy};
+use agents_core::config::Config;
 use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, StateDir};
 use agents_nos::stub::Stub;

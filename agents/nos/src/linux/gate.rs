@@ -81,6 +81,7 @@ mod tests {
             sent: 0,
             established: 1,
             dropped: 0,
+            table: 0,
         }
     }
 

@@ -6,6 +6,7 @@ use agents_kit::{Agent, BootClaim, Credential, Key, Roots, enrol_once, run_desir
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
@@ -17,6 +18,7 @@ use super::wait::{PATIENCE, found};
 pub(crate) struct Installer {
     /// Stopped before the agent goes.
     _stop: DropGuard,
+    _tasks: JoinSet<()>,
     agent: Agent,
     orders: watch::Receiver<Option<MachineOrder>>,
 }
@@ -52,7 +54,7 @@ impl Installer {
             pixie.seen(seen.clone()).await.ok()?;
             pixie.issue_ticket(wanted.clone()).await.ok()
         });
-        let ticket = ticket.await.expect("a boot ticket");
+        let ticket = ticket.await.unwrap();
         let claim = BootClaim {
             ticket_id: ticket.ticket_id,
             secret: ticket.secret,
@@ -67,9 +69,11 @@ impl Installer {
         let boot = Uuid::new_v4().to_string();
         let (sender, orders) = watch::channel(None);
         let stop = CancellationToken::new();
-        tokio::spawn(receive(agent.clone(), boot.clone(), sender, stop.clone()));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(receive(agent.clone(), boot.clone(), sender, stop.clone()));
         let mut installer = Self {
             _stop: stop.drop_guard(),
+            _tasks: tasks,
             agent,
             orders,
         };
@@ -115,7 +119,7 @@ impl Installer {
             order.is_some_and(&is_it)
         });
         let order = tokio::time::timeout(PATIENCE, wanted).await;
-        let order = order.expect("an order in time").unwrap().clone();
+        let order = order.unwrap().unwrap().clone();
         order.unwrap().order.unwrap()
     }
 

@@ -37,10 +37,10 @@ async fn cross(site: &Site, rented: &[Rented]) {
             let own = rented
                 .iter()
                 .filter(|other| other.tenant == from.tenant && other.system.address == *target);
-            let own: Vec<String> = own.map(|own| word(own)).collect();
+            let own: Vec<String> = own.map(word).collect();
             let got = found(async || {
                 let got = answer(namespace, target, PORT);
-                (got.is_some() == !own.is_empty()).then_some(got)
+                (got.is_some() != own.is_empty()).then_some(got)
             });
             let got = got.await;
             println!("{} to {target}: {got:?}, its tenant's: {own:?}", word(from));

@@ -15,6 +15,7 @@ use proto_mesh::{
 };
 use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
 use tokio::sync::broadcast;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::catalogue::PARTITION;
@@ -30,6 +31,7 @@ pub(crate) struct Roles {
     pub(crate) done: broadcast::Sender<(String, BmcAction)>,
     _pixie: Agent,
     _stop: tokio_util::sync::DropGuard,
+    _tasks: JoinSet<()>,
 }
 
 impl Roles {
@@ -38,12 +40,14 @@ impl Roles {
         let bmc = join(control, client, AgentKind::Bmc, "bmc1").await;
         let (done, _) = broadcast::channel(ORDERS_MAX);
         let stop = CancellationToken::new();
-        tokio::spawn(obey(bmc, done.clone(), stop.clone()));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(obey(bmc, done.clone(), stop.clone()));
         Self {
             pixie: pixie.client(),
             done,
             _pixie: pixie,
             _stop: stop.drop_guard(),
+            _tasks: tasks,
         }
     }
 }
@@ -100,6 +104,7 @@ async fn join(control: &Control, client: &Client, kind: AgentKind, id: &str) -> 
 async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: CancellationToken) {
     let client: BmcServiceClient = agent.client();
     let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let tasks = Mutex::new(JoinSet::new());
     let open = || {
         let client = client.clone();
         async move { client.desired(BmcDesiredRequest {}).await }
@@ -107,7 +112,8 @@ async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: 
     let on = |desired: BmcDesired, _| {
         for order in desired.orders {
             if seen.lock().unwrap().insert(order.id.clone()) {
-                tokio::spawn(carry_out(client.clone(), order, done.clone()));
+                let carried_out = carry_out(client.clone(), order, done.clone());
+                tasks.lock().unwrap().spawn(carried_out);
             }
         }
         std::future::ready(())
