@@ -70,7 +70,8 @@ pub(super) async fn read(
 /// `true` if some bytes begin with an answer of redis within the limits.
 #[must_use]
 pub fn is_answer(mut bytes: &[u8]) -> bool {
-    futures::executor::block_on(read(&mut bytes)).is_ok()
+    let read = read(&mut bytes).now_or_never();
+    read.is_some_and(|answer| answer.is_ok())
 }
 
 fn read_one<'a, S: AsyncBufRead + Unpin + Send>(

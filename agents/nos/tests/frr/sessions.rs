@@ -199,6 +199,8 @@ async fn a_drained_leaf_announces_its_routes_as_the_last_resort() {
     reconcile(&host, &machine_config()).await;
     let mut desired = leaf_config();
     let default = desired.bgp.get_mut(&BgpVrf::Default).unwrap();
+    // Without it nothing leaves over a session that has no export (RFC 8212).
+    default.ebgp_requires_policy = false;
     default.redistribute.ipv4 = Redistribute::Connected;
     default.neighbours.insert(port("swp2"), machine("tenant"));
     reconcile(&leaf, &desired).await;
