@@ -120,7 +120,10 @@ fn effects(config: &Rows) -> Effects {
         match words[..] {
             ["PORT", port] => {
                 let mut row = row.clone();
-                let up = row.get("admin_status").cloned().unwrap_or_else(|| "down".into());
+                let up = row
+                    .get("admin_status")
+                    .cloned()
+                    .unwrap_or_else(|| "down".into());
                 row.insert("oper_status".into(), up);
                 out.insert((0, format!("PORT_TABLE:{port}")), row);
                 let map = out.entry((2, "COUNTERS_PORT_NAME_MAP".into())).or_default();

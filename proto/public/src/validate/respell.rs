@@ -19,6 +19,22 @@ const UNRULED: &[(&str, Spelling)] = &[
         Spelling::Uuid,
     ),
     (
+        "metalmesh.admin.v1.FabricAllocation.machine",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FabricServiceGetPlanRequest.release",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FabricServiceGetTraceRequest.address",
+        Spelling::Ip,
+    ),
+    (
+        "metalmesh.admin.v1.FabricServiceGetTraceRequest.machine",
+        Spelling::Uuid,
+    ),
+    (
         "metalmesh.admin.v1.JoinServiceRevokeRequest.id",
         Spelling::Uuid,
     ),

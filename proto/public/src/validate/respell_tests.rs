@@ -7,7 +7,11 @@ use crate::methods;
 use crate::spelling::Spelling;
 
 /// Text fields without a rule whose names sound like ids, and which are something else.
-const NOT_IDS: [&str; 11] = [
+const NOT_IDS: [&str; 14] = [
+    // Names of switches.
+    "metalmesh.admin.v1.FabricServiceGetRequest.id",
+    "metalmesh.admin.v1.FabricServiceListDifferencesRequest.id",
+    "metalmesh.admin.v1.FabricServiceDrainRequest.id",
     // SPIFFE ids, which are read in one form alone; names of agents.
     "metalmesh.admin.v1.IdentityServiceGetRequest.id",
     "metalmesh.admin.v1.IdentityServiceRevokeRequest.id",

@@ -110,6 +110,7 @@ fn vrf(tenant: u32) -> Vrf {
 mod tests {
     use agents_core::config::{BgpConfig, Config};
     use agents_core::intent;
+    use agents_nos::model::SwitchModel;
     use agents_nos::{Capability, plan};
 
     use super::*;
@@ -133,6 +134,11 @@ mod tests {
                 assert_eq!(problems, Vec::<String>::new());
                 model
             });
+            // A switch with VRFs has it; the plan would set it first.
+            let before = SwitchModel {
+                is_l3mdev_first: true,
+                ..before
+            };
             plan(&before, &after, Capability::ALL).steps.len()
         };
         let before = orders.clone();
