@@ -192,7 +192,7 @@ fn end_provisioning(out: &mut L2Segment, config: &Config) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{BgpConfig, DriftPolicy};
+    use crate::config::BgpConfig;
 
     fn config() -> Config {
         Config {
