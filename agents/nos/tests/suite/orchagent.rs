@@ -174,7 +174,7 @@ fn effects(config: &Rows) -> Effects {
     out
 }
 
-/// What the models and managers do not take.
+/// Writes that the models and managers refuse.
 fn violations(config: &Rows) -> Vec<String> {
     let mut out = Vec::new();
     let has = |key: String| config.contains_key(&key);

@@ -127,7 +127,9 @@ impl Joins {
         };
         let issued = self.pki.enrol(&enrol).await?;
         let bytes = |list: &[proto_identity::CertificateDer<'_>]| -> Vec<Vec<u8>> {
-            list.iter().map(|it| it.to_vec()).collect()
+            list.iter()
+                .map(|certificate| certificate.to_vec())
+                .collect()
         };
         let kept = Kept {
             key: key.to_pkcs8(),

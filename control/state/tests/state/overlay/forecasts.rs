@@ -1,4 +1,4 @@
-//! What a change would do.
+//! Forecasts of the changes that a command would cause.
 
 use control_state::*;
 use proto_types::SwitchId;
