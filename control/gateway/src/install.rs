@@ -34,6 +34,7 @@ pub(crate) fn message(order: &InstallOrder, control: &[String]) -> Install {
         mtu: order.mtu,
         uplinks: order.uplinks.iter().map(ToString::to_string).collect(),
         bond: order.bond.as_str().to_owned(),
+        host_addresses: order.has_host_addresses,
     }
 }
 

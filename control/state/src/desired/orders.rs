@@ -70,6 +70,9 @@ pub struct InstallOrder {
     pub networking: Networking,
     /// Bond of a bridged system.
     pub bond: BondMode,
+    /// `true` if every other address is behind the gateway: in an EVPN partition a network's
+    /// machines are on several segments and loopbacks, and leaves route between them.
+    pub has_host_addresses: bool,
     /// Ethernet MTU inside the segment, bytes. 0 means that it is not known.
     pub mtu: u32,
     /// NICs that are cabled to leaves, in the order of switch and port.
@@ -162,6 +165,7 @@ fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> Machi
         attempt: allocation.install.attempt,
         networking: allocation.networking,
         bond,
+        has_host_addresses: partition.is_some_and(|partition| partition.has_evpn()),
         mtu: partition.map_or(0, |partition| partition.segment_mtu()),
         uplinks: uplinks(machine),
     }))

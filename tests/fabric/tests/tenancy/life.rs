@@ -26,7 +26,6 @@ pub(crate) struct Installer {
 /// An installed system: its network as control ordered it.
 pub(crate) struct Installed {
     pub(crate) address: String,
-    pub(crate) prefix: String,
     pub(crate) vni: u32,
     pub(crate) asn: u32,
     /// VNIs of all of its networks.
@@ -148,6 +147,7 @@ impl Installer {
         };
         persistent(async || client.install_done(report.clone()).await).await;
         self.order(|order| matches!(order, Order::Reboot(_))).await;
+        assert!(install.host_addresses, "leaves route between machines");
         let mut networks = install.networks.iter();
         let underlay = networks.find(|network| network.r#type == "underlay");
         let mut networks = install.networks.iter();
@@ -157,7 +157,6 @@ impl Installer {
             vnis: vnis.filter(|vni| *vni != 0).collect(),
             underlay: underlay.map(|network| network.ips[0].clone()),
             address: v4(&network.ips),
-            prefix: v4(&network.prefixes),
             vni: network.vni,
             asn: network.asn,
             agent: Agent::from_credential(credential, install.control.clone()).unwrap(),

@@ -87,13 +87,11 @@ impl Machine {
     /// Configures the network as the installer does.
     pub(crate) fn configure(&self, system: &Installed) {
         let name = self.namespace();
-        let length = system.prefix.split_once('/').unwrap().1;
         match self.networking {
             Networking::Bridged => {
-                ip(&format!("-n {name} addr flush dev bond0"));
+                ip(&format!("-n {name} addr flush dev bond0 scope global"));
                 let address = &system.address;
-                self.switch
-                    .ip(&format!("addr add {address}/{length} dev bond0"));
+                self.switch.ip(&format!("addr add {address}/32 dev bond0"));
                 self.switch
                     .ip("route replace default via 169.254.1.1 dev bond0 onlink");
             }

@@ -53,7 +53,8 @@ pub struct NetworkPlan {
     pub uplinks: Vec<MacAddr>,
     /// MTU, bytes.
     pub mtu: u32,
-    /// Addresses with the prefix lengths of their networks.
+    /// Addresses with the prefix lengths of their networks; as hosts, /32 and /128, where the leaves
+    /// route between them.
     pub addresses: Vec<IpNet>,
     /// Destinations through the gateway, the default routes first.
     pub routes: Vec<IpNet>,
@@ -163,7 +164,11 @@ fn addresses(install: &Install) -> Result<Vec<IpNet>, MachineNetworkError> {
                 let text = ip.clone();
                 return Err(NetworkError { field, text }.into());
             }
-            let net = IpNet::new(address, prefix).unwrap_or_else(|_| IpNet::from(address));
+            let host = IpNet::from(address);
+            let net = match install.host_addresses {
+                true => host,
+                false => IpNet::new(address, prefix).unwrap_or(host),
+            };
             if !out.contains(&net) {
                 out.push(net);
             }

@@ -153,6 +153,17 @@ fn a_bridged_machine_has_a_bond_in_every_renderer() {
 }
 
 #[test]
+fn addresses_of_a_routed_segment_are_hosts() {
+    let order = Install {
+        host_addresses: true,
+        ..order("bridged")
+    };
+    let plan = NetworkPlan::of(&order, &[]).unwrap();
+    let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["10.1.0.5/32", "2001:db8::5/128"]);
+}
+
+#[test]
 fn what_an_image_or_an_order_lacks_is_named() {
     let fail = |install: &Install, features| {
         let names = [];
