@@ -85,7 +85,6 @@ impl Site {
 
     pub(crate) async fn offer(&self, machine: Machine) -> Offered {
         let installer = Installer::boot(&self.roles.pixie, &machine.hardware).await;
-        // Both leaves have to hear the machine.
         self.wait_for_phase(&machine, "waiting").await;
         Offered { machine, installer }
     }
@@ -94,8 +93,7 @@ impl Site {
     /// its tenant's place.
     pub(crate) async fn rent(&self, offered: Offered, tenant: usize) -> Rented {
         let Offered { machine, installer } = offered;
-        let began = Instant::now();
-        self.allocate(&machine, tenant).await;
+        let began = self.allocate(&machine, tenant).await;
         let system = installer.install().await;
         let installed = Instant::now();
         machine.configure(&system);
@@ -117,7 +115,8 @@ impl Site {
         }
     }
 
-    async fn allocate(&self, machine: &Machine, tenant: usize) {
+    /// Returns when the successful call began.
+    async fn allocate(&self, machine: &Machine, tenant: usize) -> Instant {
         let tenant = &self.tenants[tenant];
         let image = match machine.networking {
             Networking::Routed => ROUTED,
@@ -145,7 +144,18 @@ impl Site {
             allocation_type: kind.into(),
             ..Default::default()
         };
-        self.client.machines().create(request).await.unwrap();
+        // Refused until both leaves have heard the machine.
+        let made = found(async || {
+            let began = Instant::now();
+            let made = self.client.machines().create(request.clone()).await;
+            made.is_ok().then_some(began)
+        });
+        if let Some(began) = made.await {
+            return began;
+        }
+        self.show().await;
+        let refused = self.client.machines().create(request).await;
+        panic!("m{}: {refused:?}", machine.number);
     }
 
     /// Gives a machine back by the API. Returns when both leaves have its ports in nobody's place;
