@@ -132,7 +132,7 @@ async fn traffic_survives_every_single_fault() {
     for fault in FAULTS {
         broken.extend(run(fault, &mut rack, &streams).await);
         if !heal(&rack).await {
-            rack.fabric.show();
+            rack.show();
             broken.push(format!("{fault:?}: not everything came back"));
             break;
         }

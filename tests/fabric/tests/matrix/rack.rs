@@ -39,8 +39,8 @@ const SESSIONS: usize = 2 * 3 + 3 * 2;
 /// Switches and machines.
 pub(crate) struct Rack {
     pub(crate) fabric: Fabric,
-    /// Machines with BGP; kept for their daemons.
-    _routed: Vec<Switch>,
+    /// Machines with BGP.
+    routed: Vec<Switch>,
     pub(crate) machines: Vec<Machine>,
 }
 
@@ -105,7 +105,7 @@ impl Rack {
         println!("rack configured after {:?}", started.elapsed());
         let rack = Self {
             fabric,
-            _routed: routed,
+            routed,
             machines,
         };
         rack.converge();
@@ -115,6 +115,20 @@ impl Rack {
 
     pub(crate) fn machine(&self, name: &str) -> &Machine {
         self.machines.iter().find(|m| m.name == name).unwrap()
+    }
+
+    /// Prints what switches and machines with BGP know, for a failure.
+    pub(crate) fn show(&self) {
+        self.fabric.show();
+        for machine in &self.routed {
+            for command in ["show bgp summary", "show ip route"] {
+                println!("{} {command}: {}", machine.name, machine.vtysh(command));
+            }
+            for arguments in ["-br link", "route show", "neigh"] {
+                println!("{} ip {arguments}", machine.name);
+                machine.ip(arguments);
+            }
+        }
     }
 
     /// `true` if every way works again: all sessions of the leaves are up, and machines with BGP
@@ -151,7 +165,7 @@ impl Rack {
                 }
                 while answer(&from.namespace, &to.address, PORT).as_deref() != Some(to.name) {
                     if Instant::now() > until {
-                        self.fabric.show();
+                        self.show();
                         panic!("{} does not reach {}", from.name, to.name);
                     }
                 }
