@@ -215,4 +215,13 @@ fn a_routed_machine_announces_its_addresses_to_both_leaves_and_nothing_else() {
         routes.contains("via lan1") && !routes.contains("via lan0")
     });
     assert_eq!(leaves[1].learned(), own);
+    // The kernel's route has the cable again, not only FRR's.
+    must(&format!("ip -n {} link set m0 up", leaves[0].name));
+    for family in ["-4", "-6"] {
+        machine.wait("default route of the kernel over both", || {
+            let name = &machine.name;
+            let (_, routes) = run(&format!("ip {family} -n {name} route show default"));
+            routes.contains("dev lan0") && routes.contains("dev lan1")
+        });
+    }
 }

@@ -44,7 +44,11 @@ fn frr_user(passwd: &str) -> Option<Owner> {
 
 /// The content of frr.conf.
 pub(super) fn conf(plan: &NetworkPlan) -> String {
-    let mut out = String::from("frr defaults traditional\nlog syslog informational\n!\n");
+    // Routes with next hops of their own. The kernel takes a next hop out of a shared group when a
+    // cable fails, and zebra (8.4) uses the group again without it when the cable is back.
+    let mut out = String::from(
+        "frr defaults traditional\nlog syslog informational\n!\nno zebra nexthop kernel enable\n!\n",
+    );
     out.push_str("interface lo\n");
     for host in plan.hosts() {
         out.push_str(&format!(" {} address {host}\n", keyword(&host)));

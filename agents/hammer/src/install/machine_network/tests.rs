@@ -64,7 +64,8 @@ fn text(items: &[SystemItem], path: &str) -> (String, u32) {
 fn a_routed_machine_has_its_addresses_in_frr_alone() {
     let items = render_with(&order("routed"), FEATURES);
     let (conf, mode) = text(&items, "/etc/frr/frr.conf");
-    let want = "frr defaults traditional\nlog syslog informational\n!\ninterface lo\n \
+    let want = "frr defaults traditional\nlog syslog informational\n!\n\
+        no zebra nexthop kernel enable\n!\ninterface lo\n \
         ip address 10.1.0.5/32\n ipv6 address 2001:db8::5/128\nexit\n!\n\
         ip prefix-list MM-OWN seq 5 permit 10.1.0.5/32\n\
         ipv6 prefix-list MM-OWN seq 5 permit 2001:db8::5/128\n\
