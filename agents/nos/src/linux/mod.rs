@@ -23,6 +23,7 @@
 //!   change; nothing else reads it.
 
 mod apply;
+mod bridge_entry;
 mod gate;
 mod layer3;
 mod link;
