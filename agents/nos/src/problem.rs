@@ -3,7 +3,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::capability::Capability;
-use crate::model::{Peer, PolicyName, PortName, PrefixListId, VrfName};
+use crate::model::{PolicyName, PortName, PrefixListId, VrfName};
 use crate::vni::Vni;
 
 /// A part of a switch, by its key.
@@ -31,8 +31,8 @@ pub enum SwitchObject {
     Neighbour {
         /// The VRF of the session.
         vrf: Option<VrfName>,
-        /// The far end.
-        peer: Peer,
+        /// The port that the far end is on.
+        port: PortName,
     },
     /// The loopback address.
     Vtep,
@@ -111,11 +111,11 @@ impl fmt::Display for SwitchObject {
             Self::RouteMap(name) => write!(f, "route map {name}"),
             Self::Bgp => f.write_str("BGP"),
             Self::BgpVrf(vrf) => write!(f, "BGP of VRF {vrf}"),
-            Self::Neighbour { vrf: None, peer } => write!(f, "neighbour {peer}"),
+            Self::Neighbour { vrf: None, port } => write!(f, "neighbour {port}"),
             Self::Neighbour {
                 vrf: Some(vrf),
-                peer,
-            } => write!(f, "neighbour {peer} in VRF {vrf}"),
+                port,
+            } => write!(f, "neighbour {port} in VRF {vrf}"),
             Self::Vtep => f.write_str("loopback"),
             Self::RoutingRules => f.write_str("routing rules"),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agents_nos::frr::Vtysh;
 use agents_nos::linux::{Config, Linux};
 use agents_nos::model::{
-    AsPathList, Bgp, BgpNeighbour, Peer, PolicyName, Port, PortName, PrefixList, PrefixListId,
+    AsPathList, Bgp, BgpNeighbour, PolicyName, Port, PortName, PrefixList, PrefixListId,
     PrefixRule, RouteMap, RouteMatch, RouteRule,
 };
 use agents_nos::{Limits, Membership, SwitchModel, observe, run_pass};
@@ -60,7 +60,7 @@ fn firewall(prefix: &str) -> SwitchModel {
     policies.route_maps.insert(name("MM-swp1-out"), of(&[]));
     let mut bgp = Bgp::new(Asn(4_200_000_011), [10, 0, 0, 11].into()).unwrap();
     let session = BgpNeighbour::filtered(name("MM-swp1-in"), name("MM-swp1-out"));
-    bgp.underlay.insert(Peer::Interface(port), session);
+    bgp.underlay.insert(port, session);
     model.bgp = Some(bgp);
     model
 }

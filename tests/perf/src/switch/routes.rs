@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use agents_core::config::{BgpConfig, Config};
 use agents_core::intent;
 use agents_nos::frr::{Frr, FrrConfig, Observed, Routing, Vtysh, parse};
-use agents_nos::model::{Peer, PortName};
+use agents_nos::model::PortName;
 use anyhow::{Context as _, Result, ensure};
 use tokio::time::sleep;
 
@@ -136,10 +136,10 @@ fn routes(orders: &Orders) -> Result<FrrConfig> {
 /// The same before the session of a port enters.
 fn without_session(orders: &Orders, port: u32) -> Result<FrrConfig> {
     let (mut model, _) = intent(&orders.desired(), &config());
-    let peer = Peer::Interface(PortName::new(&format!("swp{port}"))?);
+    let port = PortName::new(&format!("swp{port}"))?;
     let bgp = model.bgp.as_mut().context("no BGP")?;
     for neighbours in bgp.vrfs.values_mut() {
-        neighbours.remove(&peer);
+        neighbours.remove(&port);
     }
     Ok(Routing::of(&model).to_frr()?)
 }

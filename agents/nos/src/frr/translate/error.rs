@@ -1,5 +1,3 @@
-use std::net::IpAddr;
-
 use thiserror::Error;
 
 use crate::model::{PolicyName, PortName};
@@ -10,9 +8,6 @@ pub enum RoutingError {
     /// A port's name looks like an address or has characters that FRR refuses.
     #[error("FRR takes no neighbour on a port named {0}")]
     Interface(PortName),
-    /// Neighbours by address are somebody else's.
-    #[error("neighbour {0} has no port")]
-    Address(IpAddr),
     /// The name is that of a route map which FRR's configuration always has, or not one of ours.
     #[error("policy {0} has a name that is not for models")]
     Name(PolicyName),
