@@ -3,6 +3,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::capability::Capability;
+use crate::frr::RoutingError;
 use crate::model::{PolicyName, PortName, PrefixListId, VrfName};
 use crate::vni::Vni;
 
@@ -91,6 +92,9 @@ pub enum Refusal {
         /// The object that keeps it.
         by: Box<SwitchObject>,
     },
+    /// FRR cannot have it as it is desired.
+    #[error("cannot be in FRR: {0}")]
+    Inexpressible(RoutingError),
     /// The value is one that only a broken switch has.
     #[error("is desired in a broken state")]
     Broken,

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use super::Fitter;
 use crate::capability::Capability;
+use crate::frr;
 use crate::model::{Bgp, BgpNeighbour, BgpNeighbours, PortName, VrfName};
 use crate::problem::{Refusal, SwitchObject};
 
@@ -94,7 +95,10 @@ impl Fitter<'_> {
         if vrf.is_some() && !map.is_some_and(|map| map.permits_own_routes_only()) {
             return Some(Refusal::OpenImport(import.clone()));
         }
-        let is_bound = self.model.is_bound(vrf, port);
-        (!is_bound).then_some(Refusal::NotBound)
+        if !self.model.is_bound(vrf, port) {
+            return Some(Refusal::NotBound);
+        }
+        let checked = frr::check_neighbour(port, neighbour);
+        checked.err().map(Refusal::Inexpressible)
     }
 }

@@ -1,7 +1,7 @@
 //! Random models as configurations of FRR, and back.
 
 use agents_nos::SwitchModel;
-use agents_nos::frr::{Routing, RoutingError, parse, render};
+use agents_nos::frr::{Routing, RoutingError, RuleFault, parse, render};
 use agents_nos::model::PrefixRule;
 use proptest::prelude::*;
 
@@ -207,6 +207,7 @@ fn what_frr_cannot_have_is_refused() {
     let rule = RoutingError::Rule {
         map: policy("MM-in"),
         sequence: 10,
+        fault: RuleFault::Repeated,
     };
     assert_eq!(refusal(twice), rule);
     let reserved = tenant().change(|state| {

@@ -123,6 +123,15 @@ fn instance(
     Ok(made)
 }
 
+/// Checks that FRR can have a neighbour on a port.
+///
+/// # Errors
+/// The part of it that FRR cannot have.
+pub(crate) fn check_neighbour(port: &PortName, of: &BgpNeighbour) -> Result<(), RoutingError> {
+    interface(port)?;
+    neighbour(true, of).map(drop)
+}
+
 fn interface(port: &PortName) -> Result<InterfaceName, RoutingError> {
     let name = InterfaceName::new(port.as_ref());
     name.map_err(|_| RoutingError::Interface(port.clone()))
