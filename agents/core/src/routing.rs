@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use agents_nos::Vni;
 use agents_nos::model::{
-    AsPathList, Bgp, BgpNeighbour, Membership, ModelError, Peer, PolicyName, Port, PortName,
-    PrefixList, PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, SwitchModel, Table,
-    Vrf as VrfModel, VrfName,
+    AsPathList, Bgp, BgpNeighbour, Membership, ModelError, PolicyName, Port, PortName, PrefixList,
+    PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, SwitchModel, Table, Vrf as VrfModel,
+    VrfName,
 };
 use proto_mesh::{PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, Vrf};
 use proto_types::{Asn, IpNet};
@@ -82,9 +82,8 @@ fn insert_spine(out: &mut SwitchModel, spine: &str) -> Result<(), ModelError> {
         has_evpn: true,
         ..BgpNeighbour::filtered(import, export)
     };
-    let peer = Peer::Interface(port.clone());
     if let Some(bgp) = &mut out.bgp {
-        bgp.underlay.insert(peer, neighbour);
+        bgp.underlay.insert(port.clone(), neighbour);
     }
     let port_model = Port {
         admin_up: true,
@@ -121,7 +120,7 @@ pub(crate) fn insert_session(
     };
     let neighbours = out.bgp.as_mut().and_then(|bgp| bgp.neighbours_mut(vrf));
     let neighbours = neighbours.ok_or("is in a place without BGP")?;
-    neighbours.insert(Peer::Interface(port.clone()), session.neighbour);
+    neighbours.insert(port.clone(), session.neighbour);
     let policies = &mut out.policies;
     policies.prefix_lists.extend(session.prefix_lists);
     policies.as_path_lists.extend([session.as_path_list]);

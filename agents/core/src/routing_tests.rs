@@ -1,4 +1,4 @@
-use agents_nos::model::{Membership, Peer, PortName, RouteMatch};
+use agents_nos::model::{Membership, PortName, RouteMatch};
 use agents_nos::{Capability, SwitchModel, Vni, fit};
 use proto_mesh::{
     PORT_PREFIXES_MAX, PortFilter, PortIntent, PortPlace, Segment, SwitchDesired, Vrf,
@@ -202,8 +202,8 @@ fn nonsense_of_one_port_is_its_problem_alone() {
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("swp5"), "{problems:?}");
         let sessions = model.bgp.unwrap().vrfs.into_values().next().unwrap();
-        let peers: Vec<_> = sessions.keys().map(Peer::to_string).collect();
-        assert_eq!(peers, ["swp2"]);
+        let ports: Vec<_> = sessions.keys().map(PortName::to_string).collect();
+        assert_eq!(ports, ["swp2"]);
     }
     for (vni, place) in [(28, 1), (1 << 24, 1), (27, 3), (27, 9)] {
         let mut leaf = leaf();

@@ -84,6 +84,14 @@ pub trait Nos: Send + Sync {
     /// Observes the current state of the switch.
     fn observe(&self) -> impl Future<Output = Result<Observation, NosError>> + Send;
 
+    /// Observes the switch after steps of this back-end, to verify them.
+    ///
+    /// A part that the back-end has read since it changed it last need not be read again: what
+    /// somebody else changes meanwhile is seen by the next [`Self::observe`].
+    fn observe_applied(&self) -> impl Future<Output = Result<Observation, NosError>> + Send {
+        self.observe()
+    }
+
     /// Applies one step, with the meaning of [`crate::interpret`]. Idempotent: no error if the
     /// step is done already.
     ///

@@ -1,6 +1,6 @@
 //! The steps that have to wait for another one.
 
-use crate::model::{Membership, Peer, PolicyName, RouteMatch, SwitchModel, Vrf, VrfName};
+use crate::model::{Membership, PolicyName, PortName, RouteMatch, SwitchModel, Vrf, VrfName};
 use crate::step::Step;
 use crate::vni::Vni;
 
@@ -27,11 +27,11 @@ impl Dependencies<'_> {
             // port.
             Step::Quarantine { port } => matches!(
                 earlier,
-                Step::RemoveNeighbour { peer, .. } if peer.port() == Some(port)
+                Step::RemoveNeighbour { port: of, .. } if of == port
             ),
             Step::SetAdmin { port, up: true } => match earlier {
                 Step::Quarantine { port: of } | Step::Enter { port: of, .. } => of == port,
-                Step::SetNeighbour { peer, .. } => peer.port() == Some(port),
+                Step::SetNeighbour { port: of, .. } => of == port,
                 _ => false,
             },
             Step::Enter { port, place } => {
@@ -136,12 +136,12 @@ impl Dependencies<'_> {
             (Step::RemoveNeighbour { vrf: Some(of), .. }, Step::RemoveBgpVrf { vrf }) => of == vrf,
             (Step::RemoveNeighbour { .. } | Step::RemoveBgpVrf { .. }, Step::RemoveBgp) => true,
             (
-                Step::SetNeighbour { vrf, peer, .. } | Step::RemoveNeighbour { vrf, peer },
+                Step::SetNeighbour { vrf, port, .. } | Step::RemoveNeighbour { vrf, port },
                 Step::RemoveRouteMap { name },
             ) => {
                 let of = self.observed.bgp.as_ref();
                 let of = of.and_then(|bgp| bgp.neighbours(vrf.as_ref()));
-                let seen = of.and_then(|of| of.get(peer));
+                let seen = of.and_then(|of| of.get(port));
                 seen.is_some_and(|seen| [&seen.import, &seen.export].contains(&&Some(name.clone())))
             }
             (_, Step::RemovePrefixList { list }) => {
@@ -177,14 +177,14 @@ impl Dependencies<'_> {
                 _,
                 Step::SetNeighbour {
                     vrf,
-                    peer,
+                    port,
                     neighbour,
                 },
             ) => {
                 let filters = neighbour.filters().into_iter().flatten();
                 let mut filters = filters;
                 self.holds_session(earlier, vrf.as_ref())
-                    || is_of_peer(earlier, peer)
+                    || is_of_port(earlier, port)
                     || filters.any(|name| self.changes_filter(earlier, name))
             }
             _ => false,
@@ -227,11 +227,12 @@ fn changes_list(earlier: &Step, list: &RouteMatch) -> bool {
     }
 }
 
-/// `true` if a step moves the port of a peer, or removes a session with it.
-fn is_of_peer(earlier: &Step, peer: &Peer) -> bool {
+/// `true` if a step moves a port, or removes the session on it.
+fn is_of_port(earlier: &Step, port: &PortName) -> bool {
     match earlier {
-        Step::RemoveNeighbour { peer: of, .. } => of == peer,
-        Step::Quarantine { port } | Step::Enter { port, .. } => peer.port() == Some(port),
+        Step::RemoveNeighbour { port: of, .. }
+        | Step::Quarantine { port: of }
+        | Step::Enter { port: of, .. } => of == port,
         _ => false,
     }
 }

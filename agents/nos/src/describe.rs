@@ -32,10 +32,10 @@ pub fn describe(object: &SwitchObject, model: &SwitchModel) -> String {
             let of = bgp.and_then(|bgp| bgp.vrfs.get(name));
             of.map(|of| format!("{} neighbours", of.len()))
         }
-        SwitchObject::Neighbour { vrf, peer } => {
+        SwitchObject::Neighbour { vrf, port } => {
             let bgp = model.bgp.as_ref();
             let of = bgp.and_then(|bgp| bgp.neighbours(vrf.as_ref()));
-            of.and_then(|of| of.get(peer)).map(neighbour)
+            of.and_then(|of| of.get(port)).map(neighbour)
         }
         SwitchObject::PrefixList(id) => model.policies.prefix_lists.get(id).map(prefix_list),
         SwitchObject::AsPathList(name) => {

@@ -66,15 +66,15 @@ fn is_bgp_in_effect(step: &Step, seen: &SwitchModel) -> bool {
         Step::RemoveBgpVrf { vrf } => bgp.is_none_or(|bgp| !bgp.vrfs.contains_key(vrf)),
         Step::SetNeighbour {
             vrf,
-            peer,
+            port,
             neighbour,
         } => {
             let of = bgp.and_then(|bgp| bgp.neighbours(vrf.as_ref()));
-            of.and_then(|of| of.get(peer)) == Some(neighbour)
+            of.and_then(|of| of.get(port)) == Some(neighbour)
         }
-        Step::RemoveNeighbour { vrf, peer } => {
+        Step::RemoveNeighbour { vrf, port } => {
             let of = bgp.and_then(|bgp| bgp.neighbours(vrf.as_ref()));
-            of.is_none_or(|of| !of.contains_key(peer))
+            of.is_none_or(|of| !of.contains_key(port))
         }
         Step::EnsurePrefixList { list } => policies.prefix_lists.contains_key(list),
         Step::AddPrefix { list, rule } => {

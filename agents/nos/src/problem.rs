@@ -3,7 +3,8 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::capability::Capability;
-use crate::model::{Peer, PolicyName, PortName, PrefixListId, VrfName};
+use crate::frr::RoutingError;
+use crate::model::{PolicyName, PortName, PrefixListId, VrfName};
 use crate::vni::Vni;
 
 /// A part of a switch, by its key.
@@ -31,8 +32,8 @@ pub enum SwitchObject {
     Neighbour {
         /// The VRF of the session.
         vrf: Option<VrfName>,
-        /// The far end.
-        peer: Peer,
+        /// The port that the far end is on.
+        port: PortName,
     },
     /// The loopback address.
     Vtep,
@@ -91,6 +92,9 @@ pub enum Refusal {
         /// The object that keeps it.
         by: Box<SwitchObject>,
     },
+    /// FRR cannot have it as it is desired.
+    #[error("cannot be in FRR: {0}")]
+    Inexpressible(RoutingError),
     /// The value is one that only a broken switch has.
     #[error("is desired in a broken state")]
     Broken,
@@ -111,11 +115,11 @@ impl fmt::Display for SwitchObject {
             Self::RouteMap(name) => write!(f, "route map {name}"),
             Self::Bgp => f.write_str("BGP"),
             Self::BgpVrf(vrf) => write!(f, "BGP of VRF {vrf}"),
-            Self::Neighbour { vrf: None, peer } => write!(f, "neighbour {peer}"),
+            Self::Neighbour { vrf: None, port } => write!(f, "neighbour {port}"),
             Self::Neighbour {
                 vrf: Some(vrf),
-                peer,
-            } => write!(f, "neighbour {peer} in VRF {vrf}"),
+                port,
+            } => write!(f, "neighbour {port} in VRF {vrf}"),
             Self::Vtep => f.write_str("loopback"),
             Self::RoutingRules => f.write_str("routing rules"),
         }

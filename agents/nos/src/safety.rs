@@ -29,10 +29,10 @@ pub fn keeps_tenants_apart(step: &Step, observed: &SwitchModel) -> bool {
             seen.is_some_and(|seen| seen.tunnel < *tunnel)
         }
         Step::EnsureVrf { name, .. } => observed.vrfs.contains_key(name),
-        Step::SetNeighbour { vrf, peer, .. } => {
+        Step::SetNeighbour { vrf, port, .. } => {
             let bgp = observed.bgp.as_ref();
             let of = bgp.and_then(|bgp| bgp.neighbours(vrf.as_ref()));
-            of.is_some_and(|of| of.contains_key(peer))
+            of.is_some_and(|of| of.contains_key(port))
         }
         _ => false,
     }

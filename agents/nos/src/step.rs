@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use proto_types::Asn;
 
 use crate::model::{
-    AsPathList, BgpNeighbour, Gateway, Membership, Mtu, Peer, PolicyName, PortName, PrefixListId,
+    AsPathList, BgpNeighbour, Gateway, Membership, Mtu, PolicyName, PortName, PrefixListId,
     PrefixRule, RouteMap, Tunnel, Vlan, Vrf, VrfName,
 };
 use crate::problem::SwitchObject;
@@ -61,14 +61,17 @@ pub enum Step {
     EnsureBgpVrf { vrf: VrfName },
     /// Removes the BGP instance of a VRF without neighbours.
     RemoveBgpVrf { vrf: VrfName },
-    /// Makes or changes a neighbour. `vrf` is `None` in the default VRF.
+    /// Makes or changes the neighbour on a port. `vrf` is `None` in the default VRF.
     SetNeighbour {
         vrf: Option<VrfName>,
-        peer: Peer,
+        port: PortName,
         neighbour: BgpNeighbour,
     },
     /// Removes a neighbour.
-    RemoveNeighbour { vrf: Option<VrfName>, peer: Peer },
+    RemoveNeighbour {
+        vrf: Option<VrfName>,
+        port: PortName,
+    },
     /// Makes a prefix list that permits nothing, unless there is one.
     EnsurePrefixList { list: PrefixListId },
     /// Permits one more prefix.
@@ -117,10 +120,10 @@ impl Step {
             Self::EnsureBgpVrf { vrf } | Self::RemoveBgpVrf { vrf } => {
                 SwitchObject::BgpVrf(vrf.clone())
             }
-            Self::SetNeighbour { vrf, peer, .. } | Self::RemoveNeighbour { vrf, peer } => {
+            Self::SetNeighbour { vrf, port, .. } | Self::RemoveNeighbour { vrf, port } => {
                 SwitchObject::Neighbour {
                     vrf: vrf.clone(),
-                    peer: peer.clone(),
+                    port: port.clone(),
                 }
             }
             Self::EnsurePrefixList { list }

@@ -243,7 +243,21 @@ fn private_ports_reach_the_uplink_and_not_each_other() {
             is_private: number != 3,
         };
     }
-    leaf.apply(VTEP1, desired);
+    leaf.apply(VTEP1, desired.clone());
+    // From quarantine, up, the ports enter privately and are up again.
+    let names: Vec<PortName> = desired.ports.keys().cloned().collect();
+    leaf.apply(
+        VTEP1,
+        intent(&[("swp1", 0), ("swp2", 0), ("swp3", 0)], VTEP2),
+    );
+    let steps = leaf.apply(VTEP1, desired);
+    let enters = |port: &PortName| {
+        let mut of = steps.iter();
+        of.any(|step| matches!(step, Step::Enter { port: of, .. } if of == port))
+    };
+    assert!(names.iter().all(enters), "{steps:?}");
+    let is_down = |step: &Step| matches!(step, Step::SetAdmin { .. });
+    assert!(!steps.iter().any(is_down), "{steps:?}");
     let [first, _, uplink] = &hosts;
     let target = |number| SocketAddr::from(([192, 0, 2, number], 7));
     let until = std::time::Instant::now() + DEADLINE;

@@ -36,9 +36,9 @@ pub(super) fn inverse(step: &Step, before: &SwitchModel) -> Option<Step> {
         Step::EnsureVrf { name, .. } if !before.vrfs.contains_key(name) => {
             Step::RemoveVrf { name: name.clone() }
         }
-        Step::SetNeighbour { vrf, peer, .. } => Step::RemoveNeighbour {
+        Step::SetNeighbour { vrf, port, .. } => Step::RemoveNeighbour {
             vrf: vrf.clone(),
-            peer: peer.clone(),
+            port: port.clone(),
         },
         Step::AddPrefix { list, rule } => Step::RemovePrefix {
             list: list.clone(),

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use super::Fitter;
 use crate::capability::Capability;
-use crate::model::{Bgp, BgpNeighbour, BgpNeighbours, Peer, VrfName};
+use crate::frr;
+use crate::model::{Bgp, BgpNeighbour, BgpNeighbours, PortName, VrfName};
 use crate::problem::{Refusal, SwitchObject};
 
 impl Fitter<'_> {
@@ -48,9 +49,9 @@ impl Fitter<'_> {
         others
             .map(|(vrf, neighbours)| {
                 // The ports of the switch are ours, and leave.
-                let bound = |peer: &Peer| self.model.is_bound(Some(vrf), peer);
-                let stays = neighbours.iter().filter(|(peer, _)| bound(peer));
-                let stays = stays.map(|(peer, of)| (peer.clone(), of.clone()));
+                let bound = |port: &PortName| self.model.is_bound(Some(vrf), port);
+                let stays = neighbours.iter().filter(|(port, _)| bound(port));
+                let stays = stays.map(|(port, of)| (port.clone(), of.clone()));
                 (vrf.clone(), stays.collect())
             })
             .collect()
@@ -58,15 +59,15 @@ impl Fitter<'_> {
 
     fn neighbours(&mut self, vrf: Option<&VrfName>, desired: &BgpNeighbours) -> BgpNeighbours {
         let mut out = BgpNeighbours::new();
-        for (peer, neighbour) in desired {
-            match self.neighbour_refusal(vrf, peer, neighbour) {
+        for (port, neighbour) in desired {
+            match self.neighbour_refusal(vrf, port, neighbour) {
                 None => {
-                    out.insert(peer.clone(), neighbour.clone());
+                    out.insert(port.clone(), neighbour.clone());
                 }
                 Some(refusal) => {
                     let object = SwitchObject::Neighbour {
                         vrf: vrf.cloned(),
-                        peer: peer.clone(),
+                        port: port.clone(),
                     };
                     self.refuse(object, refusal);
                 }
@@ -78,7 +79,7 @@ impl Fitter<'_> {
     fn neighbour_refusal(
         &self,
         vrf: Option<&VrfName>,
-        peer: &Peer,
+        port: &PortName,
         neighbour: &BgpNeighbour,
     ) -> Option<Refusal> {
         let Some([import, export]) = neighbour.filters() else {
@@ -94,7 +95,10 @@ impl Fitter<'_> {
         if vrf.is_some() && !map.is_some_and(|map| map.permits_own_routes_only()) {
             return Some(Refusal::OpenImport(import.clone()));
         }
-        let is_bound = self.model.is_bound(vrf, peer);
-        (!is_bound).then_some(Refusal::NotBound)
+        if !self.model.is_bound(vrf, port) {
+            return Some(Refusal::NotBound);
+        }
+        let checked = frr::check_neighbour(port, neighbour);
+        checked.err().map(Refusal::Inexpressible)
     }
 }

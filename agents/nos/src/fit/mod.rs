@@ -20,7 +20,9 @@ pub struct Fitted {
 }
 
 /// Leaves out of a desired state what the switch cannot have, object by object, and adds what is to
-/// stay: VRFs and policies that are not ours, and what the desired state leaves open.
+/// stay: VRFs and policies that are not ours, and what the desired state leaves open. What is left
+/// can be said in FRR's words ([`crate::frr::Routing::to_frr`]), so that one object never holds up
+/// the others.
 ///
 /// A port whose place is refused is quarantined. A neighbour without a complete filter is left out.
 #[must_use]

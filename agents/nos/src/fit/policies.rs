@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::Fitter;
 use crate::capability::Capability;
+use crate::frr;
 use crate::model::{Bgp, PolicyName, PrefixList, PrefixListId, RouteMap, RouteMatch};
 use crate::problem::{Refusal, SwitchObject};
 
@@ -31,7 +32,8 @@ impl Fitter<'_> {
         }
         for (name, map) in &desired.route_maps {
             let refusal = self.policy_refusal(name);
-            match refusal.or_else(|| self.missing_list(map)) {
+            let refusal = refusal.or_else(|| self.missing_list(map));
+            match refusal.or_else(|| inexpressible_map(name, map)) {
                 Some(refusal) => self.refuse(SwitchObject::RouteMap(name.clone()), refusal),
                 None => {
                     let maps = &mut self.model.policies.route_maps;
@@ -59,7 +61,8 @@ impl Fitter<'_> {
 
     fn policy_refusal(&self, name: &PolicyName) -> Option<Refusal> {
         let not_ours = (!name.is_managed()).then_some(Refusal::NotManaged);
-        not_ours.or_else(|| self.lacks(Capability::Bgp))
+        let refusal = not_ours.or_else(|| self.lacks(Capability::Bgp));
+        refusal.or_else(|| frr::check_name(name).err().map(Refusal::Inexpressible))
     }
 
     /// The reason to refuse a route map of ours: a list that is unknown or of others.
@@ -113,6 +116,11 @@ impl Fitter<'_> {
             }
         }
     }
+}
+
+fn inexpressible_map(name: &PolicyName, map: &RouteMap) -> Option<Refusal> {
+    let checked = frr::check_route_map(name, map);
+    checked.err().map(Refusal::Inexpressible)
 }
 
 fn wrong_family(id: &PrefixListId, list: &PrefixList) -> Option<Refusal> {

@@ -67,5 +67,6 @@ pub use observed::{ForeignLine, Observed};
 pub use parse::parse;
 pub use refresh::{Direction, Peer, Refresh};
 pub use render::render;
-pub use translate::{Routing, RoutingError};
+pub use translate::{Routing, RoutingError, RuleFault};
+pub(crate) use translate::{check_name, check_neighbour, check_route_map};
 pub use vtysh::Vtysh;

@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use proto_types::Asn;
 
 use super::StepError;
-use crate::model::{Bgp, BgpNeighbour, Peer, SwitchModel, VrfName};
+use crate::model::{Bgp, BgpNeighbour, PortName, SwitchModel, VrfName};
 use crate::problem::SwitchObject;
 use crate::step::Step;
 
@@ -23,13 +23,13 @@ pub(super) fn interpret(model: &mut SwitchModel, step: &Step) -> Result<(), Step
         Step::RemoveBgpVrf { vrf } => remove_vrf(model, vrf),
         Step::SetNeighbour {
             vrf,
-            peer,
+            port,
             neighbour,
-        } => set_neighbour(model, vrf.as_ref(), peer, neighbour),
-        Step::RemoveNeighbour { vrf, peer } => {
+        } => set_neighbour(model, vrf.as_ref(), port, neighbour),
+        Step::RemoveNeighbour { vrf, port } => {
             let bgp = model.bgp.as_mut();
             if let Some(of) = bgp.and_then(|bgp| bgp.neighbours_mut(vrf.as_ref())) {
-                of.remove(peer);
+                of.remove(port);
             }
             Ok(())
         }
@@ -86,12 +86,12 @@ fn remove_vrf(model: &mut SwitchModel, vrf: &VrfName) -> Result<(), StepError> {
 fn set_neighbour(
     model: &mut SwitchModel,
     vrf: Option<&VrfName>,
-    peer: &Peer,
+    port: &PortName,
     neighbour: &BgpNeighbour,
 ) -> Result<(), StepError> {
     let object = || SwitchObject::Neighbour {
         vrf: vrf.cloned(),
-        peer: peer.clone(),
+        port: port.clone(),
     };
     let unfiltered = || StepError::Unfiltered(object());
     let filters = neighbour.filters().ok_or_else(unfiltered)?;
@@ -102,7 +102,7 @@ fn set_neighbour(
             return Err(unfiltered());
         }
     }
-    if !model.is_bound(vrf, peer) {
+    if !model.is_bound(vrf, port) {
         return Err(unfiltered());
     }
     let missing = || match vrf {
@@ -110,6 +110,6 @@ fn set_neighbour(
         Some(vrf) => StepError::Missing(SwitchObject::BgpVrf(vrf.clone())),
     };
     let of = bgp(model)?.neighbours_mut(vrf).ok_or_else(missing)?;
-    of.insert(peer.clone(), neighbour.clone());
+    of.insert(port.clone(), neighbour.clone());
     Ok(())
 }

@@ -1,20 +1,18 @@
 //! Steps that change the kernel.
 
-use rtnetlink::packet_route::link::InfoBridgePort;
-use rtnetlink::{LinkBridge, LinkBridgePort, LinkMessageBuilder};
+use rtnetlink::{LinkBridge, LinkMessageBuilder};
 
+use super::Linux;
 use super::link::{Kind, Link};
 use super::names::{QUARANTINE, bridge_name, is_quarantine};
 use super::requests::{change, let_route, set_device};
 use super::view::View;
-use super::{Linux, failed};
 use crate::back_end::NosError;
 use crate::capability::Capability;
 use crate::interpret::StepError;
 use crate::model::{Membership, PortName};
 use crate::problem::SwitchObject;
 use crate::step::Step;
-use crate::vni::Vni;
 
 impl Linux {
     /// Applies the kernel's part of a step.
@@ -107,7 +105,7 @@ impl Linux {
                 let missing = || StepError::Missing(SwitchObject::Segment(*vni));
                 let bridge = view.by_name(&bridge_name(*vni)).ok_or_else(missing)?.index;
                 check_free(view, link, port, Some(bridge))?;
-                self.enter_segment(link, bridge, *vni, *is_private).await
+                self.enter_bridge(link, bridge, *is_private).await
             }
             Membership::Routed(vrf) if self.config.frr.is_some() => {
                 let missing = || StepError::Missing(SwitchObject::Vrf(vrf.clone()));
@@ -127,27 +125,6 @@ impl Linux {
             Membership::Routed(_) => Err(NosError::Unsupported(Capability::Vrfs)),
             _ => Err(NosError::Unsupported(Capability::Underlay)),
         }
-    }
-
-    async fn enter_segment(
-        &self,
-        link: &Link,
-        bridge: u32,
-        vni: Vni,
-        is_private: bool,
-    ) -> Result<(), NosError> {
-        let port = &link.name;
-        if link.controller != Some(bridge) {
-            let enter = change(link.index).controller(bridge).build();
-            self.set(enter, || format!("put {port} into segment {vni}"))
-                .await?;
-        }
-        // After the port has entered: the kernel gives the flags of a port that enters their
-        // defaults.
-        let flag =
-            LinkBridgePort::new(link.index).append_info_data(InfoBridgePort::Isolated(is_private));
-        let changed = self.handle.link().set_port(flag.build()).execute().await;
-        changed.map_err(|e| failed(format!("set {port} private={is_private}"), e))
     }
 
     /// Refuses to remove a device that a port is in: the kernel would leave the port without master,

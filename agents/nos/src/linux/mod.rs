@@ -19,8 +19,11 @@
 //! - After a boot, a machine's port comes up only when EVPN has been up for some seconds.
 //! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
 //!   repaired with the next step.
+//! - A pass reads FRR's configuration at its start and after each change of it, to verify the
+//!   change; nothing else reads it.
 
 mod apply;
+mod bridge_entry;
 mod gate;
 mod layer3;
 mod link;
@@ -206,6 +209,13 @@ impl Nos for Linux {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
             Some(router) => self.observe_all(router).await,
+        }
+    }
+
+    async fn observe_applied(&self) -> Result<Observation, NosError> {
+        match &self.router {
+            None => self.observe().await,
+            Some(router) => self.observe_kernel(router).await,
         }
     }
 

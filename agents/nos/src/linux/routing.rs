@@ -1,5 +1,6 @@
 //! Steps that change FRR, and what FRR adds to the observed switch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,14 +21,26 @@ use crate::step::Step;
 const ATTEMPTS: usize = 10;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Age at which a reading of FRR's configuration is repeated: a change by hand is to be seen within
+/// 5 s, also during a long pass.
+const READING_MAX: Duration = Duration::from_secs(5);
 
 /// The routing daemon of a switch.
 #[derive(Debug)]
 pub(super) struct Router {
     frr: Frr,
-    /// Its configuration as it was seen last.
-    seen: Mutex<Option<Observed>>,
+    /// The last reading. `None` after a change that is not verified.
+    last: Mutex<Option<Arc<Reading>>>,
     gate: Mutex<Gate>,
+}
+
+/// FRR's running configuration as it was read.
+#[derive(Debug)]
+struct Reading {
+    observed: Observed,
+    /// The meaning of the configuration.
+    routing: Routing,
+    at: Instant,
 }
 
 /// The parts of a switch that a step changes.
@@ -69,7 +82,7 @@ impl Router {
     pub(super) fn new(frr: Frr) -> Self {
         Self {
             frr,
-            seen: Mutex::new(None),
+            last: Mutex::new(None),
             gate: Mutex::new(Gate::default()),
         }
     }
@@ -93,36 +106,61 @@ impl Router {
         Err(NosError::NoFabric(gate::SETTLE))
     }
 
-    async fn observe(&self) -> Result<Observed, NosError> {
+    /// Reads the configuration.
+    async fn read(&self) -> Result<Arc<Reading>, NosError> {
         let observed = self.frr.observe().await?;
-        *self.seen.lock() = Some(observed.clone());
-        Ok(observed)
+        Ok(self.keep(observed))
     }
 
-    /// The configuration as it was seen last.
-    async fn last(&self) -> Result<Observed, NosError> {
-        let seen = self.seen.lock().clone();
-        match seen {
-            Some(seen) => Ok(seen),
-            None => self.observe().await,
+    /// The last reading, or a new one if there is none or it is old.
+    async fn last(&self) -> Result<Arc<Reading>, NosError> {
+        match self.kept() {
+            Some(reading) => Ok(reading),
+            None => self.read().await,
         }
+    }
+
+    fn kept(&self) -> Option<Arc<Reading>> {
+        let last = self.last.lock().clone();
+        last.filter(|reading| reading.at.elapsed() < READING_MAX)
+    }
+
+    /// Keeps what has just been read.
+    fn keep(&self, observed: Observed) -> Arc<Reading> {
+        let reading = Arc::new(Reading {
+            routing: Routing::from_frr(&observed.config),
+            observed,
+            at: Instant::now(),
+        });
+        *self.last.lock() = Some(Arc::clone(&reading));
+        reading
+    }
+
+    /// Drops the last reading: FRR may have another configuration from now on.
+    fn discard(&self) {
+        *self.last.lock() = None;
     }
 }
 
 impl Linux {
     /// The switch with what its routing daemon keeps.
     pub(super) async fn observe_all(&self, router: &Router) -> Result<Observation, NosError> {
-        let observed = router.observe().await?;
-        Ok(self.with_routing(&self.view().await?, &observed))
+        let reading = router.read().await?;
+        Ok(self.with_routing(&self.view().await?, &reading.routing))
     }
 
-    fn with_routing(&self, view: &View, observed: &Observed) -> Observation {
+    /// The switch after steps: the kernel as it is now, FRR as its last change was verified.
+    pub(super) async fn observe_kernel(&self, router: &Router) -> Result<Observation, NosError> {
+        let reading = router.last().await?;
+        Ok(self.with_routing(&self.view().await?, &reading.routing))
+    }
+
+    fn with_routing(&self, view: &View, routing: &Routing) -> Observation {
         let mut observation = view.observation(&self.config);
-        let routing = Routing::from_frr(&observed.config);
         let model = &mut observation.model;
-        model.vrfs = view.vrfs(&routing, model.vtep).collect();
-        model.policies = routing.policies;
-        model.bgp = routing.bgp;
+        model.vrfs = view.vrfs(routing, model.vtep).collect();
+        model.policies.clone_from(&routing.policies);
+        model.bgp.clone_from(&routing.bgp);
         observation
     }
 
@@ -153,8 +191,9 @@ impl Linux {
 
     /// Checks steps against the switch: none may break an invariant.
     async fn change_kernel(&self, router: &Router, steps: &[Step]) -> Result<(), NosError> {
-        let observed = router.last().await?;
-        let mut model = self.with_routing(&self.view().await?, &observed).model;
+        let reading = router.last().await?;
+        let view = self.view().await?;
+        let mut model = self.with_routing(&view, &reading.routing).model;
         for step in steps {
             if gate::is_gated(&model, step) {
                 router.pass_gate().await?;
@@ -165,24 +204,34 @@ impl Linux {
         Ok(())
     }
 
+    /// Changes FRR from its last reading. The driver reads the configuration back and compares it
+    /// with the desired one, so that a reading which is no longer true is found out: then once more
+    /// from a new one.
     async fn change_frr(&self, router: &Router, steps: &[Step]) -> Result<(), NosError> {
         let mut attempt = 1;
         loop {
-            let observed = router.observe().await?;
-            let mut model = self.with_routing(&self.view().await?, &observed).model;
+            let is_kept = router.kept().is_some();
+            let reading = router.last().await?;
+            let view = self.view().await?;
+            let mut model = self.with_routing(&view, &reading.routing).model;
             let desired = after(&mut model, steps)?.to_frr()?;
-            match router.frr.apply(&observed, &desired).await {
+            if desired == reading.observed.config {
+                return Ok(());
+            }
+            // Also if a time limit cuts this future here.
+            router.discard();
+            match router.frr.apply(&reading.observed, &desired).await {
                 Ok(now) => {
-                    *router.seen.lock() = Some(now);
+                    router.keep(now);
                     return Ok(());
                 }
-                Err(error) if attempt < ATTEMPTS && is_early(&error) => attempt += 1,
-                Err(error) => {
-                    *router.seen.lock() = None;
-                    return Err(error.into());
+                Err(error) if attempt < ATTEMPTS && is_early(&error) => {
+                    tokio::time::sleep(PAUSE).await;
                 }
+                Err(error) if is_kept => tracing::debug!(error = %error, "FRR is read again"),
+                Err(error) => return Err(error.into()),
             }
-            tokio::time::sleep(PAUSE).await;
+            attempt += 1;
         }
     }
 
@@ -195,6 +244,7 @@ impl Linux {
                 forget(router, name).await;
             }
         }
+        router.discard();
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use proto_types::Asn;
 
 use super::error::ModelError;
-use super::names::VrfName;
-use super::neighbour::{BgpNeighbour, Peer};
+use super::names::{PortName, VrfName};
+use super::neighbour::BgpNeighbour;
 
 /// BGP of a switch: one AS number in all VRFs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,9 @@ pub struct Bgp {
     pub vrfs: BTreeMap<VrfName, BgpNeighbours>,
 }
 
-/// Neighbours of one BGP instance.
-pub type BgpNeighbours = BTreeMap<Peer, BgpNeighbour>;
+/// Neighbours of one BGP instance by port: whoever is on it, by its link-local address (BGP
+/// unnumbered). There are none by address: routed ports have no addresses to reach them from.
+pub type BgpNeighbours = BTreeMap<PortName, BgpNeighbour>;
 
 impl Bgp {
     /// BGP without neighbours.

@@ -26,7 +26,7 @@ pub use as_path_list::AsPathList;
 pub use bgp::{Bgp, BgpNeighbours};
 pub use error::ModelError;
 pub use names::{PolicyName, PortName, VrfName};
-pub use neighbour::{BgpNeighbour, Peer};
+pub use neighbour::BgpNeighbour;
 pub use numbers::{Mtu, Table, Vlan};
 pub use policies::Policies;
 pub use port::{Membership, Port};
@@ -63,16 +63,15 @@ impl SwitchModel {
     /// The session that is bound to a port, with its VRF; `None` inside means the default VRF.
     #[must_use]
     pub fn neighbour_on(&self, port: &PortName) -> Option<(Option<&VrfName>, &BgpNeighbour)> {
-        let peer = Peer::Interface(port.clone());
         let mut instances = self.bgp.iter().flat_map(Bgp::instances);
-        instances.find_map(|(vrf, neighbours)| Some((vrf, neighbours.get(&peer)?)))
+        instances.find_map(|(vrf, neighbours)| Some((vrf, neighbours.get(port)?)))
     }
 
-    /// `true` if a port with this peer's session is where the session belongs. A peer without a
-    /// port of this switch always is.
+    /// `true` if a port with a session is where the session belongs. A device that is no port of
+    /// this switch always is.
     #[must_use]
-    pub fn is_bound(&self, vrf: Option<&VrfName>, peer: &Peer) -> bool {
-        let port = peer.port().and_then(|port| self.ports.get(port));
+    pub fn is_bound(&self, vrf: Option<&VrfName>, port: &PortName) -> bool {
+        let port = self.ports.get(port);
         port.is_none_or(|port| match (vrf, &port.membership) {
             (None, Membership::Underlay) => true,
             (Some(vrf), Membership::Routed(of)) => vrf == of,

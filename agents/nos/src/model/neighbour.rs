@@ -1,18 +1,6 @@
-use std::fmt;
-use std::net::IpAddr;
-
 use proto_types::Asn;
 
-use super::names::{PolicyName, PortName};
-
-/// The far end of a BGP session.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peer {
-    /// Whoever is on this port, by its link-local address (BGP unnumbered).
-    Interface(PortName),
-    /// This address.
-    Address(IpAddr),
-}
+use super::names::PolicyName;
 
 /// Settings of a BGP session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,26 +13,6 @@ pub struct BgpNeighbour {
     pub export: Option<PolicyName>,
     /// `true` if EVPN routes are exchanged.
     pub has_evpn: bool,
-}
-
-impl Peer {
-    /// The port of an unnumbered session.
-    #[must_use]
-    pub fn port(&self) -> Option<&PortName> {
-        match self {
-            Self::Interface(port) => Some(port),
-            Self::Address(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interface(port) => port.fmt(f),
-            Self::Address(address) => address.fmt(f),
-        }
-    }
 }
 
 impl BgpNeighbour {

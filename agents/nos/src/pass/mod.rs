@@ -47,6 +47,12 @@ pub async fn observe<S: Nos>(switch: &S, limits: Limits) -> Result<Observation, 
     observed.unwrap_or(Err(NosError::NoAnswer(limits.observe)))
 }
 
+/// Observes the effect of steps within a time limit.
+async fn verify<S: Nos>(switch: &S, limits: Limits) -> Result<Observation, NosError> {
+    let observed = timeout(limits.observe, switch.observe_applied()).await;
+    observed.unwrap_or(Err(NosError::NoAnswer(limits.observe)))
+}
+
 /// Brings a switch from an observed to a desired state, as far as it goes.
 ///
 /// Steps are applied in rounds. After each round the switch is observed and planned again: a step
@@ -78,7 +84,7 @@ pub async fn run_pass<S: Nos>(
         } else {
             apply_together(switch, now, limits).await
         };
-        pass.observation = observe(switch, limits).await?;
+        pass.observation = verify(switch, limits).await?;
         match tried {
             Ok(tried) => pass.judge(tried),
             Err(Cut { steps, has_stalled }) => {

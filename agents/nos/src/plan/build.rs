@@ -143,12 +143,12 @@ fn neighbours_enter(change: &Kept<'_>, steps: &mut Vec<Step>) {
     let seen = change.observed.bgp.as_ref();
     for (vrf, neighbours) in change.target.bgp.iter().flat_map(Bgp::instances) {
         let seen = seen.and_then(|seen| seen.neighbours(vrf));
-        for (peer, neighbour) in neighbours {
-            let known = seen.and_then(|seen| seen.get(peer));
-            if !change.neighbour(vrf, peer) || known != Some(neighbour) {
+        for (port, neighbour) in neighbours {
+            let known = seen.and_then(|seen| seen.get(port));
+            if !change.neighbour(vrf, port) || known != Some(neighbour) {
                 steps.push(Step::SetNeighbour {
                     vrf: vrf.cloned(),
-                    peer: peer.clone(),
+                    port: port.clone(),
                     neighbour: neighbour.clone(),
                 });
             }

@@ -1,4 +1,4 @@
-use crate::model::{Bgp, Membership, Peer, PortName, Segment, SwitchModel, Vrf, VrfName};
+use crate::model::{Bgp, Membership, PortName, Segment, SwitchModel, Vrf, VrfName};
 use crate::vni::Vni;
 
 /// Two states of a switch, and what stays from one to the other.
@@ -78,16 +78,16 @@ impl Kept<'_> {
 
     /// `true` if the session of a neighbour stays, perhaps with other settings. It does not if its
     /// port moves, also not if somebody moved the port and left the session behind.
-    pub(super) fn neighbour(&self, vrf: Option<&VrfName>, peer: &Peer) -> bool {
+    pub(super) fn neighbour(&self, vrf: Option<&VrfName>, port: &PortName) -> bool {
         let has = |bgp: &Option<Bgp>| {
             let neighbours = bgp.as_ref().and_then(|bgp| bgp.neighbours(vrf));
-            neighbours.is_some_and(|of| of.contains_key(peer))
+            neighbours.is_some_and(|of| of.contains_key(port))
         };
-        let port = peer.port().filter(|p| self.observed.ports.contains_key(*p));
+        let is_ours = self.observed.ports.contains_key(port);
         self.instance(vrf)
             && has(&self.observed.bgp)
             && has(&self.target.bgp)
-            && port.is_none_or(|port| self.port(port))
+            && (!is_ours || self.port(port))
     }
 
     /// `true` if the gateway of a segment stays in its VRF, perhaps with other addresses.

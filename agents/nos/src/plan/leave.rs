@@ -31,10 +31,10 @@ fn neighbours_leave(change: &Kept<'_>, steps: &mut Vec<Step>) {
     for (vrf, neighbours) in change.observed.bgp.iter().flat_map(Bgp::instances) {
         let leaving = neighbours
             .keys()
-            .filter(|peer| !change.neighbour(vrf, peer));
-        steps.extend(leaving.map(|peer| Step::RemoveNeighbour {
+            .filter(|port| !change.neighbour(vrf, port));
+        steps.extend(leaving.map(|port| Step::RemoveNeighbour {
             vrf: vrf.cloned(),
-            peer: peer.clone(),
+            port: port.clone(),
         }));
     }
 }

@@ -9,9 +9,13 @@
 
 mod daemons;
 mod fake;
+#[allow(dead_code, reason = "shared with the tests of leaves")]
+#[path = "../leaf/hosts.rs"]
+mod hosts;
 mod live;
 mod properties;
 mod random;
+mod readings;
 mod sample;
 mod sessions;
 mod tables;

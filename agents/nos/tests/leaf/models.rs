@@ -1,7 +1,7 @@
 //! Desired states of the fabric's switches.
 
 use agents_nos::model::{
-    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, Peer, PolicyName, Port, PortName, PrefixList,
+    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, PolicyName, Port, PortName, PrefixList,
     PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, Segment, Table, Vrf, VrfName,
 };
 use agents_nos::{Membership, SwitchModel, Vni};
@@ -48,7 +48,7 @@ pub(crate) fn underlay(number: u8, links: &[&str]) -> SwitchModel {
         enter(&mut model, link, Membership::Underlay, 9216);
         let mut neighbour = BgpNeighbour::filtered(name("MM-any"), name("MM-any"));
         neighbour.has_evpn = true;
-        bgp.underlay.insert(Peer::Interface(port(link)), neighbour);
+        bgp.underlay.insert(port(link), neighbour);
     }
     model.bgp = Some(bgp);
     model
@@ -102,5 +102,5 @@ pub(crate) fn machine(model: &mut SwitchModel, of: &str, number: u32, asn: u32, 
     let bgp = model.bgp.as_mut().unwrap();
     let of_vrf = bgp.vrfs.get_mut(&vrf(number)).unwrap();
     let neighbour = BgpNeighbour::filtered(text("import"), name("MM-any"));
-    of_vrf.insert(Peer::Interface(port(of)), neighbour);
+    of_vrf.insert(port(of), neighbour);
 }

@@ -2,7 +2,7 @@ use agents_nos::Membership;
 use agents_nos::model::{BgpNeighbour, PrefixList};
 
 use crate::fixture::{
-    Build, Case, check, export_map, list_id, neighbour, paths, peer, policy, routed, rule, tenant,
+    Build, Case, check, export_map, list_id, neighbour, paths, policy, port, routed, rule, tenant,
     vrf,
 };
 
@@ -47,7 +47,7 @@ fn neighbours_come_and_change() {
             from: tenant().change(|model| {
                 let bgp = model.bgp.as_mut().unwrap();
                 let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
-                of.insert(peer("p1"), unfiltered);
+                of.insert(port("p1"), unfiltered);
             }),
             to: tenant(),
             steps: &["neighbour p1 in Vrf27"],
@@ -118,7 +118,7 @@ fn filters_change() {
                 maps.insert(policy("MM-old"), export_map());
                 let bgp = model.bgp.as_mut().unwrap();
                 let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
-                of.get_mut(&peer("p1")).unwrap().export = Some(policy("MM-old"));
+                of.get_mut(&port("p1")).unwrap().export = Some(policy("MM-old"));
             }),
             to: tenant(),
             steps: &["neighbour p1 in Vrf27", "no map MM-old"],

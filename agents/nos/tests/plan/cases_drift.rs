@@ -4,7 +4,7 @@ use agents_nos::{
     Capability, Drift, Membership, Step, SwitchModel, SwitchObject, find_drift, plan, steps_to_hold,
 };
 
-use crate::fixture::{Build, list_id, peer, port, rule, segment_place, short, tenant, vni, vrf};
+use crate::fixture::{Build, list_id, port, rule, segment_place, short, tenant, vni, vrf};
 
 const ALL: &[Capability] = Capability::ALL;
 
@@ -108,7 +108,7 @@ fn edits() -> Vec<Edit> {
         Edit {
             by_hand: |s| {
                 let of = s.bgp.as_mut().unwrap().vrfs.get_mut(&vrf("Vrf27")).unwrap();
-                of.get_mut(&peer("p1")).unwrap().import = None;
+                of.get_mut(&port("p1")).unwrap().import = None;
             },
             told: "!neighbour p1 in VRF Vrf27: any AS, in unfiltered, out MM-out; any AS, in \
                    MM-in, out MM-out",

@@ -5,8 +5,8 @@ use agents_nos::{Capability, Dependencies, HeldStep, Membership, Schedule, Step,
 use proto_types::Asn;
 
 use crate::fixture::{
-    Build, export_map, gateway, import_map, list_id, neighbour, paths, peer, policy, port, routed,
-    rule, segment_place, short, tenant, vni, vrf,
+    Build, export_map, gateway, import_map, list_id, neighbour, paths, policy, port, routed, rule,
+    segment_place, short, tenant, vni, vrf,
 };
 
 /// Both states of the table: `p1` and `p2` are in segment 10 and `Vrf27` first.
@@ -46,7 +46,7 @@ fn ensure_vrf(name: &str, l3_vni: u32, table: u32) -> Step {
 fn set_neighbour(name: &str) -> Step {
     Step::SetNeighbour {
         vrf: Some(vrf("Vrf27")),
-        peer: peer(name),
+        port: port(name),
         neighbour: neighbour(),
     }
 }
@@ -54,7 +54,7 @@ fn set_neighbour(name: &str) -> Step {
 fn remove_neighbour(name: &str) -> Step {
     Step::RemoveNeighbour {
         vrf: Some(vrf("Vrf27")),
-        peer: peer(name),
+        port: port(name),
     }
 }
 

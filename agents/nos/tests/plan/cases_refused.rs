@@ -71,11 +71,11 @@ fn what_would_open_a_tenant_is_left_out() {
     let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
     let mut open = neighbour();
     open.import = Some(policy("MM-out"));
-    of.insert(crate::fixture::peer("p1"), open);
+    of.insert(crate::fixture::port("p1"), open);
     let mut bare = neighbour();
     bare.export = None;
-    of.insert(crate::fixture::peer("10.0.0.9"), bare);
-    of.insert(crate::fixture::peer("p2"), neighbour());
+    of.insert(crate::fixture::port("eth9"), bare);
+    of.insert(crate::fixture::port("p2"), neighbour());
     let from = Build::default()
         .port("p1", Membership::Quarantine, true)
         .port("p2", Membership::Quarantine, true);
@@ -84,7 +84,7 @@ fn what_would_open_a_tenant_is_left_out() {
     assert_eq!(
         problems,
         [
-            "neighbour 10.0.0.9 in VRF Vrf27 has no route map for each direction",
+            "neighbour eth9 in VRF Vrf27 has no route map for each direction",
             "neighbour p1 in VRF Vrf27 imports routes by MM-out, which does not check both prefix \
              and AS path of each",
             "neighbour p2 in VRF Vrf27 is on a port that is not in its VRF",

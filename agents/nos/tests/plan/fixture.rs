@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use agents_nos::model::{
-    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, Peer, PolicyName, Port, PortName, PrefixList,
+    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, PolicyName, Port, PortName, PrefixList,
     PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, Segment, Table, Vlan, Vrf, VrfName,
 };
 use agents_nos::{Capability, Membership, Step, SwitchModel, Vni, interpret, plan};
@@ -30,10 +30,6 @@ pub(crate) fn list_id(name: &str, is_v6: bool) -> PrefixListId {
         is_v6,
         name: policy(name),
     }
-}
-
-pub(crate) fn peer(name: &str) -> Peer {
-    Peer::Interface(port(name))
 }
 
 pub(crate) fn rule(prefix: &str) -> PrefixRule {
@@ -147,10 +143,10 @@ impl Build {
         self
     }
 
-    pub(crate) fn bgp_vrf(mut self, name: &str, peers: &[&str]) -> Self {
-        let peers = peers.iter().map(|name| (peer(name), neighbour()));
+    pub(crate) fn bgp_vrf(mut self, name: &str, ports: &[&str]) -> Self {
+        let ports = ports.iter().map(|name| (port(name), neighbour()));
         let bgp = self.0.bgp.as_mut().unwrap();
-        bgp.vrfs.insert(vrf(name), peers.collect());
+        bgp.vrfs.insert(vrf(name), ports.collect());
         self
     }
 
@@ -221,8 +217,8 @@ fn short_bgp(step: &Step) -> String {
         Step::RemoveBgp => "no bgp".to_owned(),
         Step::EnsureBgpVrf { vrf } => format!("bgp of {vrf}"),
         Step::RemoveBgpVrf { vrf } => format!("no bgp of {vrf}"),
-        Step::SetNeighbour { vrf, peer, .. } => format!("neighbour {peer}{}", of(vrf)),
-        Step::RemoveNeighbour { vrf, peer } => format!("no neighbour {peer}{}", of(vrf)),
+        Step::SetNeighbour { vrf, port, .. } => format!("neighbour {port}{}", of(vrf)),
+        Step::RemoveNeighbour { vrf, port } => format!("no neighbour {port}{}", of(vrf)),
         Step::EnsurePrefixList { list } => format!("list {}", list.name),
         Step::AddPrefix { list, rule } => format!("{} permits {}", list.name, rule.prefix()),
         Step::RemovePrefix { list, rule } => format!("{} forgets {}", list.name, rule.prefix()),

@@ -57,16 +57,16 @@ fn neighbours(state: &SwitchModel, found: &mut BTreeSet<String>) {
         if vrf.is_some_and(|vrf| !state.vrfs.contains_key(vrf)) {
             found.insert(format!("BGP of {vrf:?} is in no VRF"));
         }
-        for (peer, neighbour) in of {
+        for (port, neighbour) in of {
             for name in [&neighbour.import, &neighbour.export] {
                 let name = name.as_ref();
                 let map = name.and_then(|name| state.policies.route_maps.get(name));
                 if !map.is_some_and(|map| state.policies.has_lists_of(map)) {
-                    found.insert(format!("neighbour {peer} in {vrf:?} lacks filter {name:?}"));
+                    found.insert(format!("neighbour {port} in {vrf:?} lacks filter {name:?}"));
                 }
             }
-            if !state.is_bound(vrf, peer) {
-                found.insert(format!("the port of {peer} in {vrf:?} is elsewhere"));
+            if !state.is_bound(vrf, port) {
+                found.insert(format!("the port of {port} in {vrf:?} is elsewhere"));
             }
         }
     }

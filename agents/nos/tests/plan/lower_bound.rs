@@ -1,6 +1,6 @@
 //! The number of steps that a difference needs, counted object by object without an order.
 
-use agents_nos::model::{Bgp, Peer, PortName, Segment, VrfName};
+use agents_nos::model::{Bgp, PortName, Segment, VrfName};
 use agents_nos::{Membership, SwitchModel, Vni};
 
 /// The number of steps from one state to another one. Each difference counts once, and what is in
@@ -149,33 +149,31 @@ impl Count<'_> {
             let has = |bgp: Option<&Bgp>| bgp.is_some_and(|bgp| bgp.neighbours(vrf).is_some());
             same && has(from) && has(to) && vrf.is_none_or(|vrf| self.is_same_vrf(vrf))
         };
-        let sessions = |bgp: Option<&Bgp>| -> Vec<(Option<VrfName>, Peer)> {
+        let sessions = |bgp: Option<&Bgp>| -> Vec<(Option<VrfName>, PortName)> {
             let instances = bgp.into_iter().flat_map(Bgp::instances);
-            let all = instances.flat_map(|(vrf, of)| of.keys().map(move |peer| (vrf, peer)));
-            all.map(|(vrf, peer)| (vrf.cloned(), peer.clone()))
+            let all = instances.flat_map(|(vrf, of)| of.keys().map(move |port| (vrf, port)));
+            all.map(|(vrf, port)| (vrf.cloned(), port.clone()))
                 .collect()
         };
-        let settings = |bgp: Option<&Bgp>, vrf: Option<&VrfName>, peer: &Peer| {
-            bgp.and_then(|bgp| bgp.neighbours(vrf)?.get(peer).cloned())
+        let settings = |bgp: Option<&Bgp>, vrf: Option<&VrfName>, port: &PortName| {
+            bgp.and_then(|bgp| bgp.neighbours(vrf)?.get(port).cloned())
         };
-        let stays = |vrf: Option<&VrfName>, peer: &Peer| {
-            let ours = peer
-                .port()
-                .filter(|port| self.from.ports.contains_key(*port));
-            let has = |bgp| settings(bgp, vrf, peer).is_some();
+        let stays = |vrf: Option<&VrfName>, port: &PortName| {
+            let is_ours = self.from.ports.contains_key(port);
+            let has = |bgp| settings(bgp, vrf, port).is_some();
             let rests = rests(vrf) && has(from) && has(to);
-            rests && self.from.is_bound(vrf, peer) && ours.is_none_or(|port| self.rests(port))
+            rests && self.from.is_bound(vrf, port) && (!is_ours || self.rests(port))
         };
         let instances = |bgp: Option<&Bgp>| {
             let vrfs = bgp.into_iter().flat_map(|bgp| bgp.vrfs.keys());
             vrfs.filter(|vrf| !rests(Some(*vrf))).count()
         };
         let gone = sessions(from);
-        let gone = gone.iter().filter(|(vrf, peer)| !stays(vrf.as_ref(), peer));
+        let gone = gone.iter().filter(|(vrf, port)| !stays(vrf.as_ref(), port));
         let here = sessions(to);
-        let here = here.iter().filter(|(vrf, peer)| {
+        let here = here.iter().filter(|(vrf, port)| {
             let vrf = vrf.as_ref();
-            !stays(vrf, peer) || settings(from, vrf, peer) != settings(to, vrf, peer)
+            !stays(vrf, port) || settings(from, vrf, port) != settings(to, vrf, port)
         });
         whole + instances(from) + instances(to) + gone.count() + here.count()
     }

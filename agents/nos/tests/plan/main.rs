@@ -4,6 +4,7 @@
 mod cases_bgp;
 mod cases_drift;
 mod cases_held;
+mod cases_inexpressible;
 mod cases_ports;
 mod cases_refused;
 mod cases_segments;

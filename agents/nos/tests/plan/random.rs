@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use agents_nos::model::{
-    Bgp, BgpNeighbour, BgpNeighbours, Mtu, Peer, Policies, Port, PrefixList, Segment, Table,
-    Tunnel, Vlan, Vrf,
+    Bgp, BgpNeighbour, BgpNeighbours, Mtu, Policies, Port, PrefixList, Segment, Table, Tunnel,
+    Vlan, Vrf,
 };
 use agents_nos::{Membership, SwitchModel, Vni};
 use proptest::collection::{btree_map, btree_set};
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proto_types::Asn;
 
 use crate::fixture::{
-    export_map, gateway, import_map, list_id, neighbour, paths, peer, policy, port, rule, vni, vrf,
+    export_map, gateway, import_map, list_id, neighbour, paths, policy, port, rule, vni, vrf,
 };
 
 const PORTS: [&str; 4] = ["p1", "p2", "p3", "p4"];
@@ -136,11 +136,9 @@ fn policies() -> impl Strategy<Value = Policies> {
 }
 
 fn neighbours(kind: Kind) -> impl Strategy<Value = BgpNeighbours> {
-    let address = Peer::Address([10, 0, 0, 99].into());
-    let peers = prop_oneof![
-        4 => prop::sample::select(&PORTS[..]).prop_map(peer),
-        1 => Just(peer("eth7")),
-        1 => Just(address),
+    let ports = prop_oneof![
+        4 => prop::sample::select(&PORTS[..]).prop_map(port),
+        1 => Just(port("eth7")),
     ];
     let weight = if kind == Kind::Observed { 0.8 } else { 0.97 };
     let filter =
@@ -152,7 +150,7 @@ fn neighbours(kind: Kind) -> impl Strategy<Value = BgpNeighbours> {
         export,
         has_evpn,
     });
-    btree_map(peers, neighbour, 0..4)
+    btree_map(ports, neighbour, 0..4)
 }
 
 fn bgp(kind: Kind) -> impl Strategy<Value = Bgp> {
@@ -227,14 +225,13 @@ fn bound(mut state: SwitchModel) -> SwitchModel {
     maps.insert(policy("MM-in"), import_map("MM-l", "MM-p"));
     maps.insert(policy("MM-out"), export_map());
     for (name, port) in &state.ports {
-        let peer = Peer::Interface(name.clone());
         match &port.membership {
             Membership::Underlay => {
-                bgp.underlay.insert(peer, neighbour());
+                bgp.underlay.insert(name.clone(), neighbour());
             }
             Membership::Routed(vrf) if state.vrfs.contains_key(vrf) => {
                 let of = bgp.vrfs.entry(vrf.clone()).or_default();
-                of.insert(peer, neighbour());
+                of.insert(name.clone(), neighbour());
             }
             _ => {}
         }

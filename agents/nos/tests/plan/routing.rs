@@ -1,11 +1,11 @@
 //! Random models as configurations of FRR, and back.
 
 use agents_nos::SwitchModel;
-use agents_nos::frr::{Routing, RoutingError, parse, render};
-use agents_nos::model::{Peer, PrefixRule};
+use agents_nos::frr::{Routing, RoutingError, RuleFault, parse, render};
+use agents_nos::model::PrefixRule;
 use proptest::prelude::*;
 
-use crate::fixture::{Build, import_map, list_id, neighbour, peer, policy, tenant, vni, vrf};
+use crate::fixture::{Build, import_map, list_id, neighbour, policy, port, tenant, vni, vrf};
 use crate::random::{Kind, any_state, observable};
 
 /// A random state with both families and lengths, whose neighbours have ports and filters of
@@ -38,7 +38,6 @@ fn ours() -> impl Strategy<Value = SwitchModel> {
         };
         bgp.is_intact = true;
         for of in bgp.vrfs.values_mut().chain([&mut bgp.underlay]) {
-            of.retain(|peer, _| peer.port().is_some());
             for neighbour in of.values_mut() {
                 neighbour.remote_asn = asn.map(proto_types::Asn);
                 for map in [&mut neighbour.import, &mut neighbour.export] {
@@ -68,7 +67,7 @@ fn a_leaf_with_a_tenant_is_written_as_frr_shows_it() {
         let bgp = state.bgp.as_mut().unwrap();
         let mut spine = neighbour();
         spine.has_evpn = true;
-        bgp.underlay.insert(peer("p9"), spine);
+        bgp.underlay.insert(port("p9"), spine);
     });
     let text = render(&Routing::of(&state.0).to_frr().unwrap());
     let expected = include_str!("leaf.conf");
@@ -89,7 +88,7 @@ fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
         let mut firewall = neighbour();
         firewall.has_evpn = true;
         let bgp = state.bgp.as_mut().unwrap();
-        bgp.underlay.insert(peer("p9"), firewall);
+        bgp.underlay.insert(port("p9"), firewall);
     });
     let wanted = Routing::of(&state.0);
     let config = wanted.to_frr().unwrap();
@@ -179,7 +178,7 @@ fn a_neighbour_without_one_filter_for_all_families_has_none() {
     let text = include_str!("leaf.conf");
     let open = text.replacen("  neighbor p9 route-map MM-in in\n", "", 1);
     let seen = Routing::from_frr(&parse(&open).config).bgp.unwrap();
-    let spine = &seen.underlay[&peer("p9")];
+    let spine = &seen.underlay[&port("p9")];
     assert_eq!(
         (&spine.import, &spine.export),
         (&None, &Some(policy("MM-out")))
@@ -189,22 +188,12 @@ fn a_neighbour_without_one_filter_for_all_families_has_none() {
 #[test]
 fn what_frr_cannot_have_is_refused() {
     let refusal = |state: Build| Routing::of(&state.0).to_frr().unwrap_err();
-    let with_peer = |peer: Peer| {
-        tenant().change(|state| {
-            let bgp = state.bgp.as_mut().unwrap();
-            let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
-            of.insert(peer, neighbour());
-        })
-    };
-    let address = "10.0.0.9".parse().unwrap();
-    assert_eq!(
-        refusal(with_peer(Peer::Address(address))),
-        RoutingError::Address(address)
-    );
-    assert!(matches!(
-        refusal(with_peer(peer("4x"))),
-        RoutingError::Interface(_)
-    ));
+    let on_number = tenant().change(|state| {
+        let bgp = state.bgp.as_mut().unwrap();
+        let of = bgp.vrfs.get_mut(&vrf("Vrf27")).unwrap();
+        of.insert(port("4x"), neighbour());
+    });
+    assert_eq!(refusal(on_number), RoutingError::Interface(port("4x")));
     let twice = tenant().change(|state| {
         let map = import_map("MM-list", "MM-paths");
         let mut rule = map.rules()[&10].clone();
@@ -218,6 +207,7 @@ fn what_frr_cannot_have_is_refused() {
     let rule = RoutingError::Rule {
         map: policy("MM-in"),
         sequence: 10,
+        fault: RuleFault::Repeated,
     };
     assert_eq!(refusal(twice), rule);
     let reserved = tenant().change(|state| {

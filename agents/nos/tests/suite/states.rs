@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use agents_nos::model::{
-    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, Peer, PolicyName, Port, PortName, PrefixList,
+    AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, PolicyName, Port, PortName, PrefixList,
     PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, Segment, Table, Vlan, Vrf, VrfName,
 };
 use agents_nos::{Membership, SwitchModel, Vni};
@@ -139,8 +139,7 @@ fn tenant() -> SwitchModel {
     policies.route_maps.insert(policy("MM-out"), permit(vec![]));
     let mut bgp = Bgp::new(Asn(4_200_000_011), Ipv4Addr::new(10, 0, 0, 11)).unwrap();
     let filtered = BgpNeighbour::filtered(policy("MM-in"), policy("MM-out"));
-    let peer = Peer::Interface(port("swp1"));
-    bgp.vrfs.insert(name, [(peer, filtered)].into());
+    bgp.vrfs.insert(name, [(port("swp1"), filtered)].into());
     model.bgp = Some(bgp);
     model
 }

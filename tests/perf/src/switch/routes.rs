@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use agents_core::config::{BgpConfig, Config};
 use agents_core::intent;
 use agents_nos::frr::{Frr, FrrConfig, Observed, Routing, Vtysh, parse};
-use agents_nos::model::{Peer, PortName};
+use agents_nos::model::PortName;
 use anyhow::{Context as _, Result, ensure};
 use tokio::time::sleep;
 
@@ -79,7 +79,7 @@ async fn shown(bench: &mut Bench, daemons: &Daemons) -> Result<()> {
 }
 
 /// Moves ports, as a pass of the Linux back-end does: the session leaves and the filters change,
-/// the port moves in the kernel, the session enters; FRR is observed before and after each round.
+/// the port moves in the kernel, the session enters. FRR is read first, and after each change.
 async fn changes(bench: &mut Bench, daemons: &Daemons, orders: &mut Orders) -> Result<()> {
     let mut took = Latencies::default();
     let mut cpu = 0.0;
@@ -101,31 +101,23 @@ async fn changes(bench: &mut Bench, daemons: &Daemons, orders: &mut Orders) -> R
     Ok(())
 }
 
-/// Does with FRR as a pass does.
+/// Does with FRR as a pass does. The port leaves and enters between the two changes, which are of
+/// the kernel and read nothing of FRR.
 async fn pass(daemons: &Daemons, [left, entered]: &[FrrConfig; 2]) -> Result<()> {
-    observe(daemons).await?;
-    change(daemons, left).await?;
-    // After the session left, the port left, and the port entered.
-    for _ in 0..3 {
-        observe(daemons).await?;
+    let mut observed = daemons.frr.observe().await?;
+    check(&observed)?;
+    for desired in [left, entered] {
+        observed = daemons.frr.apply(&observed, desired).await?;
+        check(&observed)?;
     }
-    change(daemons, entered).await?;
-    observe(daemons).await?;
     Ok(())
 }
 
-/// Reads FRR's configuration into the model, as the back-end does.
-async fn observe(daemons: &Daemons) -> Result<Observed> {
-    let observed = daemons.frr.observe().await?;
+/// Reads FRR's configuration into the model, as the back-end does with each that it reads.
+fn check(observed: &Observed) -> Result<()> {
     let routing = Routing::from_frr(&observed.config);
     ensure!(routing.bgp.is_some(), "FRR shows no BGP");
-    Ok(observed)
-}
-
-/// One change, as the back-end makes it.
-async fn change(daemons: &Daemons, desired: &FrrConfig) -> Result<Observed> {
-    let observed = observe(daemons).await?;
-    Ok(daemons.frr.apply(&observed, desired).await?)
+    Ok(())
 }
 
 /// CPU time of this process so far, milliseconds; FRR and its shell are others.
@@ -144,10 +136,10 @@ fn routes(orders: &Orders) -> Result<FrrConfig> {
 /// The same before the session of a port enters.
 fn without_session(orders: &Orders, port: u32) -> Result<FrrConfig> {
     let (mut model, _) = intent(&orders.desired(), &config());
-    let peer = Peer::Interface(PortName::new(&format!("swp{port}"))?);
+    let port = PortName::new(&format!("swp{port}"))?;
     let bgp = model.bgp.as_mut().context("no BGP")?;
     for neighbours in bgp.vrfs.values_mut() {
-        neighbours.remove(&peer);
+        neighbours.remove(&port);
     }
     Ok(Routing::of(&model).to_frr()?)
 }

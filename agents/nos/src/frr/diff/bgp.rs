@@ -32,6 +32,10 @@ impl Plan<'_> {
 
     pub(super) fn instances_come(&mut self) {
         for (vrf, instance) in &self.new.bgp {
+            // With hundreds of VRFs, to compare instances is far cheaper than their lines.
+            if self.kept(*vrf) == Some(instance) {
+                continue;
+            }
             self.instance_comes(*vrf, instance);
             for (name, group) in &instance.groups {
                 let had = self.kept(*vrf).and_then(|kept| kept.groups.get(name));

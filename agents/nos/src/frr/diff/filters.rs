@@ -20,7 +20,18 @@ impl Plan<'_> {
         for key in self.new.closed.difference(&self.old.closed) {
             self.push(list_object(key), vec![closing_line(key)]);
         }
-        let coming = self.new.prefixes.difference(&self.old.prefixes);
+        self.prefixes_come();
+        for (key, entry) in &self.new.route_maps {
+            let lines = entry_changes(key, self.old.route_maps.get(key), entry);
+            self.push(FrrObject::RouteMap(key.map.clone()), lines);
+        }
+    }
+
+    fn prefixes_come(&mut self) {
+        let mut coming = self.new.prefixes.difference(&self.old.prefixes).peekable();
+        if coming.peek().is_none() {
+            return;
+        }
         // Numbers of the new entries must differ from each other too.
         let mut numbers = self.observed.numbers.clone();
         let lines = by_list(coming, |entry| {
@@ -29,10 +40,6 @@ impl Plan<'_> {
             vec![prefix_line(entry, sequence)]
         });
         self.push_lists(lines);
-        for (key, entry) in &self.new.route_maps {
-            let lines = entry_changes(key, self.old.route_maps.get(key), entry);
-            self.push(FrrObject::RouteMap(key.map.clone()), lines);
-        }
     }
 
     /// Route-maps first, then the lists that they used.

@@ -22,6 +22,10 @@ use super::render;
 /// except within an instance, a neighbour or a route-map's entry that goes altogether.
 #[must_use]
 pub fn diff(observed: &Observed, desired: &FrrConfig) -> FrrDelta {
+    // The common case, which need not be spelled out line by line.
+    if observed.config == *desired {
+        return FrrDelta::default();
+    }
     let mut plan = Plan {
         observed,
         old: &observed.config,

@@ -6,7 +6,7 @@ use crate::frr::model::{
     BgpInstance, BgpVrf, Family, FrrConfig, Neighbour, ObjectName, PeerFamily, Remote, RemoteAs,
     VrfName,
 };
-use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, Peer, PolicyName, PortName};
+use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, PolicyName, PortName};
 
 impl Routing {
     /// The meaning of a configuration that FRR has. BGP is not intact if the configuration is
@@ -57,7 +57,7 @@ fn neighbours(instance: &BgpInstance) -> BgpNeighbours {
     let all = instance.neighbours.iter();
     all.filter_map(|(interface, of)| {
         let port = PortName::new(interface.as_str()).ok()?;
-        Some((Peer::Interface(port), neighbour(of)))
+        Some((port, neighbour(of)))
     })
     .collect()
 }

@@ -12,7 +12,9 @@ mod to_frr;
 
 use std::collections::BTreeMap;
 
-pub use error::RoutingError;
+pub use error::{RoutingError, RuleFault};
+pub(crate) use policies::{check_name, check_route_map};
+pub(crate) use to_frr::check_neighbour;
 
 use crate::model::{Bgp, Policies, SwitchModel, VrfName};
 use crate::vni::Vni;

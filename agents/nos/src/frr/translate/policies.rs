@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proto_types::Asn;
 
-use super::{LOOPBACK_MAP, RoutingError};
+use super::{LOOPBACK_MAP, RoutingError, RuleFault};
 use crate::frr::model::{
     Action, AsPathKey, AsPathRegex, AsPathRule, FrrConfig, ObjectName, PrefixEntry, PrefixListKey,
     PrefixRule, RouteMapEntry, RouteMapKey,
@@ -47,23 +47,77 @@ pub(super) fn to_frr(policies: &Policies, config: &mut FrrConfig) -> Result<(), 
         }
     }
     for (name, map) in &policies.route_maps {
-        for (sequence, rule) in map.rules() {
-            let refused = || RoutingError::Rule {
-                map: name.clone(),
-                sequence: *sequence,
-            };
-            let entry = entry(rule)?.filter(|_| *sequence > 0);
-            let entry = entry.ok_or_else(refused)?;
-            for map in maps_of(name, map, rule)? {
-                let key = RouteMapKey {
-                    map,
-                    sequence: *sequence,
-                };
-                config.route_maps.insert(key, entry.clone());
-            }
-        }
+        config.route_maps.extend(entries(name, map)?);
     }
     Ok(())
+}
+
+/// Checks that FRR can have a policy of a name.
+///
+/// # Errors
+/// When it is not one of ours, or one that is not for models.
+pub(crate) fn check_name(name: &PolicyName) -> Result<(), RoutingError> {
+    object(name).map(drop)
+}
+
+/// Checks that FRR can have a route map.
+///
+/// # Errors
+/// The first part of it that FRR cannot have.
+pub(crate) fn check_route_map(name: &PolicyName, map: &RouteMap) -> Result<(), RoutingError> {
+    entries(name, map).map(drop)
+}
+
+/// The entries of FRR's route-maps that a map is.
+fn entries(
+    name: &PolicyName,
+    map: &RouteMap,
+) -> Result<Vec<(RouteMapKey, RouteMapEntry)>, RoutingError> {
+    let mut entries = Vec::new();
+    for (sequence, rule) in map.rules() {
+        let refused = |fault| RoutingError::Rule {
+            map: name.clone(),
+            sequence: *sequence,
+            fault,
+        };
+        if let Some(fault) = fault(*sequence, rule) {
+            return Err(refused(fault));
+        }
+        let entry = entry(rule)?;
+        for map in maps_of(name, map, rule)? {
+            let key = RouteMapKey {
+                map,
+                sequence: *sequence,
+            };
+            entries.push((key, entry.clone()));
+        }
+    }
+    if map.rules().values().all(is_of_evpn) {
+        return Err(RoutingError::EvpnAlone(name.clone()));
+    }
+    Ok(entries)
+}
+
+/// The reason why a rule would be another one in FRR. `None` if it would not.
+fn fault(sequence: u16, rule: &RouteRule) -> Option<RuleFault> {
+    let count = |is_of_kind: fn(&RouteMatch) -> bool| {
+        let found = rule.matches.iter();
+        found.filter(|found| is_of_kind(found)).count()
+    };
+    let counts = [
+        count(|found| matches!(found, RouteMatch::Prefix(id) if !id.is_v6)),
+        count(|found| matches!(found, RouteMatch::Prefix(id) if id.is_v6)),
+        count(|found| matches!(found, RouteMatch::AsPath(_))),
+        count(|found| matches!(found, RouteMatch::Evpn(_))),
+    ];
+    let [v4, v6, _, evpn] = counts;
+    if sequence == 0 {
+        Some(RuleFault::Number)
+    } else if counts.iter().any(|count| *count > 1) {
+        Some(RuleFault::Repeated)
+    } else {
+        (evpn > 0 && v4 + v6 > 0).then_some(RuleFault::Mixed)
+    }
 }
 
 /// FRR's route-maps that a rule is in.
@@ -144,7 +198,7 @@ pub(super) fn object(name: &PolicyName) -> Result<ObjectName, RoutingError> {
 pub(super) fn evpn_object(name: &PolicyName) -> Result<ObjectName, RoutingError> {
     let of_all = object(name)?;
     let of_evpn = ObjectName::new(&format!("{of_all}{EVPN_SUFFIX}"));
-    of_evpn.map_err(|_| RoutingError::Name(name.clone()))
+    of_evpn.map_err(|_| RoutingError::LongName(name.clone()))
 }
 
 /// The name of the route map that an object of FRR is a part of.
@@ -191,8 +245,8 @@ fn origin(rule: &AsPathRule) -> Option<Asn> {
     is_ours.then_some(origin)
 }
 
-/// A rule as an entry. `None` if two conditions are of one kind.
-fn entry(rule: &RouteRule) -> Result<Option<RouteMapEntry>, RoutingError> {
+/// A rule with at most one condition of each kind as an entry.
+fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
     let action = if rule.permits {
         Action::Permit
     } else {
@@ -200,23 +254,14 @@ fn entry(rule: &RouteRule) -> Result<Option<RouteMapEntry>, RoutingError> {
     };
     let mut entry = RouteMapEntry::new(action);
     for found in &rule.matches {
-        let is_taken = match found {
-            RouteMatch::Prefix(id) => {
-                let list = if id.is_v6 {
-                    &mut entry.match_ipv6
-                } else {
-                    &mut entry.match_ipv4
-                };
-                list.replace(object(&id.name)?).is_some()
-            }
-            RouteMatch::AsPath(name) => entry.match_as_path.replace(object(name)?).is_some(),
-            RouteMatch::Evpn(vni) => entry.match_vni.replace(*vni).is_some(),
-        };
-        if is_taken {
-            return Ok(None);
+        match found {
+            RouteMatch::Prefix(id) if id.is_v6 => entry.match_ipv6 = Some(object(&id.name)?),
+            RouteMatch::Prefix(id) => entry.match_ipv4 = Some(object(&id.name)?),
+            RouteMatch::AsPath(name) => entry.match_as_path = Some(object(name)?),
+            RouteMatch::Evpn(vni) => entry.match_vni = Some(*vni),
         }
     }
-    Ok(Some(entry))
+    Ok(entry)
 }
 
 fn route_rule(entry: &RouteMapEntry) -> RouteRule {

@@ -7,7 +7,7 @@ use crate::frr::model::{
     PeerSettings, PerIp, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
     VrfName,
 };
-use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, Peer, PolicyName};
+use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, PolicyName, PortName};
 
 impl Routing {
     /// The configuration of FRR that has this meaning.
@@ -54,10 +54,8 @@ impl Routing {
             let split = map.filter(|(_, map)| policies::has_evpn_rule(map));
             split.map(|(name, _)| evpn_object(name)).transpose()
         };
-        for (peer, settings) in neighbours.iter().filter(|(_, of)| of.has_evpn) {
-            let interface = peer.port();
-            let interface = interface.and_then(|port| InterfaceName::new(port.as_ref()).ok());
-            let Some(neighbour) = interface.and_then(|name| made.neighbours.get_mut(&name)) else {
+        for (port, settings) in neighbours.iter().filter(|(_, of)| of.has_evpn) {
+            let Some(neighbour) = made.neighbours.get_mut(&interface(port)?) else {
                 continue;
             };
             let family = &mut neighbour.settings.families.evpn;
@@ -118,16 +116,25 @@ fn instance(
             ipv6: true,
         };
     }
-    for (peer, settings) in neighbours {
-        let interface = match peer {
-            Peer::Interface(port) => InterfaceName::new(port.as_ref())
-                .map_err(|_| RoutingError::Interface(port.clone()))?,
-            Peer::Address(address) => return Err(RoutingError::Address(*address)),
-        };
+    for (port, settings) in neighbours {
         let neighbour = neighbour(is_default, settings)?;
-        made.neighbours.insert(interface, neighbour);
+        made.neighbours.insert(interface(port)?, neighbour);
     }
     Ok(made)
+}
+
+/// Checks that FRR can have a neighbour on a port.
+///
+/// # Errors
+/// The part of it that FRR cannot have.
+pub(crate) fn check_neighbour(port: &PortName, of: &BgpNeighbour) -> Result<(), RoutingError> {
+    interface(port)?;
+    neighbour(true, of).map(drop)
+}
+
+fn interface(port: &PortName) -> Result<InterfaceName, RoutingError> {
+    let name = InterfaceName::new(port.as_ref());
+    name.map_err(|_| RoutingError::Interface(port.clone()))
 }
 
 fn neighbour(is_default: bool, of: &BgpNeighbour) -> Result<Neighbour, RoutingError> {
