@@ -2,6 +2,7 @@
 
 mod differences;
 mod drains;
+mod firewall_traces;
 mod forecasts;
 mod traces;
 
