@@ -19,6 +19,7 @@ mod cluster;
 mod collector;
 mod daemon;
 mod doctor;
+mod drain;
 mod export;
 mod five;
 mod get;
