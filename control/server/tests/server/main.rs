@@ -36,6 +36,7 @@ mod policy;
 mod published_agent;
 mod python;
 mod reconcile;
+mod relayed_boot;
 mod restored;
 mod s3;
 mod schedule;
