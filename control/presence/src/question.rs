@@ -1,4 +1,4 @@
-//! The question to the leader about what only it hears, and its answer.
+//! The question to the leader about sessions and numbers, which only it has, and its answer.
 
 use proto_identity::SpiffeId;
 use proto_types::SwitchId;
@@ -27,7 +27,7 @@ pub(crate) struct LeaderAnswer {
     pub(crate) numbers: Option<SwitchNumbers>,
 }
 
-/// What the leader hears of a switch.
+/// The leader's record of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeardSwitch {
     /// `true` if its agent has a session. `None` means that it is not known.

@@ -1,4 +1,4 @@
-//! What only the leader hears of a switch, asked of every node.
+//! Every node answers with the sessions and numbers that only the leader hears.
 
 use agents_core::config::DriftPolicy;
 use proto_public::metalmesh::admin::v1::{
