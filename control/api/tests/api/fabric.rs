@@ -127,6 +127,7 @@ async fn operators_see_plan_and_drain_switches() {
 async fn operators_list_switches_and_name_partitions_that_are_there() {
     let node = Node::start().await;
     node.data_centre().await;
+    node.leaf_obeys().await;
     let (_, token) = node.tenant("acme").await;
     let mut fabric = FabricServiceClient::new(node.as_admin());
     let mut tenant = FabricServiceClient::new(node.wire(Some(&token)));
