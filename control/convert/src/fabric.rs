@@ -14,14 +14,10 @@ use super::time;
 pub fn fabric_switch(tables: &Tables, switch: &state::Switch) -> mesh::FabricSwitch {
     let health = &switch.health;
     let differences = fabric_differences(tables, switch);
-    let partition = tables.get::<state::Partition>(&switch.partition);
-    // Without EVPN nothing but ports shows a drain.
-    let is_draining = match partition.is_some_and(|partition| partition.has_evpn()) {
-        true => health.is_draining,
-        false => switch.drain.is_some() && differences.is_empty(),
-    };
+    let is_draining = is_draining(tables, switch, differences.len());
     let ports = port_intents(tables, switch).into_iter();
-    let ports = ports.map(|intent| port(tables, switch, &intent));
+    let ports = ports.map(|intent| port(tables, switch, &intent, &differences));
+    let ports = ports.collect();
     mesh::FabricSwitch {
         id: switch.id.to_string(),
         partition: switch.partition.to_string(),
@@ -30,7 +26,7 @@ pub fn fabric_switch(tables: &Tables, switch: &state::Switch) -> mesh::FabricSwi
         draining: is_draining,
         reported_at: time(switch.sync.at),
         applied_generation: switch.sync.applied_generation,
-        ports: ports.collect(),
+        ports,
         differences,
         differences_omitted: health.problems_omitted,
         sessions: health.sessions.iter().map(session).collect(),
@@ -38,6 +34,40 @@ pub fn fabric_switch(tables: &Tables, switch: &state::Switch) -> mesh::FabricSwi
         evpn: health.evpn.map(evpn),
         counted_at: None,
         connected: None,
+    }
+}
+
+/// A switch in a list, without what only the leader knows.
+pub fn fabric_summary(tables: &Tables, switch: &state::Switch) -> mesh::FabricSummary {
+    let found = differences(tables, switch);
+    let open = found
+        .iter()
+        .filter(|one| one.state != DifferenceState::Healed);
+    let health = &switch.health;
+    let up = health.sessions.iter().filter(|one| one.is_established());
+    mesh::FabricSummary {
+        id: switch.id.to_string(),
+        drained_at: switch.drain.as_ref().and_then(|drain| time(drain.at)),
+        draining: is_draining(tables, switch, found.len()),
+        reported_at: time(switch.sync.at),
+        connected: None,
+        differences: count(open.count()).saturating_add(health.problems_omitted),
+        sessions: count(health.sessions.len()).saturating_add(health.sessions_omitted),
+        sessions_up: count(up.count()),
+    }
+}
+
+fn count(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
+}
+
+/// `true` if the switch reports that its traffic is moved away. Without EVPN nothing but ports
+/// shows a drain.
+fn is_draining(tables: &Tables, switch: &state::Switch, differences: usize) -> bool {
+    let partition = tables.get::<state::Partition>(&switch.partition);
+    match partition.is_some_and(|partition| partition.has_evpn()) {
+        true => switch.health.is_draining,
+        false => switch.drain.is_some() && differences == 0,
     }
 }
 
@@ -73,7 +103,16 @@ pub fn fabric_trace(trace: PacketTrace) -> mesh::FabricTrace {
     }
 }
 
-fn port(tables: &Tables, switch: &state::Switch, intent: &PortIntent) -> mesh::FabricPort {
+fn port(
+    tables: &Tables,
+    switch: &state::Switch,
+    intent: &PortIntent,
+    differences: &[mesh::FabricDifference],
+) -> mesh::FabricPort {
+    let object = format!("port {}", intent.name);
+    let healed = mesh::FabricDifferenceState::Healed;
+    let mut open = differences.iter().filter(|found| found.state() != healed);
+    let problem = open.find(|found| found.object == object);
     let port = switch.ports.get(&intent.name);
     let seen = port.and_then(|port| port.observed.as_ref());
     let machine = query::port_machine(tables, &switch.id, &intent.name);
@@ -88,6 +127,9 @@ fn port(tables: &Tables, switch: &state::Switch, intent: &PortIntent) -> mesh::F
         neighbours: heard.map(neighbour).collect(),
         counters: None,
         optics: None,
+        problem: problem
+            .map(|found| found.reason.clone())
+            .unwrap_or_default(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::output::OutputFormat;
 
 /// Flags of every command. Each works before and after the command's name.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalFlags {
     /// Output format: table, wide, json, yaml or jsonpath=TEMPLATE.
     ///

@@ -2,7 +2,8 @@
 //! which agents and machines have a session, and the last counters of switch ports. In memory, never in the log.
 //!
 //! The gateway and the services for published agents record; the duties of the leader, the API and
-//! the doctor read.
+//! the doctor read. [`Presence::agents`] and [`Presence::switch`] ask the leader, so that every node
+//! answers the same.
 //!
 //! Invariants:
 //! - only messages that this node received itself count;
@@ -16,11 +17,12 @@
 mod counters;
 mod heard;
 mod numbers;
+mod question;
 
 use std::sync::{Arc, OnceLock};
 
-use control_state::Partition;
-use control_store::Store;
+use control_state::{Partition, SWITCH_HEALTH, feature_level};
+use control_store::{Store, StoreError};
 use parking_lot::Mutex;
 use proto_identity::SpiffeId;
 use proto_link::{LinkStats, Presence as SessionView, TurnedAway};
@@ -31,6 +33,8 @@ use heard::Heard;
 
 pub use heard::Fleet;
 pub use numbers::{OpticsReading, PortNumbers, SwitchNumbers};
+pub use question::HeardSwitch;
+use question::{LeaderAnswer, LeaderQuestion};
 
 /// Presence of partitions and machines as observed by this node. Cheap to clone (`Arc`).
 #[derive(Clone)]
@@ -51,12 +55,30 @@ impl Presence {
     /// An empty record that begins now.
     pub fn new(store: Store) -> Self {
         let heard = Heard::since(store.now());
-        Self {
+        let presence = Self {
             store,
             heard: Arc::new(Mutex::new(heard)),
             counters: Arc::default(),
             sessions: Arc::default(),
-        }
+        };
+        presence.answer_followers();
+        presence
+    }
+
+    /// Answers the other nodes while this one leads.
+    fn answer_followers(&self) {
+        let (counters, sessions) = (self.counters.clone(), self.sessions.clone());
+        self.store.answer_questions(move |asked: LeaderQuestion| {
+            let is_here = |view: &SessionView, id: &String| {
+                id.parse::<SpiffeId>().is_ok_and(|id| view.is_here(&id))
+            };
+            let agents =
+                |view: &SessionView| asked.agents.iter().map(|id| is_here(view, id)).collect();
+            LeaderAnswer {
+                sessions: sessions.get().map(agents),
+                numbers: asked.switch.as_ref().and_then(|id| counters.lock().of(id)),
+            }
+        });
     }
 
     /// Adds the sessions of the mesh endpoint, once it is bound. A second endpoint changes nothing.
@@ -86,12 +108,49 @@ impl Presence {
         self.counters.lock().keep(switch, numbers);
     }
 
-    /// The last numbers of a switch's ports. `None` while another node hears its agent, and before
-    /// the first report.
-    pub fn numbers(&self, switch: &SwitchId) -> Option<SwitchNumbers> {
-        self.store
-            .is_leader()
-            .then(|| self.counters.lock().of(switch))?
+    /// The session and the last numbers of a switch, as the leader knows them.
+    ///
+    /// # Errors
+    /// When no leader answers.
+    pub async fn switch(
+        &self,
+        switch: &SwitchId,
+        agent: Option<&SpiffeId>,
+    ) -> Result<HeardSwitch, StoreError> {
+        let question = LeaderQuestion {
+            switch: Some(switch.clone()),
+            ..LeaderQuestion::about(agent)
+        };
+        let answer = self.ask(question).await?;
+        let connected = answer
+            .sessions
+            .and_then(|sessions| sessions.first().copied());
+        Ok(HeardSwitch {
+            connected,
+            numbers: answer.numbers,
+        })
+    }
+
+    /// `true` for each agent that has a session with the leader. `None` means that it is not known:
+    /// an older control node is in the cluster, or the leader serves no sessions yet.
+    ///
+    /// # Errors
+    /// When no leader answers.
+    pub async fn agents(&self, agents: &[SpiffeId]) -> Result<Option<Vec<bool>>, StoreError> {
+        let answer = self.ask(LeaderQuestion::about(agents)).await?;
+        Ok(answer
+            .sessions
+            .filter(|sessions| sessions.len() == agents.len()))
+    }
+
+    /// Asks the leader. Nothing is known as long as an older control node is in the cluster, which
+    /// could not read the question.
+    async fn ask(&self, question: LeaderQuestion) -> Result<LeaderAnswer, StoreError> {
+        let level = self.store.read_local(feature_level)?;
+        if level < SWITCH_HEALTH && !self.store.is_leader() {
+            return Ok(LeaderAnswer::default());
+        }
+        self.store.ask_leader(&question).await
     }
 
     /// The presence of all machines and partitions now.

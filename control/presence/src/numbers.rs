@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use proto_types::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// The last numbers of a switch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchNumbers {
     /// Time of the report.
     pub at: Timestamp,
@@ -14,7 +15,7 @@ pub struct SwitchNumbers {
 }
 
 /// The last numbers of a port.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortNumbers {
     /// Counters: received and sent bytes, packets, errors and drops. `None` means that the platform
     /// counts nothing.
@@ -24,7 +25,7 @@ pub struct PortNumbers {
 }
 
 /// A transceiver.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpticsReading {
     /// Vendor, part and serial number.
     pub module: [String; 3],

@@ -251,6 +251,10 @@ impl<M: StateMachine> Store<M> {
                 }
             }
             ForwardedRequest::View => ForwardedAnswer::View(self.cluster_view_here()),
+            ForwardedRequest::Ask(question) => match self.answer_here(&question) {
+                Ok(answer) => ForwardedAnswer::Answered(answer),
+                Err(error) => failed(error),
+            },
             ForwardedRequest::Members(change) => {
                 ForwardedAnswer::Changed(self.change_members_here(&change).await)
             }

@@ -40,6 +40,7 @@ mod engine;
 mod error;
 mod forward;
 mod identity;
+mod leader_question;
 mod log_store;
 mod machine;
 mod members;

@@ -1,6 +1,6 @@
 //! The handle of the store for the rest of the control plane.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use control_state::Tables;
@@ -19,6 +19,7 @@ use crate::config::StoreConfig;
 use crate::disk::DiskLock;
 use crate::error::{OpenError, StoreError};
 use crate::forward::{self, FORWARDS_MAX, Forwarder, PendingForward};
+use crate::leader_question::Answerer;
 use crate::machine::StateMachine;
 use crate::metrics::Metrics;
 use crate::open::{self, RaftNode, RunningNode};
@@ -56,6 +57,8 @@ pub(crate) struct StoreInner<M: StateMachine> {
     clock: Arc<dyn Clock>,
     pub(crate) proposals: mpsc::Sender<Proposal<M>>,
     pub(crate) forwards: mpsc::Sender<PendingForward>,
+    /// Answers questions while this node leads.
+    pub(crate) answerer: OnceLock<Answerer>,
     /// Rounds that end when this node has applied every acknowledged write.
     pub(crate) reads: Rounds<()>,
     /// Rounds that confirm the leadership of this node; their result is the read index.
@@ -136,6 +139,7 @@ impl<M: StateMachine> Store<M> {
             clock,
             proposals,
             forwards,
+            answerer: OnceLock::new(),
             reads,
             confirmations,
             stop,

@@ -9,8 +9,8 @@ use super::model::{BgpVrf, InterfaceName, ObjectName, VrfName};
 pub enum FrrObject {
     /// Router id of every daemon.
     RouterId,
-    /// The way in which zebra takes routes from bgpd.
-    RouteQueue,
+    /// The settings by which zebra takes routes from bgpd and gives them to the kernel.
+    ZebraSettings,
     /// A VRF and its VNI.
     Vrf(VrfName),
     /// A BGP instance and its options.
@@ -33,7 +33,7 @@ impl fmt::Display for FrrObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RouterId => f.write_str("router id"),
-            Self::RouteQueue => f.write_str("route queue"),
+            Self::ZebraSettings => f.write_str("settings of zebra"),
             Self::Vrf(name) => write!(f, "VRF {name}"),
             Self::Instance(vrf) => write!(f, "BGP in VRF {vrf}"),
             Self::Group(vrf, name) => write!(f, "peer group {name} in VRF {vrf}"),

@@ -47,7 +47,7 @@ impl Observed {
     #[must_use]
     pub fn of_daemons(zebra: Self, mut bgpd: Self) -> Self {
         bgpd.config.router_id = zebra.config.router_id;
-        bgpd.config.is_in_turn = zebra.config.is_in_turn;
+        bgpd.config.has_zebra_settings = zebra.config.has_zebra_settings;
         bgpd.config.vrfs = zebra.config.vrfs;
         bgpd.foreign.extend(zebra.foreign);
         bgpd

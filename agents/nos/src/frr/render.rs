@@ -8,9 +8,14 @@ use super::model::{
 use super::observed::Observed;
 use super::settings::{self, Setting};
 
-/// Lines that have zebra carry out each message before it reads the next one: it reads one, and
-/// its queue does not wait for more.
-pub(super) const IN_TURN: [&str; 2] = ["zebra zapi-packets 1", "zebra work-queue 0"];
+/// Settings of zebra. It carries out each message before it reads the next one: it reads one, and its
+/// queue does not wait for more. And routes have next hops of their own: the kernel takes a next hop
+/// out of a shared group when a cable fails, and zebra 8.4.4 uses the group again without it.
+pub(super) const ZEBRA: [&str; 3] = [
+    "zebra zapi-packets 1",
+    "zebra work-queue 0",
+    "no zebra nexthop kernel enable",
+];
 
 /// Renders a configuration as FRR would show it. FRR reads it as well: a fresh FRR that loads
 /// this text has this configuration.
@@ -21,8 +26,8 @@ pub fn render(config: &FrrConfig) -> String {
         out.line(0, &router_id(id));
         out.line(0, "!");
     }
-    if config.is_in_turn {
-        IN_TURN.iter().for_each(|line| out.line(0, line));
+    if config.has_zebra_settings {
+        ZEBRA.iter().for_each(|line| out.line(0, line));
         out.line(0, "!");
     }
     for (vrf, vni) in &config.vrfs {
@@ -63,6 +68,14 @@ pub(super) fn instance_header(vrf: BgpVrf, instance: &BgpInstance) -> String {
     match vrf {
         BgpVrf::Default => format!("router bgp {}", instance.asn),
         BgpVrf::Tenant(name) => format!("router bgp {} vrf {name}", instance.asn),
+    }
+}
+
+/// The line that takes back a setting.
+pub(super) fn taken_back(line: &str) -> String {
+    match line.strip_prefix("no ") {
+        Some(default) => default.to_owned(),
+        None => format!("no {line}"),
     }
 }
 

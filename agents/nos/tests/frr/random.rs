@@ -207,7 +207,7 @@ pub(crate) fn config() -> impl Strategy<Value = FrrConfig> {
     (filters, vrfs, default, tenants, zebra).prop_map(|(filters, vrfs, default, tenants, zebra)| {
         let mut made = FrrConfig {
             router_id: zebra.0,
-            is_in_turn: zebra.1,
+            has_zebra_settings: zebra.1,
             prefixes: filters.0,
             as_paths: filters.1,
             route_maps: filters.2,

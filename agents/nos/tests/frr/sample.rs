@@ -83,7 +83,7 @@ pub(crate) fn tenant(vni: u32, ports: &[&str]) -> FrrConfig {
 fn underlay() -> FrrConfig {
     let mut config = FrrConfig {
         router_id: Some([10, 0, 0, 11].into()),
-        is_in_turn: true,
+        has_zebra_settings: true,
         ..FrrConfig::default()
     };
     let mut instance = BgpInstance::new(asn(4_200_000_011));

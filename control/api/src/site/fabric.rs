@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use control_convert::fabric::{fabric_differences, fabric_planned, fabric_switch, fabric_trace};
+use control_convert::fabric::{
+    fabric_differences, fabric_planned, fabric_summary, fabric_switch, fabric_trace,
+};
 use control_convert::{parse, required, time};
-use control_front::listing::{EncodedItems, listing_encoded};
+use control_front::listing::{EncodedItems, listing, listing_encoded};
 use control_gate::Caller;
-use control_gate::refusal::{of_state, refused};
-use control_presence::{OpticsReading, SwitchNumbers};
+use control_gate::refusal::{of_state, of_store, refused};
+use control_presence::{HeardSwitch, OpticsReading, SwitchNumbers};
 use control_state::{
     self as state, DrainSwitch, ErrorCode, FabricChange, SetSwitchPort, Tables, forecast,
     trace_packet,
@@ -25,6 +27,33 @@ use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
 impl FabricService for Services {
+    async fn list(
+        &self,
+        request: Request<mesh::FabricServiceListRequest>,
+    ) -> ApiResult<mesh::FabricServiceListResponse> {
+        let caller = Caller::of(&request)?;
+        let partition = request.into_inner().partition;
+        let found = self.gate.read(&caller, |tables| {
+            check_partition(tables, &partition)?;
+            let is_wanted = |switch: &&state::Switch| {
+                partition.is_empty() || switch.partition.as_str() == partition
+            };
+            let agents = switch_agents(tables, is_wanted).into_iter();
+            let rows = agents.map(|(switch, agent)| (fabric_summary(tables, switch), agent));
+            Ok(rows.collect::<Vec<_>>())
+        });
+        let (mut shown, agents): (Vec<_>, Vec<_>) = found.await?.into_iter().unzip();
+        let ids: Vec<SpiffeId> = agents.iter().flatten().cloned().collect();
+        // The state is shown also while no leader answers.
+        let sessions = self.node.presence.agents(&ids).await.unwrap_or(None);
+        let mut sessions = sessions.unwrap_or_default().into_iter();
+        let with_agent = shown.iter_mut().zip(&agents);
+        for (row, _) in with_agent.filter(|(_, agent)| agent.is_some()) {
+            row.connected = sessions.next();
+        }
+        listing(shown, mesh::FabricSummary::clone)
+    }
+
     async fn get(
         &self,
         request: Request<mesh::FabricServiceGetRequest>,
@@ -44,6 +73,7 @@ impl FabricService for Services {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let found = self.gate.read(&caller, |tables| {
+            check_partition(tables, &request.partition)?;
             let is_all = request.id.is_empty();
             let mut switches = tables
                 .all::<state::Switch>()
@@ -125,13 +155,23 @@ impl FabricService for Services {
     }
 }
 
+/// Refuses a partition that does not exist; empty means all. A mistyped one would look like a
+/// partition without switches, in which nothing differs.
+fn check_partition(tables: &Tables, id: &str) -> Result<(), state::StateError> {
+    let mut partitions = tables.all::<state::Partition>();
+    if id.is_empty() || partitions.any(|partition| partition.id.as_str() == id) {
+        return Ok(());
+    }
+    Err(state::StateError::not_found("partition", id))
+}
+
 fn parse_address(text: &str) -> Result<IpAddr, Status> {
     let address = text.parse::<IpAddr>();
     address.map_err(|_| control_gate::refusal::invalid("address", "must be an IP address"))
 }
 
 impl Services {
-    /// A switch with the numbers that this node has heard.
+    /// A switch with what the leader hears of it.
     async fn fabric_switch(
         &self,
         caller: &Caller,
@@ -146,9 +186,15 @@ impl Services {
             Ok((fabric_switch(tables, switch), agent_of(tables, switch)))
         });
         let (mut shown, agent) = shown.await?;
-        shown.connected = agent.and_then(|agent| self.node.presence.has_session(&agent));
-        if let Some(numbers) = self.node.presence.numbers(id) {
-            add_numbers(&mut shown, &numbers);
+        // The state is shown also while no leader answers.
+        let heard = self.node.presence.switch(id, agent.as_ref()).await;
+        let heard = heard.unwrap_or_else(|error| {
+            tracing::debug!(switch = %id, error = %error, "the leader was not asked");
+            HeardSwitch::default()
+        });
+        shown.connected = heard.connected;
+        if let Some(numbers) = &heard.numbers {
+            add_numbers(&mut shown, numbers);
         }
         Ok(shown)
     }
@@ -156,45 +202,30 @@ impl Services {
     /// The switches whose agents have no session. Agents of the published stack have none.
     ///
     /// # Errors
-    /// `failed_precondition` on a node that does not lead: sessions are with the leader.
+    /// `failed_precondition` while that is not known, and those of a cluster without a leader.
     async fn silent_switches(&self, caller: &Caller) -> Result<BTreeSet<SwitchId>, Status> {
         let agents = self.gate.read(caller, |tables| {
-            // Agents may be many, those of machines included: they are looked at once.
-            let mut joined: BTreeMap<(String, String), SpiffeId> = BTreeMap::new();
-            for agent in core_agents(tables) {
-                let Subject::Agent { partition, id, .. } = agent.subject() else {
-                    continue;
-                };
-                joined.insert((partition.clone(), id.clone()), agent);
-            }
-            let switches = tables.all::<state::Switch>().filter(|switch| switch.hears);
-            let agents = switches.map(|switch| {
-                let key = (switch.partition.to_string(), switch.id.to_string());
-                (switch.id.clone(), joined.remove(&key))
-            });
+            let agents = switch_agents(tables, |switch| switch.hears).into_iter();
+            let agents = agents.map(|(switch, agent)| (switch.id.clone(), agent));
             Ok(agents.collect::<Vec<_>>())
         });
-        let mut silent = BTreeSet::new();
-        for (id, agent) in agents.await? {
-            let has_session = match agent {
-                Some(agent) => self.node.presence.has_session(&agent),
-                None => Some(false),
-            };
-            match has_session {
-                Some(true) => {}
-                Some(false) => {
-                    silent.insert(id);
-                }
-                None => {
-                    let what = "only the node that leads knows which switches are heard";
-                    let error = state::StateError::new(ErrorCode::SwitchNotReady, what).hint(
-                        "call that node: metalmesh cluster status; or repeat it with --force",
-                    );
-                    return Err(of_state(error));
-                }
-            }
-        }
-        Ok(silent)
+        let (with_agent, without): (Vec<_>, Vec<_>) = agents
+            .await?
+            .into_iter()
+            .partition(|(_, agent)| agent.is_some());
+        let ids: Vec<SpiffeId> = with_agent.iter().filter_map(|(_, id)| id.clone()).collect();
+        let sessions = self.node.presence.agents(&ids).await.map_err(of_store)?;
+        let Some(sessions) = sessions else {
+            let what = "the leader does not say which switches are heard";
+            let hint = "upgrade every control node, or repeat it with --force; see: metalmesh \
+                        cluster status";
+            let error = state::StateError::new(ErrorCode::SwitchNotReady, what);
+            return Err(of_state(error.hint(hint)));
+        };
+        let silent = with_agent.into_iter().zip(sessions);
+        let silent = silent.filter(|(_, has_session)| !has_session);
+        let silent = silent.map(|(found, _)| found).chain(without);
+        Ok(silent.map(|(id, _)| id).collect())
     }
 
     async fn wanted_change(&self, caller: &Caller, change: Change) -> Result<FabricChange, Status> {
@@ -208,6 +239,7 @@ impl Services {
             Change::Allocate(wanted) => FabricChange::Allocate {
                 machine: parse("allocate.machine", &wanted.machine)?,
                 network: parse("allocate.network", &wanted.network)?,
+                image: Some(wanted.image).filter(|image| !image.is_empty()),
             },
             Change::Release(machine) => FabricChange::Release(parse("release", &machine)?),
             Change::Port(port) => FabricChange::Port(SetSwitchPort {
@@ -232,6 +264,30 @@ fn agent_of(tables: &Tables, switch: &state::Switch) -> Option<SpiffeId> {
         matches!(agent.subject(), Subject::Agent { partition, id, .. }
             if partition == switch.partition.as_str() && id == switch.id.as_str())
     })
+}
+
+/// Switches with the identities of their agents. `None` means that none has joined.
+fn switch_agents(
+    tables: &Tables,
+    is_wanted: impl Fn(&&state::Switch) -> bool,
+) -> Vec<(&state::Switch, Option<SpiffeId>)> {
+    // Identities may be many, those of machines included: they are looked at once.
+    let mut joined: BTreeMap<(String, String), SpiffeId> = BTreeMap::new();
+    for agent in core_agents(tables) {
+        let Subject::Agent { partition, id, .. } = agent.subject() else {
+            continue;
+        };
+        joined.insert((partition.clone(), id.clone()), agent);
+    }
+    let switches = tables
+        .all::<state::Switch>()
+        .map(AsRef::as_ref)
+        .filter(is_wanted);
+    let agents = switches.map(|switch| {
+        let key = (switch.partition.to_string(), switch.id.to_string());
+        (switch, joined.remove(&key))
+    });
+    agents.collect()
 }
 
 /// The identities of all switches' agents.

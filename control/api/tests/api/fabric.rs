@@ -61,6 +61,7 @@ async fn operators_see_plan_and_drain_switches() {
     let allocate = Change::Allocate(mesh::FabricAllocation {
         machine: machine.clone(),
         network,
+        image: String::new(),
     });
     let planned = fabric.get_plan(plan(allocate.clone())).await.unwrap();
     let planned = planned.into_inner().planned;
@@ -120,4 +121,32 @@ async fn operators_see_plan_and_drain_switches() {
     let all = fabric.list_differences(all).await.unwrap().into_inner();
     assert_eq!(all.differences, vec![]);
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_list_switches_and_name_partitions_that_are_there() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    node.leaf_obeys().await;
+    let (_, token) = node.tenant("acme").await;
+    let mut fabric = FabricServiceClient::new(node.as_admin());
+    let mut tenant = FabricServiceClient::new(node.wire(Some(&token)));
+    let list = mesh::FabricServiceListRequest::default();
+    let refused = tenant.list(list.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let all = fabric.list(list).await.unwrap().into_inner().switches;
+    let ids: Vec<_> = all.iter().map(|leaf| leaf.id.as_str()).collect();
+    assert_eq!(ids, ["leaf1"]);
+    assert_eq!((all[0].differences, all[0].drained_at), (0, None));
+    let elsewhere = mesh::FabricServiceListRequest {
+        partition: "nowhere".into(),
+    };
+    let unknown = fabric.list(elsewhere).await.unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound);
+    let elsewhere = mesh::FabricServiceListDifferencesRequest {
+        id: String::new(),
+        partition: "nowhere".into(),
+    };
+    let unknown = fabric.list_differences(elsewhere).await.unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound);
 }

@@ -19,6 +19,7 @@ row!(FabricPort, "metalmesh.admin.v1.FabricPort", |p| [
     "optics": p.optics.as_ref().map_or_else(|| NOT_REPORTED.to_owned(), optics),
     "neighbours": or_dash(p.neighbours.iter().map(|heard| heard.system_name.clone())
         .filter(|name| !name.is_empty()).collect::<Vec<_>>().join(",")),
+    "problem": or_dash(p.problem.clone()),
 ], wide [
     "announces": or_dash(p.desired.as_ref().map(|desired| desired.prefixes.join(","))
         .unwrap_or_default()),

@@ -134,7 +134,7 @@ row!(Switch, "metalstack.api.v2.Switch", |s| [
     "last sync": age(s.last_sync.as_ref().and_then(|sync| sync.time.as_ref())),
 ], wide [
     "address": s.management_ip.clone(),
-    "agent": s.os.as_ref().map(|os| os.metal_core_version.clone()).unwrap_or_default(),
+    "agent version": s.os.as_ref().map(|os| os.metal_core_version.clone()).unwrap_or_default(),
     "last error": s.last_sync_error.as_ref().and_then(|sync| sync.error.clone())
         .unwrap_or_default(),
 ]);

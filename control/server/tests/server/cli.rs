@@ -78,6 +78,10 @@ fn what_is_not_there_is_named() {
         &["switch", "replace", "leaf1"],
         &["switch", "replace", "leaf1", "--cancel"],
         &["switch", "rm", "leaf1"],
+        &["switch", "drain", "leaf1"],
+        &["switch", "machines", "leaf1"],
+        &["switch", "ls", "--partition", "leaf1"],
+        &["switch", "diff", "--partition", "leaf1"],
     ] {
         let error = cli.refused(command);
         assert!(error.contains("leaf1"), "{command:?}: {error}");

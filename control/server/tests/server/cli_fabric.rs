@@ -27,7 +27,7 @@ fn session(neighbour: &str, family: &str, state: &str) -> BgpSession {
     }
 }
 
-fn telemetry() -> Telemetry {
+pub(crate) fn telemetry() -> Telemetry {
     let counters = LinkCounters {
         rx_bytes: 4096,
         rx_errors: 3,
@@ -95,7 +95,7 @@ async fn an_operator_sees_what_a_switch_is_and_should_be() {
     assert_eq!(switch["fabric"]["connected"], true, "{switch:#}");
     let table = cli.ok(&["switch", "show", "leaf1"]);
     assert!(
-        table.contains("in service; BGP sessions up 1/2; agent connected"),
+        table.contains("in service; BGP sessions up 1/2; agent connected; last change reported"),
         "{table}"
     );
     let ports = cli.ok(&["switch", "ports", "leaf1"]);
@@ -150,6 +150,8 @@ async fn an_operator_sees_what_a_switch_is_and_should_be() {
         "{diff}"
     );
     println!("{diff}");
+    let ports = cli.ok(&["switch", "ports", "leaf1"]);
+    assert!(ports.contains("was changed by hand"), "{ports}");
     let all = cli.ok(&["switch", "diff", "--partition", "lab"]);
     assert!(all.contains("port swp1"), "of all switches: {all}");
     assert!(cli.refused(&["switch", "diff", "leaf7"]).contains("leaf7"));
@@ -158,6 +160,10 @@ async fn an_operator_sees_what_a_switch_is_and_should_be() {
     assert!(drained.contains("draining"), "{drained}");
     let drained = shown(&cli, |switch| switch["fabric"]["drainedAt"].is_string()).await;
     assert!(drained["fabric"]["drainedAt"].is_string());
+    let list = cli.ok(&["switch", "ls"]);
+    assert!(list.contains("drain") && list.contains("1/2"), "{list}");
+    let list: Value = serde_json::from_str(&cli.ok(&["switch", "ls", "-o", "json"])).unwrap();
+    assert!(list[0]["fabric"]["drainedAt"].is_string(), "{list:#}");
     let back = cli.ok(&["switch", "undrain", "leaf1"]);
     assert!(back.contains("in service"), "{back}");
     let nobody = "00000000-0000-4000-8000-000000000099";

@@ -43,11 +43,17 @@ async fn cables_move_and_a_broken_switch_is_replaced() {
     const REPLACE: &str = "SWITCH_REPLACE_MODE_REPLACE";
     cli.ok(&["switch", "replace", "leaf2"]);
     assert_eq!(shown(&cli, "leaf2").1, REPLACE);
+    for command in [&["switch", "ls"][..], &["switch", "show", "leaf2"]] {
+        let text = cli.ok(command);
+        assert!(text.contains("to be replaced"), "{text}");
+    }
     cli.ok(&["switch", "replace", "leaf2", "--cancel"]);
     assert_ne!(shown(&cli, "leaf2").1, REPLACE);
     let replaced = cli.ok(&["switch", "replace", "leaf2"]);
     assert!(replaced.contains("leaf2"), "{replaced}");
     cli.ok(&["switch", "port", "leaf3", "Ethernet0", "down"]);
+    let refused = cli.refused(&["switch", "port", "leaf3", "Ethernet9", "down"]);
+    assert!(refused.contains("leaf3/Ethernet9"), "{refused}");
     agent.switch("leaf2", "its-heir").await;
     let (has, mode) = shown(&cli, "leaf2");
     assert!(has && mode != REPLACE, "{mode}");

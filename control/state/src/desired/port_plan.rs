@@ -146,11 +146,15 @@ fn in_tenants_place(tables: &Tables, switch: &Switch, plan: PortPlan) -> PortPla
             filter: Some(firewall(allocation)),
             ..routed
         },
-        (AllocationType::Machine, Networking::Bridged) => bridged(allocation, routed),
-        (AllocationType::Machine, _) => PortPlan {
+        (AllocationType::Machine, Networking::Routed) => PortPlan {
             filter: Some(server(allocation)),
             ..routed
         },
+        // A static system is older than its partition's EVPN. It has no routing daemon either, and
+        // its default route leads to the gateway that a bridged segment has.
+        (AllocationType::Machine, Networking::Bridged | Networking::Static) => {
+            bridged(allocation, routed)
+        }
     }
 }
 

@@ -85,7 +85,7 @@ pub mod label {
     /// published MD5 that it has. Absent when a caller gave the digest.
     pub const DIGEST_SOURCE: &str = "metalmesh.dev/digest-source";
     /// On an image: `routed` or `bridged`, the network of the systems installed from it. Absent
-    /// means static addresses on the boot NIC.
+    /// means `bridged` in an EVPN partition, and static addresses on the boot NIC in others.
     pub const NETWORKING: &str = "metalmesh.dev/networking";
     /// On a partition: `active-backup` or `802.3ad`, the bond of bridged machines. Absent means
     /// `active-backup`.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proto_errors::Error;
-use proto_types::{MachineId, NetworkId, SwitchId, Timestamp};
+use proto_types::{MachineId, NetworkId, PartitionId, SwitchId, Timestamp};
 
-use crate::catalog::entity::Networking;
-use crate::catalog::read::default_layout;
+use crate::catalog::entity::{Classification, Networking, Partition};
+use crate::catalog::read::{default_layout, newest_image};
 use crate::command::Command;
 use crate::desired::{Fabric, SwitchDesired};
 use crate::dispatch::apply;
@@ -33,6 +33,8 @@ pub enum FabricChange {
         machine: MachineId,
         /// The child network.
         network: NetworkId,
+        /// The image, or the beginning of its id. `None` means one without a network label.
+        image: Option<String>,
     },
     /// A machine is released, to its end: it boots from the network again.
     Release(MachineId),
@@ -55,9 +57,13 @@ pub fn forecast(
     let mut fabric = Fabric::of(&tables);
     let before = fabric.clone();
     let made = match change {
-        FabricChange::Allocate { machine, network } => {
+        FabricChange::Allocate {
+            machine,
+            network,
+            image,
+        } => {
             let mut tx = Tx::new(&mut tables, now, ACTOR);
-            allocate(&mut tx, *machine, network)?;
+            allocate(&mut tx, *machine, network, image.as_deref())?;
             tx.commit()
         }
         FabricChange::Release(machine) => {
@@ -85,9 +91,14 @@ fn applied(tables: &mut Tables, now: Timestamp, op: impl Into<Op>) -> Result<Vec
     outcome.result.map(|_| outcome.changes)
 }
 
-/// The machine as it is when the tenant's system runs. The layout, which no switch depends on, is a
-/// placeholder, and so is the image: it does not ask for a bridged machine.
-fn allocate(tx: &mut Tx<'_>, id: MachineId, network: &NetworkId) -> Result<(), Error> {
+/// The machine as it is when the tenant's system runs. Layout and image id are placeholders: no
+/// switch depends on them.
+fn allocate(
+    tx: &mut Tx<'_>,
+    id: MachineId,
+    network: &NetworkId,
+    image: Option<&str>,
+) -> Result<(), Error> {
     let mut machine = chosen(tx.tables(), id)?;
     let project = tx.tables().require::<Network>(network)?.project;
     let project = project.ok_or_else(|| Error::invalid("network", "must be one of a project"))?;
@@ -98,6 +109,7 @@ fn allocate(tx: &mut Tx<'_>, id: MachineId, network: &NetworkId) -> Result<(), E
     let networks = check_networks(tx.tables(), &op)?;
     let asn = pool::next_asn(tx, project)?;
     let connected = connect(tx, &op, &networks, &partition, id, asn)?;
+    let networking = networking(tx, &partition, image)?;
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
@@ -110,7 +122,7 @@ fn allocate(tx: &mut Tx<'_>, id: MachineId, network: &NetworkId) -> Result<(), E
         hostname: String::new(),
         kind: AllocationType::Machine,
         image: op.image,
-        networking: Networking::Static,
+        networking,
         layout: default_layout()?,
         networks: connected,
         asn,
@@ -127,6 +139,21 @@ fn allocate(tx: &mut Tx<'_>, id: MachineId, network: &NetworkId) -> Result<(), E
     machine.segment = Segment::Tenant;
     tx.save(machine);
     Ok(())
+}
+
+/// The network of the system, as [`AllocateMachine`] would store it.
+fn networking(
+    tx: &Tx<'_>,
+    partition: &PartitionId,
+    image: Option<&str>,
+) -> Result<Networking, Error> {
+    let supported = Some(Classification::Supported);
+    let image = image.map(|id| newest_image(tx.tables(), id, supported, tx.now));
+    let chosen = match image.transpose()? {
+        Some(image) => Networking::of_image(&image.meta.labels)?,
+        None => Networking::Static,
+    };
+    Ok(chosen.in_partition(tx.tables().require::<Partition>(partition)?))
 }
 
 fn wanted(

@@ -6,6 +6,7 @@ mod difference;
 mod forecast;
 mod outcome;
 mod trace;
+mod trace_firewall;
 mod trace_link;
 mod trace_walk;
 

@@ -4,7 +4,7 @@ use crate::desired::{PortIntent, PortPlace, port_intents};
 use crate::machine::entity::{Machine, PortLink};
 use crate::overlay::trace::TraceHop;
 use crate::overlay::{desired_place, is_place, observed_place};
-use crate::switch::entity::{PortObserved, Switch};
+use crate::switch::entity::{PortObserved, RoutingSession, Switch};
 use crate::tables::Tables;
 use std::sync::Arc;
 
@@ -83,16 +83,32 @@ fn obstacle(switch: &Switch, intent: &PortIntent, seen: Option<&PortObserved>) -
     if intent.place == PortPlace::Segment || intent.filter.is_none() || sessions.is_empty() {
         return None;
     }
-    let mut of_port = sessions.iter().filter(|one| one.neighbour == intent.name);
+    let of_port = sessions.iter().filter(|one| one.neighbour == intent.name);
     match of_port.clone().next() {
         None => Some("the switch reports no BGP session with the machine".to_owned()),
-        Some(first) if !of_port.any(|one| one.is_established()) => Some(format!(
+        Some(first) if !of_port.clone().any(|one| one.is_established()) => Some(format!(
             "the BGP session with the machine is {}{}",
             first.state,
             because(&first.last_error)
         )),
+        Some(_) if intent.place == PortPlace::Underlay => evpn_obstacle(of_port),
         Some(_) => None,
     }
+}
+
+/// The reason why a firewall exchanges no EVPN routes. Without a report of the family nothing is
+/// known of it.
+fn evpn_obstacle<'s>(of_port: impl Iterator<Item = &'s RoutingSession>) -> Option<String> {
+    let evpn: Vec<_> = of_port.filter(|one| one.family == "l2VpnEvpn").collect();
+    let first = evpn.first()?;
+    let is_up = evpn.iter().any(|one| one.is_established());
+    (!is_up).then(|| {
+        let because = because(&first.last_error);
+        format!(
+            "the EVPN session with the firewall is {}{because}",
+            first.state
+        )
+    })
 }
 
 fn because(reason: &str) -> String {

@@ -25,6 +25,7 @@ fn knowing() -> World {
 fn world() -> World {
     let mut world = knowing();
     world.ok(evpn("evpn"));
+    world.ok(network_of_image("routed"));
     world.ok(leaf("leaf2", "rack-1"));
     world
 }
@@ -210,24 +211,6 @@ fn a_filter_has_the_prefixes_of_one_project() {
         underlay: false,
     });
     assert_eq!(both(&world), [vec![mine[0].to_owned()], of_two]);
-}
-
-fn network_of_image(mode: &str) -> UpdateImage {
-    let labels = [
-        (label::NETWORKING.to_owned(), mode.to_owned()),
-        (label::DIGEST.to_owned(), sha(7).to_string()),
-    ];
-    UpdateImage {
-        id: text(IMAGE),
-        lock: Lock::Server,
-        url: None,
-        name: None,
-        description: None,
-        features: None,
-        classification: None,
-        expires_at: None,
-        labels: Some(LabelsUpdate::Replace(labels.into())),
-    }
 }
 
 fn desired(world: &World, leaf: &str) -> life::SwitchDesired {

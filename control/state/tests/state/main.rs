@@ -24,6 +24,7 @@ mod identity;
 mod installation;
 mod life;
 mod names;
+mod networking;
 mod networks;
 mod nonce;
 mod overlay;

@@ -18,6 +18,9 @@ pub(crate) enum ForwardedRequest {
     Members(MemberChange),
     /// Asks for the cluster as the leader sees it.
     View,
+    /// An encoded question about what only the leader knows. Nodes below feature level 2 cannot
+    /// decode it and break the channel.
+    Ask(Bytes),
 }
 
 impl ForwardedRequest {
@@ -44,6 +47,8 @@ pub(crate) enum ForwardedAnswer {
     Changed(Result<(), MembershipError>),
     /// The cluster as the leader sees it.
     View(ClusterView),
+    /// The encoded answer to a question.
+    Answered(Bytes),
     /// The request was not carried out, or its outcome is unknown.
     Failed(StoreError),
 }

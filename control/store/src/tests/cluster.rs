@@ -20,7 +20,7 @@ async fn holds(store: &Store<Ledger>, key: &str, value: &str) {
     .await;
 }
 
-async fn leads(stores: &[Store<Ledger>]) -> Store<Ledger> {
+pub(super) async fn leads(stores: &[Store<Ledger>]) -> Store<Ledger> {
     let mut leader = None;
     wait_for("a leader", || {
         leader = stores.iter().find(|s| s.is_leader()).cloned();

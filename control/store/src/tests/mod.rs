@@ -13,6 +13,7 @@ mod mesh;
 mod partial;
 #[cfg(feature = "sim")]
 mod power;
+mod questions;
 mod reads;
 mod restore;
 mod snapshots;

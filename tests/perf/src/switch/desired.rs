@@ -96,7 +96,10 @@ impl Hall {
         hall.run(project(1, "acme"))?;
         hall.run(CreatePartition(partition(PARTITION)))?;
         hall.run(CreateSize(size()))?;
-        hall.run(CreateImage(image(IMAGE)))?;
+        let mut routed = image(IMAGE);
+        let labels = &mut routed.meta.labels;
+        labels.insert(label::NETWORKING.to_owned(), "routed".to_owned());
+        hall.run(CreateImage(routed))?;
         hall.run(CreateNetwork {
             kind: NetworkType::Super,
             ..network("super")

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use control_state::{
-    AgentKind, LabelsUpdate, Lock, RegisterSwitch, UNKNOWN_MACHINES_MAX, UpdatePartition, label,
+    AgentKind, LabelsUpdate, Lock, RegisterSwitch, UNKNOWN_MACHINES_MAX, UpdateImage,
+    UpdatePartition, label,
 };
 use control_store::Store;
 use proto_identity::Credential;
 use tests_support::announcement;
 
-use crate::api::seed::{Cables, Filling, HALL, PROJECTS, each, machine_at, propose};
+use crate::api::seed::{Cables, Filling, HALL, IMAGE, PROJECTS, each, machine_at, propose};
 use crate::link::{Joins, credential};
 
 /// The agent of all BMCs.
@@ -39,6 +40,7 @@ pub(crate) async fn run(args: SwitchFillArgs) -> Result<()> {
     // As the node announces itself: without it no new label is accepted.
     propose(store, announcement(1)).await?;
     propose(store, evpn()?).await?;
+    propose(store, routed()?).await?;
     let joins = Joins::begin(store, &filling.seal, &args.dir).await?;
     for side in [0, 1] {
         switch(store, side, args.machines).await?;
@@ -73,6 +75,25 @@ fn evpn() -> Result<UpdatePartition> {
         ntp_servers: None,
         mgmt_service_addresses: None,
         labels: Some(LabelsUpdate::Replace(labels.into())),
+    })
+}
+
+/// Its machines speak BGP: without the label their ports are bridged.
+fn routed() -> Result<UpdateImage> {
+    let label = (label::NETWORKING.to_owned(), "routed".to_owned());
+    Ok(UpdateImage {
+        id: IMAGE.parse()?,
+        lock: Lock::Server,
+        url: None,
+        name: None,
+        description: None,
+        features: None,
+        classification: None,
+        expires_at: None,
+        labels: Some(LabelsUpdate::Patch {
+            update: [label].into(),
+            remove: Vec::new(),
+        }),
     })
 }
 

@@ -37,7 +37,7 @@ pub fn diff(observed: &Observed, desired: &FrrConfig) -> FrrDelta {
     plan.vnis_leave();
     plan.instances_leave();
     plan.router_id();
-    plan.route_queue();
+    plan.zebra_settings();
     plan.vnis_come();
     plan.filters_come();
     plan.instances_come();
@@ -141,16 +141,16 @@ impl<'a> Plan<'a> {
         self.push(FrrObject::RouterId, vec![line]);
     }
 
-    fn route_queue(&mut self) {
-        if self.old.is_in_turn == self.new.is_in_turn {
+    fn zebra_settings(&mut self) {
+        if self.old.has_zebra_settings == self.new.has_zebra_settings {
             return;
         }
-        let lines = if self.new.is_in_turn {
-            render::IN_TURN.map(str::to_owned).to_vec()
+        let lines = if self.new.has_zebra_settings {
+            render::ZEBRA.map(str::to_owned).to_vec()
         } else {
-            let leave = render::IN_TURN.iter().rev();
-            leave.map(|line| format!("no {line}")).collect()
+            let leave = render::ZEBRA.iter().rev();
+            leave.copied().map(render::taken_back).collect()
         };
-        self.push(FrrObject::RouteQueue, lines);
+        self.push(FrrObject::ZebraSettings, lines);
     }
 }

@@ -53,8 +53,8 @@ struct Reader {
     /// The lines that opened the sections: none, one, or one and an address family.
     context: Vec<String>,
     route_map: Option<RouteMapKey>,
-    /// The lines of zebra's pace that were read.
-    in_turn: [bool; 2],
+    /// The settings of zebra that were read.
+    zebra: [bool; 3],
     /// `true` if external peers without a filter exchange routes unless otherwise configured.
     datacenter: bool,
 }
@@ -126,11 +126,12 @@ impl Reader {
                 self.seen.config.router_id = Some(id.parse().ok()?);
                 Some(())
             }
-            ["zebra", "zapi-packets" | "work-queue", _] => {
+            ["zebra", "zapi-packets" | "work-queue", _]
+            | ["no", "zebra", "nexthop", "kernel", "enable"] => {
                 let text = words.join(" ");
-                let at = render::IN_TURN.iter().position(|line| *line == text)?;
-                *self.in_turn.get_mut(at)? = true;
-                self.seen.config.is_in_turn = self.in_turn.iter().all(|is_read| *is_read);
+                let at = render::ZEBRA.iter().position(|line| *line == text)?;
+                *self.zebra.get_mut(at)? = true;
+                self.seen.config.has_zebra_settings = self.zebra.iter().all(|is_read| *is_read);
                 Some(())
             }
             ["vrf", name] => {

@@ -25,7 +25,7 @@ impl Routing {
             return Ok(config);
         };
         config.router_id = Some(bgp.router_id());
-        config.is_in_turn = true;
+        config.has_zebra_settings = true;
         let (key, entry) = loopback_map();
         config.route_maps.insert(key, entry);
         for (vrf, neighbours) in bgp.instances() {

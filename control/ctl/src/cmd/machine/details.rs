@@ -1,7 +1,8 @@
 //! The text of `metalmesh machine show` and `metalmesh machine bmc`.
 
 use proto_public::api::v2::{
-    Machine, MachineAllocation, MachineBmcDetails, MachineHardware, MachinePowerMetric,
+    Machine, MachineAllocation, MachineAllocationType, MachineBmcDetails, MachineHardware,
+    MachinePowerMetric, Meta, Partition,
 };
 
 use crate::output::{TableRow, print_table};
@@ -12,6 +13,8 @@ use crate::text::{age, bytes, enum_text, meta_age, moment, or_dash, show_labels}
 const EVENTS_SHOWN: usize = 10;
 /// Label of an image with the network of the systems installed from it.
 const NETWORKING_LABEL: &str = "metalmesh.dev/networking";
+/// Label of a partition with the way in which its leaves connect tenants.
+const FABRIC_LABEL: &str = "metalmesh.dev/fabric";
 
 fn line(title: &str, value: impl Into<String>) {
     outln!("{:<14}{}", format!("{title}:"), value.into());
@@ -53,7 +56,7 @@ pub(crate) fn print(machine: &Machine) {
     error_event(machine);
     line("labels", or_dash(show_labels(machine.meta.as_ref())));
     if let Some(allocation) = &machine.allocation {
-        print_allocation(allocation);
+        print_allocation(allocation, machine.partition.as_ref());
     }
     if let Some(hardware) = &machine.hardware {
         print_hardware(hardware);
@@ -76,15 +79,29 @@ fn error_event(machine: &Machine) {
     );
 }
 
-/// The network of the installed system, as the label of its image says now.
-fn networking(allocation: &MachineAllocation) -> &str {
-    let meta = allocation.image.as_ref().and_then(|i| i.meta.as_ref());
-    let labels = meta.and_then(|meta| meta.labels.as_ref());
-    let networking = labels.and_then(|labels| labels.labels.get(NETWORKING_LABEL));
-    networking.map_or("static", String::as_str)
+/// The network of the installed system, as the labels of its image and partition say now.
+fn networking<'m>(allocation: &'m MachineAllocation, partition: Option<&'m Partition>) -> &'m str {
+    let image = allocation
+        .image
+        .as_ref()
+        .and_then(|image| image.meta.as_ref());
+    let partition = partition.and_then(|partition| partition.meta.as_ref());
+    if let Some(networking) = label(image, NETWORKING_LABEL) {
+        return networking;
+    }
+    let is_machine = allocation.allocation_type() == MachineAllocationType::Machine;
+    match label(partition, FABRIC_LABEL) {
+        Some("evpn") if is_machine => "bridged",
+        _ => "static",
+    }
 }
 
-fn print_allocation(allocation: &MachineAllocation) {
+fn label<'m>(meta: Option<&'m Meta>, key: &str) -> Option<&'m str> {
+    let labels = meta?.labels.as_ref()?;
+    labels.labels.get(key).map(String::as_str)
+}
+
+fn print_allocation(allocation: &MachineAllocation, partition: Option<&Partition>) {
     outln!("\nALLOCATION");
     line("name", allocation.name.clone());
     if !allocation.description.is_empty() {
@@ -100,7 +117,7 @@ fn print_allocation(allocation: &MachineAllocation) {
             .map(|i| i.id.clone())
             .unwrap_or_default(),
     );
-    line("networking", networking(allocation));
+    line("networking", networking(allocation, partition));
     let layout = allocation
         .filesystem_layout
         .as_ref()
@@ -225,4 +242,52 @@ fn draw(metric: &MachinePowerMetric) -> String {
         metric.max_consumed_watts,
         metric.interval_in_min
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proto_public::api::v2::{Image, Labels};
+
+    use super::*;
+
+    fn labelled(key: &str, value: &str) -> Option<Meta> {
+        let label = (key.to_owned(), value.to_owned());
+        let set = (!value.is_empty()).then_some(label);
+        let labels = Some(Labels {
+            labels: set.into_iter().collect(),
+        });
+        Some(Meta {
+            labels,
+            ..Meta::default()
+        })
+    }
+
+    #[test]
+    fn networking_follows_both_labels() {
+        use MachineAllocationType::{Firewall, Machine};
+        for (kind, image, fabric, wanted) in [
+            (Machine, "", "", "static"),
+            (Machine, "", "static", "static"),
+            (Machine, "", "evpn", "bridged"),
+            (Machine, "routed", "evpn", "routed"),
+            (Machine, "routed", "", "routed"),
+            (Firewall, "", "evpn", "static"),
+        ] {
+            let allocation = MachineAllocation {
+                allocation_type: kind.into(),
+                image: Some(Image {
+                    meta: labelled(NETWORKING_LABEL, image),
+                    ..Image::default()
+                }),
+                ..MachineAllocation::default()
+            };
+            let partition = Partition {
+                meta: labelled(FABRIC_LABEL, fabric),
+                ..Partition::default()
+            };
+            let found = networking(&allocation, Some(&partition));
+            assert_eq!(found, wanted, "{kind:?} {image:?} {fabric:?}");
+        }
+        assert_eq!(networking(&MachineAllocation::default(), None), "static");
+    }
 }

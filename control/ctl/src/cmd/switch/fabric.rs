@@ -1,7 +1,8 @@
 //! Switches with desired beside observed state.
 
 use anyhow::{Context as _, Result};
-use proto_public::api::v2::Switch;
+use prost_types::Timestamp;
+use proto_public::api::v2::{Switch, SwitchReplaceMode};
 use proto_public::metalmesh::admin::v1::{
     FabricPort, FabricServiceDrainRequest, FabricServiceGetRequest,
     FabricServiceListDifferencesRequest, FabricSwitch,
@@ -38,6 +39,12 @@ pub(super) async fn show(app: &App, switch: Switch) -> Result<()> {
 fn details(switch: &Switch, fabric: &FabricSwitch) {
     print_table(&Switch::titles(true), [switch.cells(true)]);
     service(fabric);
+    if switch.replace_mode() == SwitchReplaceMode::Replace {
+        outln!(
+            "to be replaced: the next switch that registers as {} is its heir",
+            switch.id
+        );
+    }
     if let Some(error) = switch
         .last_sync_error
         .as_ref()
@@ -93,12 +100,7 @@ fn places(port: Option<&FabricPort>) -> [String; 2] {
 
 /// One line on the switch's service and its sessions.
 fn service(fabric: &FabricSwitch) {
-    let service = match (&fabric.drained_at, fabric.draining) {
-        (Some(at), true) => format!("drained {} ago", age(Some(at))),
-        (Some(at), false) => format!("draining since {}", age(Some(at))),
-        (None, true) => "comes back into service".to_owned(),
-        (None, false) => "in service".to_owned(),
-    };
+    let service = service_state(fabric.drained_at.as_ref(), fabric.draining);
     let sessions = fabric.sessions.iter();
     let up = sessions.filter(|session| session.state == "Established");
     let bgp = match fabric.sessions.len() {
@@ -108,9 +110,23 @@ fn service(fabric: &FabricSwitch) {
     let agent = match fabric.connected {
         Some(true) => "agent connected",
         Some(false) => "agent NOT connected",
-        None => "agent's session not known to this node",
+        None => "agent's session not known",
     };
-    outln!("\n{service}; {bgp}; {agent}");
+    let report = match &fabric.reported_at {
+        Some(at) => format!("last change reported {} ago", age(Some(at))),
+        None => "nothing reported yet".to_owned(),
+    };
+    outln!("\n{service}; {bgp}; {agent}; {report}");
+}
+
+/// The service of a switch that is wanted to be drained since then, or not, in words.
+pub(super) fn service_state(drained_at: Option<&Timestamp>, is_draining: bool) -> String {
+    match (drained_at, is_draining) {
+        (Some(at), true) => format!("drained {} ago", age(Some(at))),
+        (Some(at), false) => format!("draining since {}", age(Some(at))),
+        (None, true) => "comes back into service".to_owned(),
+        (None, false) => "in service".to_owned(),
+    }
 }
 
 fn differences(fabric: &FabricSwitch) {
@@ -132,7 +148,7 @@ pub(super) async fn ports(app: &App, id: String) -> Result<()> {
     if app.output.is_table() {
         match &switch.counted_at {
             Some(at) => noteln!("counters of {} ago", age(Some(at))),
-            None => noteln!("counters and optics are known to the node that leads alone"),
+            None => noteln!("the agent reports no counters"),
         }
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! `metalmesh switch`.
 
 mod fabric;
+mod list;
 mod plan;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2::{Switch, SwitchPortStatus, SwitchQuery, SwitchReplaceMode};
@@ -15,7 +16,7 @@ use plan::PlanArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SwitchCommand {
-    /// List switches.
+    /// List switches: service, agent, BGP sessions, and how much differs from the desired state.
     #[command(visible_alias = "list")]
     Ls {
         /// Only switches in this partition.
@@ -52,7 +53,7 @@ pub(crate) enum SwitchCommand {
     Drain {
         /// Id of the switch.
         id: String,
-        /// Also if another switch is not ready: its machines may lose their network.
+        /// Drain it even if another switch is not ready: machines may lose their network.
         #[arg(long)]
         force: bool,
     },
@@ -63,7 +64,7 @@ pub(crate) enum SwitchCommand {
     },
     /// List the machines at the ports of a switch, or of all switches.
     Machines {
-        /// Id of the switch.
+        /// Id of the switch; without it, all switches.
         id: Option<String>,
     },
     /// Mark a broken switch for replacement: the next switch that registers under its name gets the
@@ -111,20 +112,7 @@ pub(crate) enum PortState {
 
 pub(crate) async fn run(app: &App, command: SwitchCommand) -> Result<()> {
     match command {
-        SwitchCommand::Ls { partition } => {
-            let query = SwitchQuery {
-                partition,
-                ..Default::default()
-            };
-            let request = admin::SwitchServiceListRequest { query: Some(query) };
-            let answer = app
-                .client
-                .admin_switches()
-                .list(request)
-                .await?
-                .into_inner();
-            app.output.list(&answer.switches)
-        }
+        SwitchCommand::Ls { partition } => list::run(app, partition).await,
         SwitchCommand::Show { id } => {
             let request = admin::SwitchServiceGetRequest { id };
             let answer = app.client.admin_switches().get(request).await?.into_inner();
@@ -194,7 +182,7 @@ async fn replace(app: &App, id: String, cancel: bool) -> Result<Switch> {
 
 async fn machines(app: &App, id: Option<String>) -> Result<()> {
     let query = SwitchQuery {
-        id,
+        id: id.clone(),
         ..Default::default()
     };
     let request = admin::SwitchServiceConnectedMachinesRequest {
@@ -206,5 +194,10 @@ async fn machines(app: &App, id: Option<String>) -> Result<()> {
         .admin_switches()
         .connected_machines(request)
         .await?;
-    app.output.list(&answer.into_inner().switches_with_machines)
+    let found = answer.into_inner().switches_with_machines;
+    // A query that matches nothing is no error of the contract.
+    if let (Some(id), true) = (id, found.is_empty()) {
+        bail!("no switch \"{id}\"; see: metalmesh switch ls");
+    }
+    app.output.list(&found)
 }

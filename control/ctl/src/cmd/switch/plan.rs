@@ -14,12 +14,15 @@ use crate::app::App;
 #[command(group(ArgGroup::new("change").required(true)
     .args(["allocate", "release", "port", "drain", "undrain"])))]
 pub(crate) struct PlanArgs {
-    /// Allocate this machine in the network of --network, with an image that is not bridged.
+    /// Allocate this machine in the network of --network, with the image of --image.
     #[arg(long, value_name = "MACHINE", requires = "network")]
     allocate: Option<String>,
     /// Id of the child network for --allocate.
     #[arg(long, value_name = "NETWORK", requires = "allocate")]
     network: Option<String>,
+    /// Id of the image for --allocate. Without it, an image without a label for its networking.
+    #[arg(long, value_name = "IMAGE", requires = "allocate")]
+    image: Option<String>,
     /// Release this machine.
     #[arg(long, value_name = "MACHINE")]
     release: Option<String>,
@@ -52,7 +55,13 @@ pub(super) async fn run(app: &App, planned: PlanArgs) -> Result<()> {
 async fn change(app: &App, planned: PlanArgs) -> Result<Change> {
     if let (Some(machine), Some(network)) = (&planned.allocate, planned.network) {
         let machine = app.machine_id(machine).await?;
-        return Ok(Change::Allocate(FabricAllocation { machine, network }));
+        let image = planned.image.unwrap_or_default();
+        let allocation = FabricAllocation {
+            machine,
+            network,
+            image,
+        };
+        return Ok(Change::Allocate(allocation));
     }
     if let Some(machine) = &planned.release {
         return Ok(Change::Release(app.machine_id(machine).await?));

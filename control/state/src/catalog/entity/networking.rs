@@ -3,6 +3,7 @@
 use proto_errors::Error;
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::entity::Partition;
 use crate::meta::{Labels, label};
 
 /// The way in which an installed system takes part in its segment.
@@ -39,10 +40,22 @@ impl Networking {
             Some("routed") => Ok(Self::Routed),
             Some("bridged") => Ok(Self::Bridged),
             Some(_) => {
-                let rule = "must be \"routed\" or \"bridged\"; without the label the system gets \
-                            static addresses on its boot NIC";
+                let rule = "must be \"routed\" or \"bridged\"; without the label the system is \
+                            bridged in an EVPN partition, and has static addresses on its boot \
+                            NIC in others";
                 Err(Error::invalid(label::NETWORKING, rule))
             }
+        }
+    }
+
+    /// The network of a machine that is allocated in the partition. Where leaves speak EVPN a system
+    /// without a routing daemon needs the anycast gateway of a bridged segment, so that an image
+    /// without the label is bridged.
+    #[must_use]
+    pub fn in_partition(self, partition: &Partition) -> Self {
+        match self {
+            Self::Static if partition.has_evpn() => Self::Bridged,
+            chosen => chosen,
         }
     }
 

@@ -129,7 +129,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         hostname: op.hostname.clone().unwrap_or_else(|| "metal".into()),
         kind: op.kind,
         image: image.id.clone(),
-        networking: networking(tx.tables(), &image)?,
+        networking: networking(tx.tables(), op.kind, &partition, &image)?,
         layout,
         networks: connected,
         asn,
@@ -159,11 +159,20 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
 /// The network of the installed system. Static while an older control node, which would not store
 /// it, is in the cluster. The API refuses other texts; one in the state is older than the label's
 /// meaning.
-fn networking(tables: &Tables, image: &Image) -> Result<Networking, Error> {
+fn networking(
+    tables: &Tables,
+    kind: AllocationType,
+    partition: &Partition,
+    image: &Image,
+) -> Result<Networking, Error> {
     if feature_level(tables) < FABRIC_LABELS {
         return Ok(Networking::Static);
     }
-    Networking::of_image(&image.meta.labels)
+    let chosen = Networking::of_image(&image.meta.labels)?;
+    Ok(match kind {
+        AllocationType::Machine => chosen.in_partition(partition),
+        AllocationType::Firewall => chosen,
+    })
 }
 
 /// The servers that the request names, or the partition's if it names none.

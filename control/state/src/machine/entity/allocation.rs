@@ -85,9 +85,9 @@ pub struct Allocation {
     pub kind: AllocationType,
     /// The image that the request resolved to.
     pub image: ImageId,
-    /// Network of the installed system, as the image's label named it at the time of the
-    /// allocation. Ports and installation follow it: a label that changes later moves no port of a
-    /// running machine.
+    /// Network of the installed system, as the labels of image and partition named it at the time
+    /// of the allocation. Ports and installation follow it: a label of the image that changes later
+    /// moves no port of a running machine.
     #[serde(default, skip_serializing_if = "Networking::is_static")]
     pub networking: Networking,
     /// Filesystem layout as it was at the time of the allocation.
@@ -134,6 +134,11 @@ impl Allocation {
     /// Time of the last change, or of the allocation.
     pub fn changed_at(&self) -> Timestamp {
         self.updated_at.max(self.created_at)
+    }
+
+    /// `true` if the installed system speaks BGP with its leaves in an EVPN partition.
+    pub fn speaks_bgp(&self) -> bool {
+        self.kind == AllocationType::Firewall || self.networking == Networking::Routed
     }
 
     /// VNI of the tenant's segment: the VRF of the child network. `None` means that it has none.

@@ -63,13 +63,15 @@ struct Survey {
 impl Survey {
     fn of(tables: &Tables, switch: &Switch, silent: &BTreeSet<SwitchId>) -> Self {
         let partition = tables.get::<Partition>(&switch.partition);
-        let is_routed = partition.is_some_and(|partition| partition.has_evpn());
+        let has_evpn = partition.is_some_and(|partition| partition.has_evpn());
         let mut out = Self::default();
         for (port, machine) in switch_machines(tables, &switch.id) {
             // Without a tenant there is no traffic that must not be lost.
-            if machine.allocation.is_none() {
+            let Some(allocation) = &machine.allocation else {
                 continue;
-            }
+            };
+            // A bridged system does not listen to BGP: only a port that is down moves its bond.
+            let is_routed = has_evpn && allocation.speaks_bgp();
             match obstacle(tables, switch, machine, silent, is_routed) {
                 Some(reason) => out.reasons.push(reason),
                 None if !is_routed && machine.segment == Segment::Tenant => {

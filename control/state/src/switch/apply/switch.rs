@@ -216,7 +216,10 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
 pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
     let port = switch.ports.get_mut(&op.port);
-    let port = port.ok_or_else(|| Error::not_found("switch port", &op.port))?;
+    let port = port.ok_or_else(|| {
+        let name = format!("{}/{}", op.id, op.port);
+        Error::not_found("switch port", name)
+    })?;
     // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
     let is_released = port.kept.take().is_some();
     if port.admin_up == op.admin_up && !is_released {

@@ -80,6 +80,25 @@ fn a_drain_needs_another_way_for_every_machine() {
     assert_eq!(world.refused(drain("nowhere", true)), ErrorCode::NotFound);
 }
 
+/// A bridged machine has no BGP session, and does not hear that its leaf is drained.
+#[test]
+fn a_bridged_machine_of_an_evpn_leaf_loses_the_drained_port() {
+    let mut world = world("evpn");
+    running(&mut world, 1);
+    world.ok(network_of_image("bridged"));
+    running(&mut world, 2);
+    obey(&mut world, "leaf2", "swp1");
+    world.ok(drain("leaf1", true));
+    let up = |world: &World| -> Vec<bool> {
+        let intents = life::port_intents(&world.tables, &switch(world, "leaf1"));
+        let intents = intents.iter().take(2);
+        intents.map(|intent| intent.admin_up).collect()
+    };
+    assert_eq!(up(&world), [true, false], "the routed one listens to BGP");
+    world.ok(drain("leaf1", false));
+    assert_eq!(up(&world), [true, true]);
+}
+
 #[test]
 fn a_bridged_machine_loses_the_drained_port_alone() {
     let mut world = world("static");

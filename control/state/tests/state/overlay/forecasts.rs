@@ -14,6 +14,7 @@ fn a_forecast_writes_nothing_and_comes_true() {
     let change = FabricChange::Allocate {
         machine: id(1),
         network: text("private"),
+        image: Some(IMAGE.into()),
     };
     let planned = forecast(world.tables.clone(), &change, world.now).unwrap();
     assert_eq!(world.tables.state_hash().unwrap(), before);
@@ -77,4 +78,32 @@ fn a_forecast_writes_nothing_and_comes_true() {
         (one.field, one.before.as_str(), one.after.as_str()),
         ("admin", "up", "down")
     );
+}
+
+#[test]
+fn an_allocation_is_planned_for_its_image() {
+    let mut world = world("evpn");
+    dual_homed(&mut world, 1);
+    let vrf = world.tables.get::<Network>(&text("private")).unwrap();
+    let vrf = vrf.vrf.unwrap();
+    for (image, wanted) in [
+        (Some(IMAGE), format!("VRF {vrf}")),
+        (None, format!("segment of VRF {vrf}")),
+    ] {
+        let change = FabricChange::Allocate {
+            machine: id(1),
+            network: text("private"),
+            image: image.map(ToOwned::to_owned),
+        };
+        let planned = forecast(world.tables.clone(), &change, world.now).unwrap();
+        let mut places = planned.iter().filter(|one| one.field == "place");
+        assert!(places.all(|one| one.after == wanted), "{planned:?}");
+    }
+    let unknown = FabricChange::Allocate {
+        machine: id(1),
+        network: text("private"),
+        image: Some("plan9-4.0".into()),
+    };
+    let refused = forecast(world.tables.clone(), &unknown, world.now);
+    assert_eq!(refused.unwrap_err().code, ErrorCode::NotFound);
 }

@@ -2,6 +2,7 @@
 
 mod differences;
 mod drains;
+mod firewall_traces;
 mod forecasts;
 mod traces;
 
@@ -17,6 +18,9 @@ pub(super) fn world(fabric: &str) -> World {
     world.ok(announcement(1));
     let label = (label::FABRIC.to_owned(), fabric.to_owned());
     world.ok(relabel(LabelsUpdate::Replace([label].into())));
+    if fabric == "evpn" {
+        world.ok(network_of_image("routed"));
+    }
     for (number, name) in [(1, "leaf1"), (2, "leaf2")] {
         world.ok(RegisterSwitch {
             vtep_ip: Some([10, 91, 0, number].into()),

@@ -6,7 +6,7 @@ use super::{as_desired, dual_homed, running, session, world};
 use crate::world::*;
 
 /// Kinds and objects of the hops, and the verdict.
-fn traced(world: &World, from: u128, to: &str) -> (Vec<String>, String) {
+pub(super) fn traced(world: &World, from: u128, to: &str) -> (Vec<String>, String) {
     let trace = trace_packet(&world.tables, id(from), to.parse().unwrap()).unwrap();
     let hops = trace.hops.iter().map(|hop| {
         let mark = if hop.stops { " !" } else { "" };
@@ -15,7 +15,7 @@ fn traced(world: &World, from: u128, to: &str) -> (Vec<String>, String) {
     (hops.collect(), trace.verdict)
 }
 
-fn address(world: &World, number: u128) -> String {
+pub(super) fn address(world: &World, number: u128) -> String {
     let allocation = world.machine(number).allocation.as_ref().unwrap();
     allocation.networks[0].ips[0].to_string()
 }

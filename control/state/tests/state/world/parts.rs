@@ -48,3 +48,22 @@ pub(crate) fn relabel(labels: LabelsUpdate) -> UpdatePartition {
         labels: Some(labels),
     }
 }
+
+/// Another network of the systems installed from the image. Empty removes the label.
+pub(crate) fn network_of_image(mode: &str) -> UpdateImage {
+    let mode = (!mode.is_empty()).then(|| (label::NETWORKING.to_owned(), mode.to_owned()));
+    let digest = (label::DIGEST.to_owned(), sha(7).to_string());
+    UpdateImage {
+        id: text(IMAGE),
+        lock: Lock::Server,
+        url: None,
+        name: None,
+        description: None,
+        features: None,
+        classification: None,
+        expires_at: None,
+        labels: Some(LabelsUpdate::Replace(
+            mode.into_iter().chain([digest]).collect(),
+        )),
+    }
+}

@@ -1,0 +1,90 @@
+//! Questions about what only the leader knows and the state does not hold, such as the sessions of
+//! agents. Any node may ask; the leader answers its followers as it answers itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
+
+use crate::codec::{self, StoreCodecError};
+use crate::error::StoreError;
+use crate::forward::{ForwardedAnswer, ForwardedRequest};
+use crate::machine::StateMachine;
+use crate::store::Store;
+
+/// Time limit for an answer, an election included. Beyond it the caller gets
+/// [`StoreError::NoQuorum`].
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Decodes a question, answers it and encodes the answer.
+pub(crate) type Answerer = Arc<dyn Fn(&[u8]) -> Result<Bytes, StoreCodecError> + Send + Sync>;
+
+impl<M: StateMachine> Store<M> {
+    /// Sets the function that answers questions while this node leads. It must not block, and must
+    /// not keep a handle of the store, which would stay open. A second function changes nothing.
+    pub fn answer_questions<Q: DeserializeOwned, A: Serialize>(
+        &self,
+        answer: impl Fn(Q) -> A + Send + Sync + 'static,
+    ) {
+        let answerer: Answerer = Arc::new(move |question: &[u8]| {
+            let answer = answer(codec::decode(question)?);
+            codec::encode(&answer).map(Bytes::from)
+        });
+        self.0.answerer.get_or_init(|| answerer);
+    }
+
+    /// Asks the leader, on any node. All nodes must know the question: ask only above the feature
+    /// level that brought it.
+    ///
+    /// # Errors
+    /// When no leader answers in five seconds, or it has no function for answers.
+    pub async fn ask_leader<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        question: &Q,
+    ) -> Result<A, StoreError> {
+        let unreadable = |error: StoreCodecError| StoreError::Fatal(error.to_string());
+        let question = Bytes::from(codec::encode(question).map_err(unreadable)?);
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            let asked = timeout_at(deadline, self.ask_once(&question)).await;
+            match asked.unwrap_or(Err(StoreError::NoQuorum)) {
+                Ok(answer) => return codec::decode(&answer).map_err(unreadable),
+                Err(refused @ StoreError::NotLeader { .. }) => {
+                    self.wait_for_leader(deadline, refused).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn ask_once(&self, question: &Bytes) -> Result<Bytes, StoreError> {
+        self.running()?;
+        if self.is_leader() {
+            return self.answer_here(question);
+        }
+        let question = ForwardedRequest::Ask(question.clone());
+        match self.forward(question).await? {
+            ForwardedAnswer::Answered(answer) => Ok(answer),
+            _ => Err(StoreError::unexpected_answer()),
+        }
+    }
+
+    /// Answers a question of this node or of a follower, as the leader.
+    pub(crate) fn answer_here(&self, question: &[u8]) -> Result<Bytes, StoreError> {
+        // Forwarded here by a follower that has not heard of the next leader. Sessions of this node
+        // may be left from its own time.
+        if !self.is_leader() {
+            return Err(StoreError::NotLeader {
+                leader: self.leader(),
+            });
+        }
+        let Some(answerer) = self.0.answerer.get() else {
+            let reason = "the leader answers no questions yet".to_owned();
+            return Err(StoreError::Fatal(reason));
+        };
+        answerer(question).map_err(|error| StoreError::Fatal(error.to_string()))
+    }
+}
