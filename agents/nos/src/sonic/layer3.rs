@@ -7,7 +7,7 @@ use super::names::{LOOPBACK, MapUse, NVO, TUNNEL, vlan_name};
 use super::phase::{Phase, Sign};
 use super::steps::{Phases, Planner};
 use crate::interpret::StepError;
-use crate::model::{Mtu, Vrf, VrfName};
+use crate::model::{Mtu, Tunnel, Vrf, VrfName};
 use crate::problem::SwitchObject;
 use crate::vni::Vni;
 
@@ -47,7 +47,7 @@ impl Planner<'_> {
         if has_address || seen.is_some_and(|seen| seen != name.as_ref()) {
             phases.extend(self.leave_interface(&interface));
         }
-        phases.push(self.mapped(vlan, Mtu::nearest(L3_MTU), MapUse::Vrf, vni)?);
+        phases.push(self.mapped(vlan, Mtu::nearest(L3_MTU), MapUse::Vrf, vni, Tunnel::Open)?);
         let of = [("vrf_name", name.as_ref())];
         let carried = Phase::default().set(key, &of);
         phases.push(carried.applied(format!("INTF_TABLE:{interface}"), &of));
@@ -109,11 +109,11 @@ impl Planner<'_> {
         let vnis = self.vnis_of_vrfs();
         if moves {
             let mut maps = self.seen.maps();
-            if let Some(other) = maps.find(|map| map.of.is_none()) {
+            if let Some(other) = maps.find(|map| map.of.is_none() && !map.is_local) {
                 return Err(SonicError::Occupied(other.key.to_owned()).into());
             }
             phases.extend(vnis.iter().map(|(name, _)| with_vni(name, "0")));
-            phases.push(self.remove_maps(|_| true));
+            phases.push(self.remove_maps(|map| !map.is_local));
             let gone = Phase::default().remove(format!("VXLAN_EVPN_NVO|{nvo}"));
             phases.push(gone.until(Sign::NotApplied(format!("VXLAN_EVPN_NVO_TABLE:{nvo}"))));
             let mut gone = Phase::default().remove(format!("VXLAN_TUNNEL|{tunnel}"));
@@ -144,7 +144,7 @@ impl Planner<'_> {
 
     fn maps_again(&self) -> Phase {
         let mut again = Phase::default();
-        for map in self.seen.maps() {
+        for map in self.seen.maps().filter(|map| !map.is_local) {
             let (vlan, vni) = (vlan_name(map.vlan), map.vni.to_string());
             let fields = [("vlan", vlan.as_str()), ("vni", vni.as_str())];
             let rest = map.key.trim_start_matches("VXLAN_TUNNEL_MAP|");

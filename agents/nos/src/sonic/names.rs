@@ -4,10 +4,11 @@ use crate::model::Vlan;
 use crate::vni::Vni;
 
 /// Tables of `CONFIG_DB` that the back-end reads, each with its separator.
-pub(super) const TABLES: [&str; 13] = [
+pub(super) const TABLES: [&str; 14] = [
     "DEVICE_METADATA|",
     "INTERFACE|",
     "LOOPBACK_INTERFACE|",
+    "METALMESH_SEGMENT|",
     "METALMESH_VRF|",
     "PORT|",
     "PORTCHANNEL_MEMBER|",

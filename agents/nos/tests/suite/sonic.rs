@@ -4,14 +4,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agents_nos::chaos::Chaos;
+use agents_nos::model::Tunnel;
 use agents_nos::sonic::{Address, Config, Sonic};
-use agents_nos::{Membership, Nos, Refusal, Step, SwitchObject, fit, plan};
+use agents_nos::{Membership, Nos, Refusal, Step, SwitchModel, SwitchObject, fit, plan};
 
 use crate::back_ends::RATES;
 use crate::orchagent::Orchagent;
 use crate::redis::{Client, Redis, Row};
 use crate::run::run;
-use crate::states::{PORTS, port, segment, states};
+use crate::states::{PORTS, private, segment, states, vni};
 
 /// Rows of a site, which are nobody's to change.
 const OTHERS: [(&str, &[(&str, &str)]); 8] = [
@@ -64,6 +65,7 @@ impl Switch {
             ports: vec!["swp*".into()],
             redis: Address::Unix(redis.socket()),
             confirm: Duration::from_secs(20),
+            kernel: Some(orchagent.kernel.path().to_owned()),
             ..Config::default()
         });
         Some(Self {
@@ -117,7 +119,7 @@ async fn sonic_with_faults_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sonic_refuses_private_ports_by_name() {
+async fn a_list_of_tunnel_ends_is_refused_by_name() {
     let Some(switch) = Switch::start(0) else {
         return;
     };
@@ -125,16 +127,65 @@ async fn sonic_refuses_private_ports_by_name() {
     let (_, provisioning) = states().swap_remove(4);
     let problems = fit(&seen, &provisioning, switch.sonic.capabilities()).problems;
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        told,
-        [
-            "port swp1 needs private ports, which this switch lacks",
-            "port swp2 needs private ports, which this switch lacks",
-            "segment 4000 needs lists of remote tunnel ends, which this switch lacks",
-        ]
-    );
+    let lacks = "segment 4000 needs lists of remote tunnel ends, which this switch lacks";
+    assert_eq!(told, [lacks]);
     assert!(matches!(problems[0].refusal, Refusal::Unsupported(_)));
-    assert_eq!(problems[0].object, SwitchObject::Port(port("swp1")));
+    assert_eq!(problems[0].object, SwitchObject::Segment(vni(4000)));
+}
+
+/// Applies what a state needs.
+async fn reach(switch: &Switch, desired: &SwitchModel) {
+    let seen = switch.sonic.observe().await.unwrap().model;
+    let steps = plan(&seen, desired, switch.sonic.capabilities()).steps;
+    switch.sonic.apply_all(&steps).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_port_is_isolated_by_the_asic_and_by_the_kernel() {
+    let Some(switch) = Switch::start(0) else {
+        return;
+    };
+    let (_, mut provisioning) = states().swap_remove(4);
+    // As with EVPN: the segment ends at the switch.
+    let made = provisioning.segments.get_mut(&vni(4000)).unwrap();
+    made.tunnel = Tunnel::Absent;
+    made.remotes.clear();
+    reach(&switch, &provisioning).await;
+    let place = async |name: &str| {
+        let seen = switch.sonic.observe().await.unwrap().model;
+        seen.ports[name].membership.clone()
+    };
+    let flag = |name: &str| {
+        let kernel = switch.orchagent.kernel.path();
+        kernel.join(name).join("brport/isolated")
+    };
+    assert_eq!(place("swp1").await, private(4000));
+    assert_eq!(place("swp3").await, segment(4000));
+    let rows = |db| switch.client().rows(db).unwrap();
+    let group = &rows(0)["ISOLATION_GROUP_TABLE:metalmesh"];
+    assert_eq!(
+        (&*group["PORTS"], &*group["MEMBERS"]),
+        ("swp1,swp2", "swp1,swp2")
+    );
+    let maps = rows(4)
+        .into_keys()
+        .filter(|key| key.ends_with("mm_segment_4000"));
+    assert_eq!(
+        maps.collect::<Vec<_>>(),
+        ["METALMESH_SEGMENT|mm_segment_4000"]
+    );
+    // What only one of both knows is nobody's place, and is healed.
+    std::fs::write(flag("swp1"), "0").unwrap();
+    assert!(matches!(place("swp1").await, Membership::Foreign(_)));
+    reach(&switch, &provisioning).await;
+    assert_eq!(place("swp1").await, private(4000));
+    assert_eq!(std::fs::read_to_string(flag("swp1")).unwrap().trim(), "1");
+    // A tenant's port is not isolated any more.
+    reach(&switch, &states().swap_remove(1).1).await;
+    assert_eq!(place("swp1").await, segment(10));
+    assert_eq!(std::fs::read_to_string(flag("swp1")).unwrap().trim(), "0");
+    assert_eq!(rows(0)["ISOLATION_GROUP_TABLE:metalmesh"]["PORTS"], "");
+    switch.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ pub(crate) fn segment(number: u32) -> Membership {
     }
 }
 
-fn private(number: u32) -> Membership {
+pub(crate) fn private(number: u32) -> Membership {
     Membership::Segment {
         vni: vni(number),
         is_private: true,
