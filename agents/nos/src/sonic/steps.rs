@@ -11,7 +11,7 @@ use super::snapshot::{Map, Snapshot};
 use crate::back_end::NosError;
 use crate::capability::Capability;
 use crate::interpret::StepError;
-use crate::model::{Gateway, Membership, Mtu, PortName, Tunnel, Vlan};
+use crate::model::{Gateway, Membership, Mtu, PortName, Tunnel, Vlan, VrfName};
 use crate::problem::SwitchObject;
 use crate::step::Step;
 use crate::vni::Vni;
@@ -154,6 +154,9 @@ impl Planner<'_> {
         };
         let name = vlan_name(on);
         let mut phases = Vec::new();
+        if self.is_left_behind(&name) {
+            phases.extend(self.leave_interface(&name));
+        }
         let is_whole = self
             .seen
             .observation(|_| false)
@@ -311,16 +314,26 @@ impl Planner<'_> {
     /// A VLAN that control has chosen: new, or without ports, interface and map.
     fn bare(&self, vlan: Vlan) -> Result<Vlan, NosError> {
         let name = vlan_name(vlan);
-        let is_used = self.seen.has_members(&name)
-            || self
-                .seen
-                .config
-                .contains_key(&format!("VLAN_INTERFACE|{name}"))
+        let interface = format!("VLAN_INTERFACE|{name}");
+        let is_routed = self.seen.config.contains_key(&interface) && !self.is_left_behind(&name);
+        let is_used = is_routed
+            || self.seen.has_members(&name)
             || self.seen.maps().any(|map| map.vlan == vlan);
         if is_used {
             return Err(SonicError::Occupied(format!("VLAN|{name}")).into());
         }
         Ok(vlan)
+    }
+
+    /// `true` if a VLAN has an interface in a VRF of ours, and no map any more: what is left of a
+    /// segment or a VRF whose map somebody removed.
+    pub(super) fn is_left_behind(&self, vlan: &str) -> bool {
+        let vrf = self
+            .seen
+            .field(&format!("VLAN_INTERFACE|{vlan}"), "vrf_name");
+        let vrf = vrf.and_then(|name| VrfName::new(name).ok());
+        vrf.is_some_and(|vrf| vrf.is_managed())
+            && !self.seen.maps().any(|map| vlan_name(map.vlan) == vlan)
     }
 
     /// The first VLAN of the agent's range that no map has. One that was left behind is taken.
