@@ -11,7 +11,7 @@ const BRIDGE_PORT: &str = "ASIC_STATE:SAI_OBJECT_TYPE_BRIDGE_PORT:";
 const ROUTER_INTERFACE: &str = "ASIC_STATE:SAI_OBJECT_TYPE_ROUTER_INTERFACE:";
 const GROUP_MEMBER: &str = "ASIC_STATE:SAI_OBJECT_TYPE_ISOLATION_GROUP_MEMBER:";
 /// The key of the names of the ASIC's ports.
-const NAMES: &str = "COUNTERS_PORT_NAME_MAP";
+pub(super) const NAMES: &str = "COUNTERS_PORT_NAME_MAP";
 
 /// The places that the ASIC has its ports in, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,6 +18,7 @@
 
 mod address;
 mod asic;
+mod config;
 mod database;
 mod db;
 mod error;
@@ -31,10 +32,9 @@ mod routing;
 mod rows;
 mod snapshot;
 mod steps;
+mod telemetry;
 mod watch;
 
-use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,9 +44,11 @@ use tokio::time::Instant;
 
 pub use address::Address;
 pub use asic::Asic;
+pub use config::Config;
 pub use error::SonicError;
 pub use resp::is_answer;
 pub use snapshot::Snapshot;
+pub use telemetry::PortRows;
 
 use self::database::Database;
 use self::db::Db;
@@ -56,12 +58,13 @@ use self::rows::Change;
 use self::steps::Planner;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
-use crate::frr::Vtysh;
 use crate::interpret::interpret;
 use crate::lldp::Neighbours;
+use crate::model::PortName;
 use crate::observation::Observation;
 use crate::router::Router;
 use crate::step::Step;
+use crate::telemetry::Telemetry;
 
 /// The capabilities of the back-end. The last needs FRR.
 const CAPABILITIES: &[Capability] = &[
@@ -77,52 +80,6 @@ const CAPABILITIES: &[Capability] = &[
 const PAUSE: Duration = Duration::from_millis(5);
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
-
-/// Configuration of the back-end.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Names of the front-panel ports: exact, or a prefix and `*` ("Ethernet*").
-    pub ports: Vec<String>,
-    /// The address of redis.
-    pub redis: Address,
-    /// Time that redis may take for one round of commands.
-    pub answer: Duration,
-    /// Time that SONiC may take to follow one write.
-    pub confirm: Duration,
-    /// VLANs that the agent gives to segments and L3 VNIs, and nobody else uses.
-    pub vlans: RangeInclusive<u16>,
-    /// The directory in which the kernel describes its interfaces. `None` means that the agent
-    /// cannot see them: then ports are private in the ASIC alone.
-    pub kernel: Option<PathBuf>,
-    /// The way to the FRR of SONiC, which makes the switch a leaf with BGP and EVPN. `None` means
-    /// that somebody else configures it.
-    pub frr: Option<Vtysh>,
-}
-
-impl Default for Config {
-    /// SONiC's own socket; 2 s for redis, 3 s for a write; VLANs 1001 to 3000; no FRR.
-    fn default() -> Self {
-        Self {
-            ports: vec!["Ethernet*".to_owned()],
-            redis: Address::Unix("/var/run/redis/redis.sock".into()),
-            answer: Duration::from_secs(2),
-            confirm: Duration::from_secs(3),
-            vlans: 1001..=3000,
-            kernel: Some("/sys/class/net".into()),
-            frr: None,
-        }
-    }
-}
-
-impl Config {
-    fn is_port(&self, name: &str) -> bool {
-        let mut patterns = self.ports.iter();
-        patterns.any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == pattern,
-        })
-    }
-}
 
 /// A SONiC switch.
 #[derive(Debug)]
@@ -352,6 +309,26 @@ impl Nos for Sonic {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn telemetry(&self) -> Result<Telemetry, NosError> {
+        let keys = self.database.keys(Db::Config, &["PORT|"]).await?;
+        let names = keys.iter().filter_map(|key| key.strip_prefix("PORT|"));
+        let names = names.filter(|name| self.config.is_port(name));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let rows = PortRows::read(&self.database, &names).await?;
+        let ports = names.iter().filter_map(|name| {
+            let port = PortName::new(name).ok()?;
+            Some((port, rows.port(name)))
+        });
+        let mut telemetry = Telemetry {
+            ports: ports.collect(),
+            ..Telemetry::default()
+        };
+        if let Some(router) = &self.router {
+            router.read_sessions(&mut telemetry).await?;
+        }
+        Ok(telemetry)
     }
 
     fn neighbours(&self) -> Option<Neighbours> {
