@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proto_wire_lldp::Mac;
 
-use super::names::{MapUse, vlan_name, vlan_of};
+use super::names::{MapUse, is_of_kernel, vlan_name, vlan_of};
 use super::snapshot::Snapshot;
 use crate::model::{
     Gateway, Membership, Mtu, Port, PortName, Segment, SwitchModel, Table, Tunnel, Vlan, Vrf,
@@ -202,7 +202,7 @@ impl Snapshot {
             self.applied(&interface, "vrf_name") == Some(vrf)
                 && keys.all(|(_, address)| {
                     let key = format!("{interface}:{address}");
-                    self.appl.contains_key(&key)
+                    is_of_kernel(address) || self.appl.contains_key(&key)
                 })
         };
         let gateway = vrf.zip(addresses.ok()).filter(|_| is_applied);

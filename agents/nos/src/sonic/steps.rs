@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::error::SonicError;
-use super::names::{GATEWAY_MAC, MapUse, vlan_name};
+use super::names::{GATEWAY_MAC, MapUse, is_of_kernel, vlan_name};
 use super::observe::member_vlan;
 use super::phase::{Phase, Sign};
 use super::snapshot::{Map, Snapshot};
@@ -280,9 +280,10 @@ impl Planner<'_> {
             }
         }
         for address in gateway.addresses() {
-            addresses = addresses
-                .set(format!("VLAN_INTERFACE|{vlan}|{address}"), &[])
-                .applied(format!("INTF_TABLE:{vlan}:{address}"), &[]);
+            addresses = addresses.set(format!("VLAN_INTERFACE|{vlan}|{address}"), &[]);
+            if !is_of_kernel(&address.to_string()) {
+                addresses = addresses.applied(format!("INTF_TABLE:{vlan}:{address}"), &[]);
+            }
         }
         phases.push(addresses);
         Ok(phases)

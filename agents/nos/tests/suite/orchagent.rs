@@ -238,7 +238,7 @@ fn effects(config: &Rows) -> Effects {
                 "INTERFACE" | "VLAN_INTERFACE" | "LOOPBACK_INTERFACE",
                 name,
                 address,
-            ] => {
+            ] if !address.starts_with("169.254.") => {
                 appl(format!("INTF_TABLE:{name}:{address}"));
             }
             ["VRF", name] => {
