@@ -86,6 +86,10 @@ pub struct Config {
     pub bgp: Option<BgpConfig>,
 }
 
+/// FRR's shell in SONiC's container. It ends by itself, before the agent stops waiting for it: what
+/// ends `docker exec` ends nothing in the container.
+const SONIC_VTYSH: [&str; 7] = ["docker", "exec", "-i", "bgp", "timeout", "15", "vtysh"];
+
 fn default_ports() -> Vec<String> {
     vec!["swp*".to_owned()]
 }
@@ -132,7 +136,7 @@ impl Config {
         linux::Config {
             ports: self.all_ports(),
             vtep: self.vtep,
-            frr: self.bgp.as_ref().map(|_| Vtysh::default()),
+            frr: self.vtysh(&["vtysh"]),
         }
     }
 
@@ -150,8 +154,18 @@ impl Config {
         sonic::Config {
             ports: self.all_ports(),
             redis: redis.unwrap_or(defaults.redis),
+            frr: self.vtysh(&SONIC_VTYSH),
             ..defaults
         }
+    }
+
+    /// The way to FRR: the configured command, or `default`. `None` without BGP.
+    fn vtysh(&self, default: &[&str]) -> Option<Vtysh> {
+        let default = || default.iter().map(|word| (*word).to_owned()).collect();
+        self.bgp.as_ref().map(|bgp| Vtysh {
+            command: bgp.vtysh.clone().unwrap_or_else(default),
+            ..Vtysh::default()
+        })
     }
 
     fn all_ports(&self) -> Vec<String> {
@@ -185,5 +199,24 @@ mod tests {
         let report = policy("drift = \"report\"").unwrap().drift;
         assert_eq!(report, DriftPolicy::Report);
         assert!(policy("drift = \"ignore\"").is_err());
+    }
+
+    #[test]
+    fn frr_is_the_hosts_or_that_of_a_container() {
+        let base = "rack = \"r1\"\nmanagement_ip = \"10.0.0.1\"\nvtep = \"10.1.0.1\"\n";
+        let read = |lines: &str| toml::from_str::<Config>(&format!("{base}{lines}"));
+        let config = read("").unwrap();
+        assert!(config.linux().frr.is_none() && config.sonic().frr.is_none());
+        let config = read("[bgp]\nasn = 65001").unwrap();
+        assert_eq!(config.linux().frr.unwrap().command, ["vtysh"]);
+        assert_eq!(config.sonic().frr.unwrap().command, SONIC_VTYSH);
+        let other = "[bgp]\nasn = 65001\nvtysh = [\"vtysh\", \"--vty_socket\", \"/run/leaf\"]";
+        let config = read(other).unwrap();
+        let command = ["vtysh", "--vty_socket", "/run/leaf"];
+        assert_eq!(config.linux().frr.unwrap().command, command);
+        assert_eq!(config.sonic().frr.unwrap().command, command);
+        for empty in ["[]", "[\"\"]"] {
+            assert!(read(&format!("[bgp]\nasn = 65001\nvtysh = {empty}")).is_err());
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 pub enum Capability {
     /// Ports that do not reach each other inside a segment.
     PrivatePorts,
+    /// Segments whose tunnel is a private port.
+    PrivateTunnels,
     /// Segments that end at the switch: without a tunnel to others.
     LocalSegments,
     /// Lists of tunnel ends that a segment's broadcasts are sent to.
@@ -23,6 +25,7 @@ impl Capability {
     /// Every capability.
     pub const ALL: &[Self] = &[
         Self::PrivatePorts,
+        Self::PrivateTunnels,
         Self::LocalSegments,
         Self::Remotes,
         Self::Vlans,
@@ -36,6 +39,7 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PrivatePorts => "private ports",
+            Self::PrivateTunnels => "private tunnels",
             Self::LocalSegments => "segments without a tunnel",
             Self::Remotes => "lists of remote tunnel ends",
             Self::Vlans => "VLANs",

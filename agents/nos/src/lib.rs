@@ -5,8 +5,8 @@
 //! decides steps and order, and [`interpret`], which says what a step means, are alike for every
 //! back-end. [`run_pass`] applies a plan and verifies it, [`find_drift`] tells what somebody else
 //! changed. Back-ends: [`linux`] (bridges, VXLAN and VRFs through netlink, BGP and EVPN through
-//! FRR), [`sonic`] (CONFIG_DB through redis), and for tests [`stub`] (in memory, with faults on demand) and [`chaos`] (another one with
-//! faults by seed).
+//! FRR), [`sonic`] (CONFIG_DB through redis, and FRR likewise), and for tests [`stub`] (in memory,
+//! with faults on demand) and [`chaos`] (another one with faults by seed).
 //!
 //! Invariants:
 //! - A switch is changed step by step and never reloaded ([`Nos::apply`]).
@@ -40,6 +40,7 @@ mod observation;
 mod pass;
 mod plan;
 mod problem;
+mod router;
 mod safety;
 pub mod sonic;
 mod step;

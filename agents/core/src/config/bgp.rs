@@ -1,7 +1,8 @@
 //! The BGP section of the configuration.
 
 use proto_types::IpNet;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 /// BGP of the switch.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -17,6 +18,20 @@ pub struct BgpConfig {
     /// means of none.
     #[serde(default)]
     pub underlay: Vec<IpNet>,
+    /// FRR's shell with its first arguments, for FRR in a container, of another directory or of
+    /// another path space. `None` means the host's on Linux, and that of the container `bgp` on
+    /// SONiC. Never empty.
+    #[serde(default, deserialize_with = "command")]
+    pub vtysh: Option<Vec<String>>,
+}
+
+/// Reads a command, which has a program.
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let words = Vec::<String>::deserialize(deserializer)?;
+    if words.first().is_none_or(String::is_empty) {
+        return Err(D::Error::custom("vtysh names no program"));
+    }
+    Ok(Some(words))
 }
 
 impl BgpConfig {

@@ -75,6 +75,7 @@ async fn a_drain_reaches_bgp_and_is_reported() {
         asn: 4_200_000_011,
         spines: Vec::new(),
         underlay: Vec::new(),
+        vtysh: None,
     });
     let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
     let running = Running::start(agent, config, switch.clone());

@@ -84,7 +84,7 @@ impl Fitter<'_> {
     fn tunnel_refusal(&self, tunnel: Tunnel) -> Option<Refusal> {
         match tunnel {
             Tunnel::Open => None,
-            Tunnel::Private => self.lacks(Capability::PrivatePorts),
+            Tunnel::Private => self.lacks(Capability::PrivateTunnels),
             Tunnel::Absent => self.lacks(Capability::LocalSegments),
         }
     }

@@ -24,7 +24,6 @@
 
 mod apply;
 mod bridge_entry;
-mod gate;
 mod layer3;
 mod link;
 mod names;
@@ -53,12 +52,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::layer3::Layer3;
-use self::routing::Router;
 use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
-use crate::frr::{Frr, Vtysh};
+use crate::frr::{InterfaceName, Vtysh};
 use crate::observation::Observation;
+use crate::router::Router;
 use crate::step::Step;
 use crate::telemetry::Telemetry;
 
@@ -114,7 +113,8 @@ impl Linux {
         tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
         watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
-        let router = config.frr.clone().map(|vtysh| Router::new(Frr::new(vtysh)));
+        let loopback = InterfaceName::loopback();
+        let router = config.frr.clone().map(|vtysh| Router::new(vtysh, loopback));
         Ok(Self {
             config,
             router,
@@ -191,11 +191,13 @@ impl Nos for Linux {
         match self.router {
             None => &[
                 Capability::PrivatePorts,
+                Capability::PrivateTunnels,
                 Capability::LocalSegments,
                 Capability::Remotes,
             ],
             Some(_) => &[
                 Capability::PrivatePorts,
+                Capability::PrivateTunnels,
                 Capability::LocalSegments,
                 Capability::Remotes,
                 Capability::Underlay,
@@ -208,14 +210,14 @@ impl Nos for Linux {
     async fn observe(&self) -> Result<Observation, NosError> {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
-            Some(router) => self.observe_all(router).await,
+            Some(router) => router.observe(self).await,
         }
     }
 
     async fn observe_applied(&self) -> Result<Observation, NosError> {
         match &self.router {
             None => self.observe().await,
-            Some(router) => self.observe_kernel(router).await,
+            Some(router) => router.observe_applied(self).await,
         }
     }
 
@@ -225,7 +227,7 @@ impl Nos for Linux {
 
     async fn apply_all(&self, steps: &[Step]) -> Result<(), NosError> {
         if let Some(router) = &self.router {
-            return self.apply_routed(router, steps).await;
+            return router.apply(self, steps).await;
         }
         for step in steps {
             self.apply_to_kernel(step).await?;

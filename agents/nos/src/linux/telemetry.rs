@@ -5,13 +5,8 @@ use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, Stats64};
 use super::Linux;
 use super::link::Link;
 use crate::back_end::NosError;
-use crate::frr::Frr;
-use crate::frr::sessions::BgpSession;
 use crate::model::PortName;
-use crate::telemetry::{EvpnSizes, LinkCounters, PortTelemetry, Telemetry};
-
-/// Address family of EVPN in FRR's words.
-const EVPN: &str = "l2VpnEvpn";
+use crate::telemetry::{LinkCounters, PortTelemetry, Telemetry};
 
 impl Linux {
     /// Reads sessions and counters. The kernel tells nothing of transceivers by netlink.
@@ -30,30 +25,10 @@ impl Linux {
             }
         }
         if let Some(router) = &self.router {
-            read_sessions(router.frr(), &mut telemetry).await?;
+            router.read_sessions(&mut telemetry).await?;
         }
         Ok(telemetry)
     }
-}
-
-async fn read_sessions(frr: &Frr, telemetry: &mut Telemetry) -> Result<(), NosError> {
-    telemetry.sessions = frr.sessions().await?;
-    if !telemetry.sessions.iter().all(BgpSession::is_established) {
-        telemetry.failures = frr.session_failures().await?;
-    }
-    let vnis = frr.vnis().await?;
-    let routed = vnis.iter().filter(|vni| vni.routed).count();
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let evpn = telemetry.sessions.iter().filter(|one| one.family == EVPN);
-    let routes = evpn.map(|session| session.table).max();
-    if routes.is_some() || !vnis.is_empty() {
-        telemetry.evpn = Some(EvpnSizes {
-            l2_vnis: count(vnis.len() - routed),
-            l3_vnis: count(routed),
-            routes: routes.unwrap_or_default(),
-        });
-    }
-    Ok(())
 }
 
 fn counters(message: &LinkMessage) -> Option<LinkCounters> {

@@ -28,6 +28,9 @@ pub enum SonicError {
     /// A row that is necessary belongs to somebody else.
     #[error("{0} in CONFIG_DB is not ours")]
     Occupied(String),
+    /// The kernel's bridge cannot isolate a port. The port, and the kernel's error.
+    #[error("the kernel's bridge cannot isolate {0}")]
+    Kernel(String, #[source] std::io::Error),
     /// All VLANs of the agent's range are in use.
     #[error("no VLAN is free in {0} to {1}")]
     NoVlan(u16, u16),

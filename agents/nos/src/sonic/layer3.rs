@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use super::error::SonicError;
 use super::names::{LOOPBACK, MapUse, NVO, TUNNEL, vlan_name};
 use super::phase::{Phase, Sign};
+use super::rows::Row;
 use super::steps::{Phases, Planner};
 use crate::interpret::StepError;
-use crate::model::{Mtu, Vrf, VrfName};
+use crate::model::{Mtu, Tunnel, Vrf, VrfName};
 use crate::problem::SwitchObject;
 use crate::vni::Vni;
 
@@ -44,10 +45,11 @@ impl Planner<'_> {
             .addresses("VLAN_INTERFACE", &interface)
             .next()
             .is_some();
-        if has_address || seen.is_some_and(|seen| seen != name.as_ref()) {
+        let is_gateway = self.seen.field(&key, "static_anycast_gateway").is_some();
+        if has_address || is_gateway || seen.is_some_and(|seen| seen != name.as_ref()) {
             phases.extend(self.leave_interface(&interface));
         }
-        phases.push(self.mapped(vlan, Mtu::nearest(L3_MTU), MapUse::Vrf, vni)?);
+        phases.push(self.mapped(vlan, Mtu::nearest(L3_MTU), MapUse::Vrf, vni, Tunnel::Open)?);
         let of = [("vrf_name", name.as_ref())];
         let carried = Phase::default().set(key, &of);
         phases.push(carried.applied(format!("INTF_TABLE:{interface}"), &of));
@@ -68,18 +70,15 @@ impl Planner<'_> {
         let vni = vni.and_then(|vni| Vni::new(vni).ok());
         let carrier = vni.and_then(|vni| Some((vni, self.carrier(vni)?)));
         let carrier_key = carrier.map(|(_, vlan)| format!("VLAN_INTERFACE|{}", vlan_name(vlan)));
-        let mut users = self.seen.config.iter().filter(|(key, row)| {
-            let is_interface = key
-                .split('|')
-                .next()
-                .is_some_and(|table| table.ends_with("INTERFACE"));
-            let is_in = row.get("vrf_name").is_some_and(|of| of == name.as_ref());
-            is_interface && is_in && Some(*key) != carrier_key.as_ref()
-        });
-        if users.next().is_some() {
-            return Err(StepError::InUse(SwitchObject::Vrf(name.clone())).into());
-        }
         let mut phases = Vec::new();
+        for key in self.interfaces_in(name) {
+            let vlan = key.strip_prefix("VLAN_INTERFACE|");
+            match vlan.filter(|vlan| self.is_left_behind(vlan)) {
+                Some(vlan) => phases.extend(self.leave_interface(vlan)),
+                None if Some(key) == carrier_key.as_deref() => {}
+                None => return Err(StepError::InUse(SwitchObject::Vrf(name.clone())).into()),
+            }
+        }
         if vni.is_some() {
             phases.push(with_vni(name.as_ref(), "0"));
         }
@@ -93,6 +92,18 @@ impl Planner<'_> {
             .until(Sign::NotMade(format!("VRF_OBJECT_TABLE|{name}")));
         phases.push(gone.remove(format!("METALMESH_VRF|{name}")));
         Ok(phases)
+    }
+
+    /// Keys of the interfaces in a VRF.
+    fn interfaces_in(&self, name: &VrfName) -> impl Iterator<Item = &str> {
+        let is_in = |key: &str, row: &Row| {
+            let table = key.split('|').next();
+            let vrf = row.get("vrf_name").map(String::as_str);
+            table.is_some_and(|table| table.ends_with("INTERFACE")) && vrf == Some(name.as_ref())
+        };
+        let rows = self.seen.config.iter();
+        rows.filter(move |(key, row)| is_in(key, row))
+            .map(|(key, _)| key.as_str())
     }
 
     /// SONiC keeps a tunnel's source for ever: another one needs another tunnel, without maps.
@@ -109,11 +120,11 @@ impl Planner<'_> {
         let vnis = self.vnis_of_vrfs();
         if moves {
             let mut maps = self.seen.maps();
-            if let Some(other) = maps.find(|map| map.of.is_none()) {
+            if let Some(other) = maps.find(|map| map.of.is_none() && !map.is_local) {
                 return Err(SonicError::Occupied(other.key.to_owned()).into());
             }
             phases.extend(vnis.iter().map(|(name, _)| with_vni(name, "0")));
-            phases.push(self.remove_maps(|_| true));
+            phases.push(self.remove_maps(|map| !map.is_local));
             let gone = Phase::default().remove(format!("VXLAN_EVPN_NVO|{nvo}"));
             phases.push(gone.until(Sign::NotApplied(format!("VXLAN_EVPN_NVO_TABLE:{nvo}"))));
             let mut gone = Phase::default().remove(format!("VXLAN_TUNNEL|{tunnel}"));
@@ -144,7 +155,7 @@ impl Planner<'_> {
 
     fn maps_again(&self) -> Phase {
         let mut again = Phase::default();
-        for map in self.seen.maps() {
+        for map in self.seen.maps().filter(|map| !map.is_local) {
             let (vlan, vni) = (vlan_name(map.vlan), map.vni.to_string());
             let fields = [("vlan", vlan.as_str()), ("vni", vni.as_str())];
             let rest = map.key.trim_start_matches("VXLAN_TUNNEL_MAP|");

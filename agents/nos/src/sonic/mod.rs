@@ -11,25 +11,30 @@
 //!   unless control names the VLAN. The names of the maps from VLAN to VNI say which they are.
 //! - SONiC numbers the tables of VRFs itself. Control's number is noted in `METALMESH_VRF`, so that
 //!   a VRF stays the same one over a restart.
-//! - Private ports and lists of remote tunnel ends are refused: community SONiC has neither.
+//! - Private ports are one isolation group ([`isolation`]); segments without a tunnel are noted in
+//!   `METALMESH_SEGMENT`. Lists of remote tunnel ends are refused: community SONiC has none.
+//! - With FRR ([`Config::frr`]) BGP and EVPN are driven as on Linux, and VRFs agree with it.
 //! - Rows of others are never changed.
 
 mod address;
+mod asic;
+mod config;
 mod database;
 mod db;
 mod error;
+mod isolation;
 mod layer3;
 mod names;
 mod observe;
 mod phase;
 mod resp;
+mod routing;
 mod rows;
 mod snapshot;
 mod steps;
+mod telemetry;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,9 +43,12 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub use address::Address;
+pub use asic::Asic;
+pub use config::Config;
 pub use error::SonicError;
 pub use resp::is_answer;
 pub use snapshot::Snapshot;
+pub use telemetry::PortRows;
 
 use self::database::Database;
 use self::db::Db;
@@ -52,51 +60,26 @@ use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
 use crate::interpret::interpret;
 use crate::lldp::Neighbours;
+use crate::model::PortName;
 use crate::observation::Observation;
+use crate::router::Router;
 use crate::step::Step;
+use crate::telemetry::Telemetry;
+
+/// The capabilities of the back-end. The last needs FRR.
+const CAPABILITIES: &[Capability] = &[
+    Capability::PrivatePorts,
+    Capability::LocalSegments,
+    Capability::Vlans,
+    Capability::Underlay,
+    Capability::Vrfs,
+    Capability::Bgp,
+];
 
 /// First pause before signs are looked for again. Each is twice as long as the one before.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
-
-/// Configuration of the back-end.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Names of the front-panel ports: exact, or a prefix and `*` ("Ethernet*").
-    pub ports: Vec<String>,
-    /// The address of redis.
-    pub redis: Address,
-    /// Time that redis may take for one round of commands.
-    pub answer: Duration,
-    /// Time that SONiC may take to follow one write.
-    pub confirm: Duration,
-    /// VLANs that the agent gives to segments and L3 VNIs, and nobody else uses.
-    pub vlans: RangeInclusive<u16>,
-}
-
-impl Default for Config {
-    /// SONiC's own socket; 2 s for redis, 3 s for a write; VLANs 1001 to 3000.
-    fn default() -> Self {
-        Self {
-            ports: vec!["Ethernet*".to_owned()],
-            redis: Address::Unix("/var/run/redis/redis.sock".into()),
-            answer: Duration::from_secs(2),
-            confirm: Duration::from_secs(3),
-            vlans: 1001..=3000,
-        }
-    }
-}
-
-impl Config {
-    fn is_port(&self, name: &str) -> bool {
-        let mut patterns = self.ports.iter();
-        patterns.any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == pattern,
-        })
-    }
-}
 
 /// A SONiC switch.
 #[derive(Debug)]
@@ -107,6 +90,8 @@ pub struct Sonic {
     neighbours: Neighbours,
     /// One step at a time: a VLAN that a step has found free is free until it has it.
     step: Mutex<()>,
+    /// `None` if somebody else configures FRR.
+    router: Option<Router>,
     /// Tasks that hear of changes and neighbours; they end when the back-end is dropped.
     _tasks: JoinSet<()>,
 }
@@ -121,7 +106,9 @@ impl Sonic {
         let other = || Database::new(config.redis.clone(), config.answer);
         tasks.spawn(watch::changes(other(), Arc::clone(&changed)));
         tasks.spawn(watch::neighbours(other(), neighbours.clone()));
+        let frr = config.frr.clone();
         Self {
+            router: frr.map(|vtysh| Router::new(vtysh, routing::loopback())),
             config,
             database,
             changed,
@@ -140,13 +127,21 @@ impl Sonic {
         let (appl, state) = self.keys_of_effects(&seen);
         seen.appl = self.database.rows(Db::Appl, &appl).await?;
         seen.state = self.database.rows(Db::State, &state).await?;
-        (seen.bridged, seen.routed) = self.asic().await?;
+        seen.asic = Asic::read(&self.database).await?;
+        if let Some(kernel) = &self.config.kernel {
+            let ports = seen.asic.bridged.iter();
+            let half = ports.filter(|port| {
+                let is_flagged = isolation::is_flagged(kernel, port);
+                is_flagged != seen.asic.isolated.contains(*port)
+            });
+            seen.half_isolated = half.cloned().collect();
+        }
         Ok(seen)
     }
 
     /// The keys under which `APPL_DB` and `STATE_DB` tell of what is configured.
     fn keys_of_effects(&self, seen: &Snapshot) -> (Vec<String>, Vec<String>) {
-        let mut appl = Vec::new();
+        let mut appl = vec![isolation::GROUP.to_owned()];
         let ports = seen.rows("PORT|").map(|(name, _)| name);
         for port in ports.filter(|name| self.config.is_port(name)) {
             appl.push(format!("PORT_TABLE:{port}"));
@@ -159,37 +154,13 @@ impl Sonic {
         let vlans = seen
             .maps()
             .map(|map| format!("VLAN_TABLE|{}", vlan_name(map.vlan)));
-        (appl, vrfs.chain(vlans).collect())
-    }
-
-    /// Ports that the ASIC has in a bridge, and those that it routes.
-    async fn asic(&self) -> Result<(BTreeSet<String>, BTreeSet<String>), SonicError> {
-        const BRIDGE_PORT: &str = "ASIC_STATE:SAI_OBJECT_TYPE_BRIDGE_PORT:";
-        const ROUTER_INTERFACE: &str = "ASIC_STATE:SAI_OBJECT_TYPE_ROUTER_INTERFACE:";
-        let map = "COUNTERS_PORT_NAME_MAP".to_owned();
-        let names = self
-            .database
-            .rows(Db::Counters, std::slice::from_ref(&map))
-            .await?;
-        let names = names.get(&map).into_iter().flatten();
-        let names: BTreeMap<&str, &str> = names
-            .map(|(name, id)| (id.as_str(), name.as_str()))
-            .collect();
-        let keys = self
-            .database
-            .keys(Db::Asic, &[BRIDGE_PORT, ROUTER_INTERFACE])
-            .await?;
-        let (mut bridged, mut routed) = (BTreeSet::new(), BTreeSet::new());
-        for (key, row) in self.database.rows(Db::Asic, &keys).await? {
-            let (field, out) = if key.starts_with(BRIDGE_PORT) {
-                ("SAI_BRIDGE_PORT_ATTR_PORT_ID", &mut bridged)
-            } else {
-                ("SAI_ROUTER_INTERFACE_ATTR_PORT_ID", &mut routed)
-            };
-            let name = row.get(field).and_then(|id| names.get(id.as_str()));
-            out.extend(name.map(|name| (*name).to_owned()));
+        for map in seen.maps() {
+            let vlan = vlan_name(map.vlan);
+            let addresses = seen.addresses("VLAN_INTERFACE", &vlan);
+            appl.extend(addresses.map(|(_, address)| format!("INTF_TABLE:{vlan}:{address}")));
+            appl.push(format!("INTF_TABLE:{vlan}"));
         }
-        Ok((bridged, routed))
+        (appl, vrfs.chain(vlans).collect())
     }
 
     /// Writes a phase and waits for its signs.
@@ -202,7 +173,7 @@ impl Sonic {
         loop {
             let missing = self.missing(&phase.until).await?;
             if missing.is_empty() {
-                return Ok(());
+                return self.flag(phase);
             }
             if Instant::now() >= until {
                 let missing = missing.join(", ");
@@ -213,6 +184,15 @@ impl Sonic {
         }
     }
 
+    /// Sets the kernel's flag of a phase.
+    fn flag(&self, phase: &Phase) -> Result<(), SonicError> {
+        let (Some(flag), Some(kernel)) = (&phase.flag, &self.config.kernel) else {
+            return Ok(());
+        };
+        let done = isolation::flag(kernel, &flag.port, flag.is_on);
+        done.map_err(|source| SonicError::Kernel(flag.port.clone(), source))
+    }
+
     /// The signs that are not there yet.
     async fn missing(&self, signs: &[Sign]) -> Result<Vec<String>, SonicError> {
         let (mut appl, mut state) = (Vec::new(), Vec::new());
@@ -220,16 +200,15 @@ impl Sonic {
             match sign {
                 Sign::Applied(key, _) | Sign::NotApplied(key) => appl.push(key.clone()),
                 Sign::Made(key) | Sign::NotMade(key) => state.push(key.clone()),
-                Sign::Port(..) => {}
+                Sign::Port(..) | Sign::Isolated(..) => {}
             }
         }
         let appl = self.database.rows(Db::Appl, &appl).await?;
         let state = self.database.rows(Db::State, &state).await?;
-        let asks_asic = signs.iter().any(|sign| matches!(sign, Sign::Port(..)));
-        let (bridged, routed) = if asks_asic {
-            self.asic().await?
-        } else {
-            (BTreeSet::new(), BTreeSet::new())
+        let is_of_asic = |sign: &Sign| matches!(sign, Sign::Port(..) | Sign::Isolated(..));
+        let asic = match signs.iter().any(is_of_asic) {
+            true => Asic::read(&self.database).await?,
+            false => Asic::default(),
         };
         let is_there = |sign: &&Sign| match sign {
             Sign::Applied(key, wanted) => appl.get(key).is_some_and(|row| {
@@ -240,11 +219,32 @@ impl Sonic {
             Sign::Made(key) => state.contains_key(key),
             Sign::NotMade(key) => !state.contains_key(key),
             Sign::Port(port, in_bridge, is_routed) => {
-                bridged.contains(port) == *in_bridge && routed.contains(port) == *is_routed
+                asic.bridged.contains(port) == *in_bridge
+                    && asic.routed.contains(port) == *is_routed
             }
+            Sign::Isolated(port, is_on) => asic.isolated.contains(port) == *is_on,
         };
         let missing = signs.iter().filter(|sign| !is_there(sign));
         Ok(missing.map(ToString::to_string).collect())
+    }
+
+    /// Applies the databases' part of a step.
+    async fn apply_to_databases(&self, step: &Step) -> Result<(), NosError> {
+        let _one = self.step.lock().await;
+        let seen = self.snapshot().await?;
+        let planner = Planner {
+            seen: &seen,
+            vlans: &self.config.vlans,
+        };
+        let phases = planner.phases(step)?;
+        for phase in &phases {
+            let done = self.run(phase).await;
+            if done.is_err() && matches!(step, Step::Enter { .. }) {
+                self.undo(&phases).await;
+            }
+            done?;
+        }
+        Ok(())
     }
 
     /// Takes back what a port could still enter later.
@@ -274,36 +274,68 @@ impl Nos for Sonic {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Vlans, Capability::Underlay, Capability::Vrfs]
+        match self.router {
+            None => CAPABILITIES.split_at(CAPABILITIES.len() - 1).0,
+            Some(_) => CAPABILITIES,
+        }
     }
 
     async fn observe(&self) -> Result<Observation, NosError> {
-        let seen = self.snapshot().await?;
-        Ok(seen.observation(|name| self.config.is_port(name)))
+        match &self.router {
+            None => {
+                let seen = self.snapshot().await?;
+                Ok(seen.observation(|name| self.config.is_port(name)))
+            }
+            Some(router) => router.observe(self).await,
+        }
+    }
+
+    async fn observe_applied(&self) -> Result<Observation, NosError> {
+        match &self.router {
+            None => self.observe().await,
+            Some(router) => router.observe_applied(self).await,
+        }
     }
 
     async fn apply(&self, step: &Step) -> Result<(), NosError> {
-        let _one = self.step.lock().await;
-        let seen = self.snapshot().await?;
-        let mut model = seen.observation(|name| self.config.is_port(name)).model;
-        interpret(&mut model, step)?;
-        let planner = Planner {
-            seen: &seen,
-            vlans: &self.config.vlans,
-        };
-        let phases = planner.phases(step)?;
-        for phase in &phases {
-            let done = self.run(phase).await;
-            if done.is_err() && matches!(step, Step::Enter { .. }) {
-                self.undo(&phases).await;
-            }
-            done?;
+        self.apply_all(std::slice::from_ref(step)).await
+    }
+
+    async fn apply_all(&self, steps: &[Step]) -> Result<(), NosError> {
+        if let Some(router) = &self.router {
+            return router.apply(self, steps).await;
+        }
+        for step in steps {
+            let seen = self.snapshot().await?;
+            let mut model = seen.observation(|name| self.config.is_port(name)).model;
+            interpret(&mut model, step)?;
+            self.apply_to_databases(step).await?;
         }
         Ok(())
     }
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn telemetry(&self) -> Result<Telemetry, NosError> {
+        let keys = self.database.keys(Db::Config, &["PORT|"]).await?;
+        let names = keys.iter().filter_map(|key| key.strip_prefix("PORT|"));
+        let names = names.filter(|name| self.config.is_port(name));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let rows = PortRows::read(&self.database, &names).await?;
+        let ports = names.iter().filter_map(|name| {
+            let port = PortName::new(name).ok()?;
+            Some((port, rows.port(name)))
+        });
+        let mut telemetry = Telemetry {
+            ports: ports.collect(),
+            ..Telemetry::default()
+        };
+        if let Some(router) = &self.router {
+            router.read_sessions(&mut telemetry).await?;
+        }
+        Ok(telemetry)
     }
 
     fn neighbours(&self) -> Option<Neighbours> {

@@ -1,13 +1,18 @@
 //! Keys and names in SONiC's databases.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
 use crate::model::Vlan;
 use crate::vni::Vni;
 
 /// Tables of `CONFIG_DB` that the back-end reads, each with its separator.
-pub(super) const TABLES: [&str; 13] = [
+pub(super) const TABLES: [&str; 14] = [
     "DEVICE_METADATA|",
     "INTERFACE|",
     "LOOPBACK_INTERFACE|",
+    "METALMESH_SEGMENT|",
     "METALMESH_VRF|",
     "PORT|",
     "PORTCHANNEL_MEMBER|",
@@ -60,6 +65,13 @@ impl MapUse {
         let all = [Self::Segment, Self::Vlan, Self::Vrf];
         all.into_iter().find(|of| of.name(vni) == name)
     }
+}
+
+/// `true` for an address in a key that SONiC's intfmgrd gives to the kernel and not to `APPL_DB`:
+/// a link-local one of IPv4. Hosts find it by ARP, which the kernel answers.
+pub(super) fn is_of_kernel(address: &str) -> bool {
+    let address = address.parse::<IpNet>().map(|address| address.addr());
+    matches!(address, Ok(IpAddr::V4(address)) if address.is_link_local())
 }
 
 /// The name of a VLAN.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use proto_wire_lldp::Mac;
 
-use super::names::{MapUse, vlan_name, vlan_of};
+use super::names::{MapUse, is_of_kernel, vlan_name, vlan_of};
 use super::snapshot::Snapshot;
 use crate::model::{
-    Gateway, Membership, Mtu, Port, PortName, Segment, SwitchModel, Table, Vlan, Vrf, VrfName,
+    Gateway, Membership, Mtu, Port, PortName, Segment, SwitchModel, Table, Tunnel, Vlan, Vrf,
+    VrfName,
 };
 use crate::observation::{Observation, PortLink};
 use crate::vni::Vni;
@@ -62,8 +63,8 @@ impl Snapshot {
     /// The place of a port, as far as configuration, managers and ASIC agree. Otherwise it is
     /// nobody's and not quarantined: what is on its way could come into effect at any time.
     fn place(&self, port: &str, model: &SwitchModel) -> Membership {
-        let is_bridged = self.bridged.contains(port);
-        let is_routed = self.routed.contains(port);
+        let is_bridged = self.asic.bridged.contains(port);
+        let is_routed = self.asic.routed.contains(port);
         let applied = |key: &str, field| self.applied(key, field).unwrap_or_default();
         let interface = format!("INTF_TABLE:{port}");
         let place = self.configured(port, model);
@@ -71,10 +72,15 @@ impl Snapshot {
             Membership::Quarantine => {
                 !is_bridged && !is_routed && !self.appl.contains_key(&interface)
             }
-            Membership::Segment { .. } => {
+            Membership::Segment { is_private, .. } => {
+                let is_isolated = self.asic.isolated.contains(port);
                 let vlan = self.memberships(port).next().and_then(member_vlan);
                 let key = format!("VLAN_MEMBER_TABLE:{}:{port}", vlan.unwrap_or_default());
-                is_bridged && !is_routed && applied(&key, "tagging_mode") == "untagged"
+                is_bridged
+                    && !is_routed
+                    && is_isolated == *is_private
+                    && !self.half_isolated.contains(port)
+                    && applied(&key, "tagging_mode") == "untagged"
             }
             Membership::Routed(vrf) => {
                 is_routed && !is_bridged && applied(&interface, "vrf_name") == vrf.as_ref()
@@ -95,7 +101,7 @@ impl Snapshot {
         let mut members = self.memberships(port);
         match (members.next(), members.next(), interface) {
             (None, _, None) => Membership::Quarantine,
-            (Some(key), None, None) => self.member(key, model),
+            (Some(key), None, None) => self.member(port, key, model),
             (None, _, Some(row)) => {
                 let has_link_local = row
                     .get("ipv6_use_link_local_only")
@@ -115,7 +121,7 @@ impl Snapshot {
         }
     }
 
-    fn member(&self, key: &str, model: &SwitchModel) -> Membership {
+    fn member(&self, port: &str, key: &str, model: &SwitchModel) -> Membership {
         let vlan = member_vlan(key);
         let vni = vlan
             .and_then(vlan_of)
@@ -124,7 +130,7 @@ impl Snapshot {
         match vni.filter(|vni| is_plain && model.segments.contains_key(vni)) {
             Some(vni) => Membership::Segment {
                 vni,
-                is_private: false,
+                is_private: self.grouped().contains(port),
             },
             None => Membership::Foreign(vlan.unwrap_or("a port channel").to_owned()),
         }
@@ -144,8 +150,12 @@ impl Snapshot {
                 .filter(|of| of.vlan == map.vlan || of.vni == map.vni)
                 .count()
                 == 1;
-            let is_ours = map.key.starts_with(&format!("VXLAN_TUNNEL_MAP|{tunnel}|"));
-            let segment = self.segment(map.vlan, vlan, is_alone && is_ours);
+            let is_ours =
+                map.is_local || map.key.starts_with(&format!("VXLAN_TUNNEL_MAP|{tunnel}|"));
+            let mut segment = self.segment(map.vlan, vlan, is_alone && is_ours);
+            if map.is_local {
+                segment.tunnel = Tunnel::Absent;
+            }
             out.entry(map.vni).or_insert(segment);
         }
         out
@@ -185,7 +195,17 @@ impl Snapshot {
         let addresses: Result<Vec<_>, _> = addresses
             .map(|(_, address)| address.parse::<ipnet::IpNet>())
             .collect();
-        let gateway = vrf.zip(addresses.ok());
+        let is_applied = {
+            let interface = format!("INTF_TABLE:{vlan}");
+            let mut keys = self.addresses("VLAN_INTERFACE", vlan);
+            let vrf = vrf.as_ref().map_or("", AsRef::as_ref);
+            self.applied(&interface, "vrf_name") == Some(vrf)
+                && keys.all(|(_, address)| {
+                    let key = format!("{interface}:{address}");
+                    is_of_kernel(address) || self.appl.contains_key(&key)
+                })
+        };
+        let gateway = vrf.zip(addresses.ok()).filter(|_| is_applied);
         let gateway = gateway.and_then(|(vrf, addresses)| Gateway::new(vrf, addresses).ok());
         gateway.map(Some).ok_or(HalfRouted)
     }
@@ -226,6 +246,7 @@ impl Snapshot {
         let key = format!("VLAN_INTERFACE|{vlan}");
         self.is_made(&format!("VLAN_TABLE|{vlan}"))
             && self.field(&key, "vrf_name") == Some(name.as_ref())
+            && self.applied(&format!("INTF_TABLE:{vlan}"), "vrf_name") == Some(name.as_ref())
             && self.addresses("VLAN_INTERFACE", &vlan).next().is_none()
     }
 }

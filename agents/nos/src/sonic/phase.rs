@@ -10,6 +10,15 @@ use super::rows::{Change, Row};
 pub(super) struct Phase {
     pub(super) changes: Vec<Change>,
     pub(super) until: Vec<Sign>,
+    /// The kernel's flag of a port, set after the changes are seen.
+    pub(super) flag: Option<PortFlag>,
+}
+
+/// The kernel's flag that isolates a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PortFlag {
+    pub(super) port: String,
+    pub(super) is_on: bool,
 }
 
 /// A sign that SONiC has done something.
@@ -25,6 +34,8 @@ pub(super) enum Sign {
     NotMade(String),
     /// The ASIC has a port in a bridge (`true` first) or routes it (`true` second).
     Port(String, bool, bool),
+    /// The ASIC isolates a port, or does not.
+    Isolated(String, bool),
 }
 
 impl Phase {
@@ -48,6 +59,20 @@ impl Phase {
         self
     }
 
+    /// Adds the isolation group with these ports, and waits until orchagent has it.
+    pub(super) fn isolate(mut self, ports: &BTreeSet<&str>) -> Self {
+        let group = super::isolation::group(ports);
+        self.changes.push(Change::Isolate(group.clone()));
+        self.until(Sign::Applied(super::isolation::GROUP.to_owned(), group))
+    }
+
+    /// Adds the kernel's flag of a port.
+    pub(super) fn flagged(mut self, port: &str, is_on: bool) -> Self {
+        let port = port.to_owned();
+        self.flag = Some(PortFlag { port, is_on });
+        self
+    }
+
     /// Adds another sign to wait for.
     pub(super) fn until(mut self, sign: Sign) -> Self {
         self.until.push(sign);
@@ -58,7 +83,7 @@ impl Phase {
     pub(super) fn made(&self) -> BTreeSet<&String> {
         let made = self.changes.iter().filter_map(|change| match change {
             Change::Set(key, _) => Some(key),
-            Change::Remove(_) => None,
+            Change::Remove(_) | Change::Isolate(_) => None,
         });
         made.collect()
     }
@@ -73,6 +98,8 @@ impl fmt::Display for Sign {
             Self::Port(port, true, _) => write!(f, "{port} in a bridge of the ASIC"),
             Self::Port(port, _, true) => write!(f, "{port} routed by the ASIC"),
             Self::Port(port, ..) => write!(f, "{port} in nobody's place in the ASIC"),
+            Self::Isolated(port, true) => write!(f, "{port} in an isolation group of the ASIC"),
+            Self::Isolated(port, false) => write!(f, "{port} in no isolation group of the ASIC"),
         }
     }
 }

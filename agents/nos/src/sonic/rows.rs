@@ -7,13 +7,15 @@ pub(crate) type Row = BTreeMap<String, String>;
 /// Rows by key.
 pub(crate) type Rows = BTreeMap<String, Row>;
 
-/// A change of a row of `CONFIG_DB`.
+/// A change of a row of `CONFIG_DB`, or of the isolation group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Sets fields of a row, and makes it. Other fields stay.
     Set(String, Row),
     /// Removes a row.
     Remove(String),
+    /// Gives orchagent the isolation group with these fields.
+    Isolate(Row),
 }
 
 impl Change {
@@ -41,6 +43,7 @@ impl Change {
                 vec![words]
             }
             Self::Remove(key) => vec![vec!["DEL", key.as_str()]],
+            Self::Isolate(group) => super::isolation::commands(group),
         }
     }
 }

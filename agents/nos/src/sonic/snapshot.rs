@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::asic::Asic;
 use super::names::{MapUse, vlan_of};
 use super::rows::{Row, Rows};
 use crate::model::Vlan;
@@ -19,13 +20,13 @@ pub struct Snapshot {
     pub appl: Rows,
     /// Rows of `STATE_DB` by key, for the objects in `config`.
     pub state: Rows,
-    /// Ports that are in a bridge of the ASIC.
-    pub bridged: BTreeSet<String>,
-    /// Ports that the ASIC routes.
-    pub routed: BTreeSet<String>,
+    /// The ports of the ASIC.
+    pub asic: Asic,
+    /// Ports whose kernel interface does not agree with the ASIC about their isolation.
+    pub half_isolated: BTreeSet<String>,
 }
 
-/// A map from VLAN to VNI.
+/// A map from VLAN to VNI: of a tunnel, or noted for a segment that ends at the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map<'a> {
     pub(super) key: &'a str,
@@ -33,6 +34,22 @@ pub(super) struct Map<'a> {
     pub(super) vni: Vni,
     /// `None` if it is somebody else's.
     pub(super) of: Option<MapUse>,
+    /// `true` if it is only noted.
+    pub(super) is_local: bool,
+}
+
+impl<'a> Map<'a> {
+    fn read(key: &'a str, row: &Row, is_local: bool) -> Option<Self> {
+        let (_, name) = key.rsplit_once('|')?;
+        let vni = Vni::new(row.get("vni")?.parse().ok()?).ok()?;
+        Some(Self {
+            key,
+            vlan: vlan_of(row.get("vlan")?)?,
+            vni,
+            of: MapUse::of(name, vni),
+            is_local,
+        })
+    }
 }
 
 impl Snapshot {
@@ -75,20 +92,13 @@ impl Snapshot {
         has.then_some(source)
     }
 
-    /// The maps from VLAN to VNI, of all tunnels.
+    /// The maps from VLAN to VNI, of all tunnels, and of segments without a tunnel.
     pub(super) fn maps(&self) -> impl Iterator<Item = Map<'_>> {
-        const TABLE: &str = "VXLAN_TUNNEL_MAP|";
-        let rows = self.config.range(TABLE.to_owned()..);
-        let rows = rows.take_while(|(key, _)| key.starts_with(TABLE));
-        rows.filter_map(|(key, row)| {
-            let (_, name) = key.strip_prefix(TABLE)?.split_once('|')?;
-            let vni = Vni::new(row.get("vni")?.parse().ok()?).ok()?;
-            Some(Map {
-                key,
-                vlan: vlan_of(row.get("vlan")?)?,
-                vni,
-                of: MapUse::of(name, vni),
-            })
+        let tables = [("VXLAN_TUNNEL_MAP|", false), ("METALMESH_SEGMENT|", true)];
+        tables.into_iter().flat_map(|(table, is_local)| {
+            let rows = self.config.range(table.to_owned()..);
+            let rows = rows.take_while(move |(key, _)| key.starts_with(table));
+            rows.filter_map(move |(key, row)| Map::read(key, row, is_local))
         })
     }
 

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::error::SonicError;
-use super::names::{GATEWAY_MAC, MapUse, vlan_name};
+use super::names::{GATEWAY_MAC, MapUse, is_of_kernel, vlan_name};
 use super::observe::member_vlan;
 use super::phase::{Phase, Sign};
 use super::snapshot::{Map, Snapshot};
 use crate::back_end::NosError;
 use crate::capability::Capability;
 use crate::interpret::StepError;
-use crate::model::{Gateway, Membership, Mtu, PortName, Tunnel, Vlan};
+use crate::model::{Gateway, Membership, Mtu, PortName, Tunnel, Vlan, VrfName};
 use crate::problem::SwitchObject;
 use crate::step::Step;
 use crate::vni::Vni;
@@ -39,12 +39,8 @@ impl Planner<'_> {
                 vni,
                 vlan,
                 mtu,
-                tunnel: Tunnel::Open,
-            } => self.ensure_segment(*vni, *vlan, *mtu),
-            Step::EnsureSegment { tunnel, .. } => Err(NosError::Unsupported(match tunnel {
-                Tunnel::Absent => Capability::LocalSegments,
-                _ => Capability::PrivatePorts,
-            })),
+                tunnel,
+            } => self.ensure_segment(*vni, *vlan, *mtu, *tunnel),
             Step::RemoveSegment { vni } => self.remove_segment(*vni),
             Step::SetGateway { vni, gateway } => self.set_gateway(*vni, gateway.as_ref()),
             Step::EnsureVrf { name, vrf } => self.ensure_vrf(name, *vrf),
@@ -75,21 +71,19 @@ impl Planner<'_> {
         let last = Phase::default().remove(format!("INTERFACE|{port}"));
         let last = last.until(Sign::NotApplied(format!("INTF_TABLE:{port}")));
         let last = last.until(Sign::Port(port.to_string(), false, false));
-        vec![first, last]
+        let mut phases = vec![first, last];
+        let mut grouped = self.seen.grouped();
+        if grouped.remove(port.as_ref()) {
+            // After the port has left: it is private as long as it is there.
+            phases.push(Phase::default().isolate(&grouped));
+        }
+        phases
     }
 
     fn enter(&self, port: &PortName, place: &Membership) -> Phases {
         let phase = match place {
-            Membership::Segment {
-                is_private: true, ..
-            } => return Err(NosError::Unsupported(Capability::PrivatePorts)),
-            Membership::Segment { vni, .. } => {
-                let vlan = self.vlan_of_segment(*vni)?;
-                let fields = [("tagging_mode", "untagged")];
-                Phase::default()
-                    .set(format!("VLAN_MEMBER|{vlan}|{port}"), &fields)
-                    .applied(format!("VLAN_MEMBER_TABLE:{vlan}:{port}"), &fields)
-                    .until(Sign::Port(port.to_string(), true, false))
+            Membership::Segment { vni, is_private } => {
+                return self.enter_segment(port, *vni, *is_private);
             }
             Membership::Routed(vrf) => routed(port, Some(vrf.as_ref())),
             Membership::Underlay => routed(port, None),
@@ -99,6 +93,36 @@ impl Planner<'_> {
             }
         };
         Ok(vec![phase])
+    }
+
+    /// The group first, so that a private port is private before it is in the VLAN; the kernel's
+    /// flag last, because a port gets its flags anew with its bridge.
+    fn enter_segment(&self, port: &PortName, vni: Vni, is_private: bool) -> Phases {
+        let name: &str = port.as_ref();
+        let vlan = self.vlan_of_segment(vni)?;
+        let mut phases = Vec::new();
+        let mut grouped = self.seen.grouped();
+        let changes = if is_private {
+            grouped.insert(name)
+        } else {
+            grouped.remove(name)
+        };
+        if changes {
+            phases.push(Phase::default().isolate(&grouped));
+        }
+        let fields = [("tagging_mode", "untagged")];
+        let entry = Phase::default()
+            .set(format!("VLAN_MEMBER|{vlan}|{port}"), &fields)
+            .applied(format!("VLAN_MEMBER_TABLE:{vlan}:{port}"), &fields)
+            .until(Sign::Port(port.to_string(), true, false))
+            .until(Sign::Isolated(port.to_string(), is_private));
+        // A port that enters a bridge has no flag there.
+        let stays = self.seen.asic.bridged.contains(name);
+        phases.push(match is_private || stays {
+            true => entry.flagged(name, is_private),
+            false => entry,
+        });
+        Ok(phases)
     }
 
     /// The map of a segment.
@@ -113,7 +137,10 @@ impl Planner<'_> {
         Ok(vlan_name(map.vlan))
     }
 
-    fn ensure_segment(&self, vni: Vni, vlan: Option<Vlan>, mtu: Mtu) -> Phases {
+    fn ensure_segment(&self, vni: Vni, vlan: Option<Vlan>, mtu: Mtu, tunnel: Tunnel) -> Phases {
+        if tunnel == Tunnel::Private {
+            return Err(NosError::Unsupported(Capability::PrivateTunnels));
+        }
         self.check_vni(vni)?;
         let of = if vlan.is_some() {
             MapUse::Vlan
@@ -127,6 +154,9 @@ impl Planner<'_> {
         };
         let name = vlan_name(on);
         let mut phases = Vec::new();
+        if self.is_left_behind(&name) {
+            phases.extend(self.leave_interface(&name));
+        }
         let is_whole = self
             .seen
             .observation(|_| false)
@@ -139,20 +169,21 @@ impl Planner<'_> {
             phases.extend(self.leave_interface(&name));
             phases.push(self.remove_maps(|map| map.vni == vni && map.of != Some(of)));
         }
-        phases.push(self.mapped(on, mtu, of, vni)?);
+        phases.push(self.mapped(on, mtu, of, vni, tunnel)?);
         Ok(phases)
     }
 
-    /// A VLAN with its map to a VNI.
+    /// A VLAN with its map to a VNI, or with a note in the place of one. The other one goes with the
+    /// same write, so that the segment has one at every moment.
     pub(super) fn mapped(
         &self,
         on: Vlan,
         mtu: Mtu,
         of: MapUse,
         vni: Vni,
+        tunnel: Tunnel,
     ) -> Result<Phase, NosError> {
-        let missing = || StepError::Missing(SwitchObject::Vtep);
-        let tunnel = self.seen.tunnel().ok_or_else(missing)?;
+        let is_local = tunnel == Tunnel::Absent;
         let (name, map) = (vlan_name(on), of.name(vni));
         let (number, mtu, vni) = (on.to_string(), mtu.to_string(), vni.to_string());
         let vlan = [
@@ -161,11 +192,19 @@ impl Planner<'_> {
             ("admin_status", "up"),
         ];
         let fields = [("vlan", name.as_str()), ("vni", vni.as_str())];
-        Ok(Phase::default()
+        let is_other = |seen: &Map<'_>| seen.vlan == on && seen.is_local != is_local;
+        let phase = self
+            .remove_maps(|seen| seen.of == Some(of) && is_other(seen))
             .set(format!("VLAN|{name}"), &vlan)
-            .set(format!("VXLAN_TUNNEL_MAP|{tunnel}|{map}"), &fields)
             .applied(format!("VLAN_TABLE:{name}"), &vlan[1..])
-            .until(Sign::Made(format!("VLAN_TABLE|{name}")))
+            .until(Sign::Made(format!("VLAN_TABLE|{name}")));
+        if is_local {
+            return Ok(phase.set(format!("METALMESH_SEGMENT|{map}"), &fields));
+        }
+        let missing = || StepError::Missing(SwitchObject::Vtep);
+        let tunnel = self.seen.tunnel().ok_or_else(missing)?;
+        Ok(phase
+            .set(format!("VXLAN_TUNNEL_MAP|{tunnel}|{map}"), &fields)
             .applied(format!("VXLAN_TUNNEL_MAP_TABLE:{tunnel}:{map}"), &fields))
     }
 
@@ -199,9 +238,13 @@ impl Planner<'_> {
     pub(super) fn remove_maps(&self, is_gone: impl Fn(&Map<'_>) -> bool) -> Phase {
         let mut phase = Phase::default();
         for map in self.seen.maps().filter(|map| is_gone(map)) {
+            phase = phase.remove(map.key);
+            if map.is_local {
+                continue;
+            }
             let rest = map.key.trim_start_matches("VXLAN_TUNNEL_MAP|");
             let applied = format!("VXLAN_TUNNEL_MAP_TABLE:{}", rest.replace('|', ":"));
-            phase = phase.remove(map.key).until(Sign::NotApplied(applied));
+            phase = phase.until(Sign::NotApplied(applied));
         }
         phase
     }
@@ -237,9 +280,10 @@ impl Planner<'_> {
             }
         }
         for address in gateway.addresses() {
-            addresses = addresses
-                .set(format!("VLAN_INTERFACE|{vlan}|{address}"), &[])
-                .applied(format!("INTF_TABLE:{vlan}:{address}"), &[]);
+            addresses = addresses.set(format!("VLAN_INTERFACE|{vlan}|{address}"), &[]);
+            if !is_of_kernel(&address.to_string()) {
+                addresses = addresses.applied(format!("INTF_TABLE:{vlan}:{address}"), &[]);
+            }
         }
         phases.push(addresses);
         Ok(phases)
@@ -271,16 +315,26 @@ impl Planner<'_> {
     /// A VLAN that control has chosen: new, or without ports, interface and map.
     fn bare(&self, vlan: Vlan) -> Result<Vlan, NosError> {
         let name = vlan_name(vlan);
-        let is_used = self.seen.has_members(&name)
-            || self
-                .seen
-                .config
-                .contains_key(&format!("VLAN_INTERFACE|{name}"))
+        let interface = format!("VLAN_INTERFACE|{name}");
+        let is_routed = self.seen.config.contains_key(&interface) && !self.is_left_behind(&name);
+        let is_used = is_routed
+            || self.seen.has_members(&name)
             || self.seen.maps().any(|map| map.vlan == vlan);
         if is_used {
             return Err(SonicError::Occupied(format!("VLAN|{name}")).into());
         }
         Ok(vlan)
+    }
+
+    /// `true` if a VLAN has an interface in a VRF of ours, and no map any more: what is left of a
+    /// segment or a VRF whose map somebody removed.
+    pub(super) fn is_left_behind(&self, vlan: &str) -> bool {
+        let vrf = self
+            .seen
+            .field(&format!("VLAN_INTERFACE|{vlan}"), "vrf_name");
+        let vrf = vrf.and_then(|name| VrfName::new(name).ok());
+        vrf.is_some_and(|vrf| vrf.is_managed())
+            && !self.seen.maps().any(|map| vlan_name(map.vlan) == vlan)
     }
 
     /// The first VLAN of the agent's range that no map has. One that was left behind is taken.

@@ -22,10 +22,11 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const TTL_S: u16 = 6;
 
 /// Changes of configuration and of ports. SONiC turns keyspace notifications on by itself.
-const PATTERNS: [&str; 3] = [
+const PATTERNS: [&str; 4] = [
     "__keyspace@4__:*",
     "__keyspace@0__:PORT_TABLE:*",
     "__keyspace@0__:INTF_TABLE:*",
+    "__keyspace@0__:ISOLATION_GROUP_TABLE:*",
 ];
 
 /// Notifies of every change.

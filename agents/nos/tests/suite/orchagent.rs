@@ -3,7 +3,7 @@
 //! does, and notes writes that SONiC's models (sonic-yang-models) or managers do not take.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -39,6 +39,8 @@ const FIELDS: [(&str, &[&str]); 11] = [
 
 /// The stand-in. It ends with its redis.
 pub(crate) struct Orchagent {
+    /// The kernel's description of the ports, of which those in the bridge have a flag.
+    pub(crate) kernel: tempfile::TempDir,
     wrong: Arc<Mutex<Vec<String>>>,
     /// `true` if it does nothing more.
     pub(crate) stalls: Arc<std::sync::atomic::AtomicBool>,
@@ -52,9 +54,16 @@ impl Orchagent {
         let wrong: Arc<Mutex<Vec<String>>> = Arc::default();
         let stalls: Arc<std::sync::atomic::AtomicBool> = Arc::default();
         let (told, stopped) = (Arc::clone(&wrong), Arc::clone(&stalls));
-        news.run(&["PSUBSCRIBE", "__keyspace@4__:*"]).unwrap();
-        let mut effects = Effects::new();
-        follow(&mut client, &mut effects, &told).unwrap();
+        let patterns = ["__keyspace@4__:*", "ISOLATION_GROUP_TABLE_CHANNEL@0"];
+        news.run(&["PSUBSCRIBE", patterns[0], patterns[1]]).unwrap();
+        news.read().unwrap();
+        let kernel = tempfile::tempdir().unwrap();
+        let mut follower = Follower {
+            kernel: kernel.path().to_owned(),
+            effects: Effects::new(),
+            groups: Rows::new(),
+        };
+        follower.follow(&mut client, &told).unwrap();
         let thread = std::thread::spawn(move || {
             let mut dice = seed;
             while news.read().is_ok() {
@@ -66,12 +75,13 @@ impl Orchagent {
                 if stopped.load(std::sync::atomic::Ordering::Relaxed) {
                     continue;
                 }
-                if follow(&mut client, &mut effects, &told).is_err() {
+                if follower.follow(&mut client, &told).is_err() {
                     return;
                 }
             }
         });
         Self {
+            kernel,
             wrong,
             stalls,
             _thread: thread,
@@ -84,14 +94,92 @@ impl Orchagent {
     }
 }
 
-fn follow(
-    client: &mut Client,
-    before: &mut Effects,
-    wrong: &Mutex<Vec<String>>,
-) -> std::io::Result<()> {
-    let config = client.rows(4)?;
-    let now = effects(&config);
-    wrong.lock().unwrap().extend(violations(&config));
+/// What the stand-in has done so far.
+struct Follower {
+    kernel: PathBuf,
+    effects: Effects,
+    /// Isolation groups by name.
+    groups: Rows,
+}
+
+impl Follower {
+    fn follow(&mut self, client: &mut Client, wrong: &Mutex<Vec<String>>) -> std::io::Result<()> {
+        self.take_groups(client)?;
+        let config = client.rows(4)?;
+        let mut now = effects(&config);
+        isolate(&self.groups, &mut now);
+        self.bridge(&now)?;
+        wrong.lock().unwrap().extend(violations(&config));
+        tell(client, &self.effects, &now)?;
+        self.effects = now;
+        Ok(())
+    }
+
+    /// Takes the groups that somebody has written, as a `ConsumerStateTable` does.
+    fn take_groups(&mut self, client: &mut Client) -> std::io::Result<()> {
+        client.run(&["SELECT", "0"])?;
+        for name in client.run(&["SPOP", "ISOLATION_GROUP_TABLE_KEY_SET", "9"])? {
+            let key = format!("_ISOLATION_GROUP_TABLE:{name}");
+            let words = client.run(&["HGETALL", &key])?;
+            client.run(&["DEL", &key])?;
+            let pairs = words
+                .chunks(2)
+                .map(|pair| (pair[0].clone(), pair[1].clone()));
+            let group = self.groups.entry(name).or_default();
+            group.extend(pairs);
+            assert_eq!(group["TYPE"], "bridge-port");
+        }
+        Ok(())
+    }
+
+    /// Puts ports into the kernel's bridge, with a new flag, and takes others out.
+    fn bridge(&self, now: &Effects) -> std::io::Result<()> {
+        let ports = |effects: &Effects| {
+            let keys = effects.keys().filter(|(db, _)| *db == 1);
+            let ports = keys.filter_map(|(_, key)| Some(key.split_once(BRIDGE_PORT)?.1.to_owned()));
+            ports.collect::<std::collections::BTreeSet<_>>()
+        };
+        let (before, now) = (ports(&self.effects), ports(now));
+        for port in before.difference(&now) {
+            std::fs::remove_dir_all(self.kernel.join(port))?;
+        }
+        for port in now.difference(&before) {
+            let directory = self.kernel.join(port).join("brport");
+            std::fs::create_dir_all(&directory)?;
+            std::fs::write(directory.join("isolated"), "0\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The start of a bridge port's key, before the port's name.
+const BRIDGE_PORT: &str = "ASIC_STATE:SAI_OBJECT_TYPE_BRIDGE_PORT:oid:b";
+
+/// Binds the bridge ports of groups to them, and makes them members.
+fn isolate(groups: &Rows, out: &mut Effects) {
+    for (name, group) in groups {
+        out.insert((0, format!("ISOLATION_GROUP_TABLE:{name}")), group.clone());
+        let id = format!("oid:g{name}");
+        for port in group["PORTS"].split(',') {
+            if let Some(row) = out.get_mut(&(1, format!("{BRIDGE_PORT}{port}"))) {
+                row.insert("SAI_BRIDGE_PORT_ATTR_ISOLATION_GROUP".into(), id.clone());
+            }
+        }
+        for port in group["MEMBERS"].split(',') {
+            if out.contains_key(&(1, format!("{BRIDGE_PORT}{port}"))) {
+                let attribute = |name| format!("SAI_ISOLATION_GROUP_MEMBER_ATTR_ISOLATION_{name}");
+                let row = [
+                    (attribute("GROUP_ID"), id.clone()),
+                    (attribute("OBJECT"), format!("oid:b{port}")),
+                ];
+                let key = format!("ASIC_STATE:SAI_OBJECT_TYPE_ISOLATION_GROUP_MEMBER:oid:m{port}");
+                out.insert((1, key), row.into());
+            }
+        }
+    }
+}
+
+fn tell(client: &mut Client, before: &Effects, now: &Effects) -> std::io::Result<()> {
     for ((db, key), _) in before.iter().filter(|(key, _)| !now.contains_key(*key)) {
         client.run(&["SELECT", &db.to_string()])?;
         client.run(&["DEL", key])?;
@@ -106,7 +194,6 @@ fn follow(
         let words: Vec<&str> = ["HSET", key.as_str()].into_iter().chain(fields).collect();
         client.run(&words)?;
     }
-    *before = now;
     Ok(())
 }
 
@@ -136,8 +223,7 @@ fn effects(config: &Rows) -> Effects {
             ["VLAN_MEMBER", vlan, port] if has(format!("VLAN|{vlan}")) => {
                 appl(format!("VLAN_MEMBER_TABLE:{vlan}:{port}"));
                 let row = one("SAI_BRIDGE_PORT_ATTR_PORT_ID", &format!("oid:{port}"));
-                let key = format!("ASIC_STATE:SAI_OBJECT_TYPE_BRIDGE_PORT:oid:b{port}");
-                out.insert((1, key), row);
+                out.insert((1, format!("{BRIDGE_PORT}{port}")), row);
             }
             ["INTERFACE" | "VLAN_INTERFACE" | "LOOPBACK_INTERFACE", name] => {
                 let vrf = row.get("vrf_name");
@@ -152,7 +238,7 @@ fn effects(config: &Rows) -> Effects {
                 "INTERFACE" | "VLAN_INTERFACE" | "LOOPBACK_INTERFACE",
                 name,
                 address,
-            ] => {
+            ] if !address.starts_with("169.254.") => {
                 appl(format!("INTF_TABLE:{name}:{address}"));
             }
             ["VRF", name] => {

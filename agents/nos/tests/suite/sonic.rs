@@ -4,112 +4,29 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agents_nos::chaos::Chaos;
+use agents_nos::model::Tunnel;
 use agents_nos::sonic::{Address, Config, Sonic};
 use agents_nos::{Membership, Nos, Refusal, Step, SwitchObject, fit, plan};
 
 use crate::back_ends::RATES;
-use crate::orchagent::Orchagent;
-use crate::redis::{Client, Redis, Row};
 use crate::run::run;
-use crate::states::{PORTS, port, segment, states};
-
-/// Rows of a site, which are nobody's to change.
-const OTHERS: [(&str, &[(&str, &str)]); 8] = [
-    ("FEATURE|bgp", &[("state", "enabled")]),
-    ("MGMT_INTERFACE|eth0|10.1.0.5/24", &[("gwaddr", "10.1.0.1")]),
-    ("VLAN|Vlan50", &[("vlanid", "50")]),
-    ("VLAN|Vlan51", &[("vlanid", "51")]),
-    (
-        "VXLAN_TUNNEL_MAP|site|map_777_Vlan51",
-        &[("vlan", "Vlan51"), ("vni", "777")],
-    ),
-    ("VRF|Vrf_site", &[("fallback", "false")]),
-    ("PORT|Other0", &[("lanes", "9"), ("speed", "100000")]),
-    ("LOOPBACK_INTERFACE|Loopback0", &[("NULL", "NULL")]),
-];
-
-struct Switch {
-    redis: Redis,
-    orchagent: Orchagent,
-    sonic: Sonic,
-}
-
-impl Switch {
-    fn start(seed: u64) -> Option<Self> {
-        let redis = Redis::start()?;
-        let mut client = Client::connect(&redis.socket());
-        for (key, row) in OTHERS {
-            client.set(4, key, row);
-        }
-        let mac = [("mac", "02:00:00:00:00:01")];
-        client.set(4, "DEVICE_METADATA|localhost", &mac);
-        client.set(
-            4,
-            "LOOPBACK_INTERFACE|Loopback0|10.9.0.1/32",
-            &[("NULL", "NULL")],
-        );
-        client.set(4, "VXLAN_TUNNEL|site", &[("src_ip", "10.9.0.1")]);
-        client.set(4, "VXLAN_EVPN_NVO|nvo", &[("source_vtep", "site")]);
-        for (lane, name) in PORTS.iter().enumerate() {
-            let lane = lane.to_string();
-            let row = [
-                ("lanes", lane.as_str()),
-                ("speed", "25000"),
-                ("mtu", "9100"),
-            ];
-            client.set(4, &format!("PORT|{name}"), &row);
-        }
-        let orchagent = Orchagent::start(&redis.socket(), seed);
-        let sonic = Sonic::open(Config {
-            ports: vec!["swp*".into()],
-            redis: Address::Unix(redis.socket()),
-            confirm: Duration::from_secs(20),
-            ..Config::default()
-        });
-        Some(Self {
-            redis,
-            orchagent,
-            sonic,
-        })
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.redis.socket())
-    }
-
-    /// Checks that SONiC would have taken every write, and that the site's rows are as they were.
-    fn check(&self) {
-        assert_eq!(self.orchagent.wrong(), Vec::<String>::new());
-        let rows = self.client().rows(4).unwrap();
-        for (key, row) in OTHERS {
-            let row = row.iter();
-            let row: Row = row
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-                .collect();
-            assert_eq!(rows[key], row, "{key}");
-        }
-    }
-}
+use crate::sonic_switch::{OTHERS, Switch};
+use crate::states::{PORTS, port, private, segment, states, vni};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sonic_passes() {
-    if let Some(switch) = Switch::start(0) {
-        // No maps of the site's own: the suite moves the tunnel's address.
-        let mut client = switch.client();
-        client.run(&["SELECT", "4"]).unwrap();
-        client.run(&["DEL", OTHERS[4].0]).unwrap();
+    if let Some(switch) = Switch::start(0, &PORTS, None) {
+        switch.remove_map_of_site();
         run(&switch.sonic).await;
-        client.set(4, OTHERS[4].0, OTHERS[4].1);
+        switch.client().set(4, OTHERS[4].0, OTHERS[4].1);
         switch.check();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sonic_with_faults_passes() {
-    if let Some(switch) = Switch::start(7) {
-        let mut client = switch.client();
-        client.run(&["SELECT", "4"]).unwrap();
-        client.run(&["DEL", OTHERS[4].0]).unwrap();
+    if let Some(switch) = Switch::start(7, &PORTS, None) {
+        switch.remove_map_of_site();
         let chaos = Chaos::new(switch.sonic, 7, RATES);
         run(&chaos).await;
         assert_eq!(switch.orchagent.wrong(), Vec::<String>::new());
@@ -117,29 +34,71 @@ async fn sonic_with_faults_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sonic_refuses_private_ports_by_name() {
-    let Some(switch) = Switch::start(0) else {
+async fn a_list_of_tunnel_ends_is_refused_by_name() {
+    let Some(switch) = Switch::start(0, &PORTS, None) else {
         return;
     };
     let seen = switch.sonic.observe().await.unwrap().model;
     let (_, provisioning) = states().swap_remove(4);
     let problems = fit(&seen, &provisioning, switch.sonic.capabilities()).problems;
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        told,
-        [
-            "port swp1 needs private ports, which this switch lacks",
-            "port swp2 needs private ports, which this switch lacks",
-            "segment 4000 needs lists of remote tunnel ends, which this switch lacks",
-        ]
-    );
+    let lacks = "segment 4000 needs lists of remote tunnel ends, which this switch lacks";
+    assert_eq!(told, [lacks]);
     assert!(matches!(problems[0].refusal, Refusal::Unsupported(_)));
-    assert_eq!(problems[0].object, SwitchObject::Port(port("swp1")));
+    assert_eq!(problems[0].object, SwitchObject::Segment(vni(4000)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_port_is_isolated_by_the_asic_and_by_the_kernel() {
+    let Some(switch) = Switch::start(0, &PORTS, None) else {
+        return;
+    };
+    let (_, mut provisioning) = states().swap_remove(4);
+    // As with EVPN: the segment ends at the switch.
+    let made = provisioning.segments.get_mut(&vni(4000)).unwrap();
+    made.tunnel = Tunnel::Absent;
+    made.remotes.clear();
+    switch.reach(&provisioning).await;
+    let place = async |name: &str| {
+        let seen = switch.sonic.observe().await.unwrap().model;
+        seen.ports[name].membership.clone()
+    };
+    let flag = |name: &str| {
+        let kernel = switch.orchagent.kernel.path();
+        kernel.join(name).join("brport/isolated")
+    };
+    assert_eq!(place("swp1").await, private(4000));
+    assert_eq!(place("swp3").await, segment(4000));
+    let rows = |db| switch.client().rows(db).unwrap();
+    let group = &rows(0)["ISOLATION_GROUP_TABLE:metalmesh"];
+    assert_eq!(
+        (&*group["PORTS"], &*group["MEMBERS"]),
+        ("swp1,swp2", "swp1,swp2")
+    );
+    let maps = rows(4)
+        .into_keys()
+        .filter(|key| key.ends_with("mm_segment_4000"));
+    assert_eq!(
+        maps.collect::<Vec<_>>(),
+        ["METALMESH_SEGMENT|mm_segment_4000"]
+    );
+    // What only one of both knows is nobody's place, and is healed.
+    std::fs::write(flag("swp1"), "0").unwrap();
+    assert!(matches!(place("swp1").await, Membership::Foreign(_)));
+    switch.reach(&provisioning).await;
+    assert_eq!(place("swp1").await, private(4000));
+    assert_eq!(std::fs::read_to_string(flag("swp1")).unwrap().trim(), "1");
+    // A tenant's port is not isolated any more.
+    switch.reach(&states().swap_remove(1).1).await;
+    assert_eq!(place("swp1").await, segment(10));
+    assert_eq!(std::fs::read_to_string(flag("swp1")).unwrap().trim(), "0");
+    assert_eq!(rows(0)["ISOLATION_GROUP_TABLE:metalmesh"]["PORTS"], "");
+    switch.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_that_sonic_does_not_take_stays_in_quarantine() {
-    let Some(mut switch) = Switch::start(0) else {
+    let Some(mut switch) = Switch::start(0, &PORTS, None) else {
         return;
     };
     switch.sonic = Sonic::open(Config {
@@ -184,7 +143,7 @@ async fn a_port_that_sonic_does_not_take_stays_in_quarantine() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hand_is_noticed_and_a_dead_redis_is_told() {
-    let Some(mut switch) = Switch::start(0) else {
+    let Some(mut switch) = Switch::start(0, &PORTS, None) else {
         return;
     };
     let wait = Duration::from_secs(10);
@@ -210,7 +169,7 @@ async fn a_hand_is_noticed_and_a_dead_redis_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn neighbours_are_those_of_sonic() {
-    let Some(switch) = Switch::start(0) else {
+    let Some(switch) = Switch::start(0, &PORTS, None) else {
         return;
     };
     let row = [
@@ -225,4 +184,45 @@ async fn neighbours_are_those_of_sonic() {
     let frames = table.on("swp2");
     assert_eq!(frames[0].source, [2, 0, 0, 0, 0, 0xbb]);
     assert_eq!(frames[0].system_name, "machine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_and_optics_are_those_of_sonic() {
+    let Some(switch) = Switch::start(0, &PORTS, None) else {
+        return;
+    };
+    let mut client = switch.client();
+    let counters = [
+        ("SAI_PORT_STAT_IF_IN_OCTETS", "1000"),
+        ("SAI_PORT_STAT_IF_OUT_UCAST_PKTS", "7"),
+        ("SAI_PORT_STAT_IF_OUT_NON_UCAST_PKTS", "2"),
+        ("SAI_PORT_STAT_IF_IN_ERRORS", "3"),
+    ];
+    client.set(2, "COUNTERS:oid:swp2", &counters);
+    let info = [
+        ("manufacturer", "Maker "),
+        ("model", "SR4"),
+        ("serial", "X1"),
+    ];
+    client.set(6, "TRANSCEIVER_INFO|swp2", &info);
+    let sensor = [
+        ("rx1power", "-2.35"),
+        ("tx1power", "N/A"),
+        ("temperature", "31.6"),
+    ];
+    client.set(6, "TRANSCEIVER_DOM_SENSOR|swp2", &sensor);
+    let telemetry = switch.sonic.telemetry().await.unwrap();
+    assert_eq!(telemetry.ports[&port("swp1")].optics, None);
+    let seen = &telemetry.ports[&port("swp2")];
+    let counters = seen.counters.unwrap();
+    assert_eq!(
+        (counters.rx_bytes, counters.tx_packets, counters.rx_errors),
+        (1000, 9, 3)
+    );
+    let optics = seen.optics.clone().unwrap();
+    assert_eq!((&*optics.vendor, &*optics.part), ("Maker", "SR4"));
+    assert_eq!(
+        (optics.rx_power, optics.tx_power, optics.temperature),
+        (-235, 0, 32)
+    );
 }

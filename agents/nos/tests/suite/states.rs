@@ -27,7 +27,7 @@ pub(crate) fn segment(number: u32) -> Membership {
     }
 }
 
-fn private(number: u32) -> Membership {
+pub(crate) fn private(number: u32) -> Membership {
     Membership::Segment {
         vni: vni(number),
         is_private: true,
@@ -108,7 +108,8 @@ fn tenant() -> SwitchModel {
     let mut model = with_segment(model, 10, 1500, &[2]);
     let made = Vrf::new(vni(27), Table::new(1027).unwrap());
     model.vrfs.insert(name.clone(), made);
-    let gateway = Gateway::new(name.clone(), ["10.0.0.1/8".parse().unwrap()]);
+    let addresses = ["10.0.0.1/8", "169.254.1.1/32", "fe80::1/64"];
+    let gateway = Gateway::new(name.clone(), addresses.map(|text| text.parse().unwrap()));
     model.segments.get_mut(&vni(10)).unwrap().gateway = Some(gateway.unwrap());
     let policy = |name: &str| PolicyName::new(name).unwrap();
     let list = PrefixListId {

@@ -27,6 +27,12 @@ impl InterfaceName {
         Ok(Self(name.to_owned()))
     }
 
+    /// The loopback of a Linux system: `lo`.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self("lo".to_owned())
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -3,16 +3,22 @@ use std::net::Ipv4Addr;
 use super::Routing;
 use super::policies::{self, map_policy};
 use crate::frr::model::{
-    BgpInstance, BgpVrf, Family, FrrConfig, Neighbour, ObjectName, PeerFamily, Remote, RemoteAs,
-    VrfName,
+    BgpInstance, BgpVrf, Family, FrrConfig, InterfaceName, Neighbour, ObjectName, PeerFamily,
+    Remote, RemoteAs, VrfName,
 };
 use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, PolicyName, PortName};
 
 impl Routing {
-    /// The meaning of a configuration that FRR has. BGP is not intact if the configuration is
-    /// another one than that of the meaning.
+    /// The meaning of a configuration that FRR has on a Linux switch. BGP is not intact if the
+    /// configuration is another one than that of the meaning.
     #[must_use]
     pub fn from_frr(config: &FrrConfig) -> Self {
+        Self::from_frr_with(config, &InterfaceName::loopback())
+    }
+
+    /// The same on a switch whose loopback has this name.
+    #[must_use]
+    pub fn from_frr_with(config: &FrrConfig, loopback: &InterfaceName) -> Self {
         let vnis = config.vrfs.iter();
         let mut routing = Self {
             policies: policies::from_frr(config),
@@ -21,7 +27,9 @@ impl Routing {
                 .filter_map(|(vrf, vni)| Some((name(*vrf)?, *vni)))
                 .collect(),
         };
-        let is_intact = routing.to_frr().is_ok_and(|again| again == *config);
+        let is_intact = routing
+            .to_frr_with(loopback)
+            .is_ok_and(|again| again == *config);
         if let Some(bgp) = &mut routing.bgp {
             bgp.is_intact = is_intact;
         }

@@ -10,11 +10,19 @@ use crate::frr::model::{
 use crate::model::{self, Bgp, BgpNeighbour, BgpNeighbours, PolicyName, PortName};
 
 impl Routing {
-    /// The configuration of FRR that has this meaning.
+    /// The configuration of FRR that has this meaning on a Linux switch.
     ///
     /// # Errors
     /// The first object that FRR cannot have.
     pub fn to_frr(&self) -> Result<FrrConfig, RoutingError> {
+        self.to_frr_with(&InterfaceName::loopback())
+    }
+
+    /// The configuration of FRR that has this meaning on a switch whose loopback has this name.
+    ///
+    /// # Errors
+    /// The first object that FRR cannot have.
+    pub fn to_frr_with(&self, loopback: &InterfaceName) -> Result<FrrConfig, RoutingError> {
         let mut config = FrrConfig::default();
         policies::to_frr(&self.policies, &mut config)?;
         let vnis = self.l3_vnis.iter();
@@ -26,7 +34,8 @@ impl Routing {
         };
         config.router_id = Some(bgp.router_id());
         config.has_zebra_settings = true;
-        let (key, entry) = loopback_map();
+        let (key, mut entry) = loopback_map();
+        entry.match_interface = Some(loopback.clone());
         config.route_maps.insert(key, entry);
         for (vrf, neighbours) in bgp.instances() {
             let place = match vrf {
@@ -86,9 +95,7 @@ fn loopback_map() -> (RouteMapKey, RouteMapEntry) {
         map: ObjectName::new(LOOPBACK_MAP).expect("a name of ours"),
         sequence: 10,
     };
-    let mut entry = RouteMapEntry::new(Action::Permit);
-    entry.match_interface = InterfaceName::new("lo").ok();
-    (key, entry)
+    (key, RouteMapEntry::new(Action::Permit))
 }
 
 fn instance(
