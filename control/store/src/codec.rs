@@ -3,8 +3,14 @@
 //! CBOR contains field names, so a field can be added without a new version. The version changes
 //! only when old bytes need other code to be decoded.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+/// Decodes a question to the leader, answers it and encodes the answer.
+pub(crate) type Answerer = Arc<dyn Fn(&[u8]) -> Result<Bytes, StoreCodecError> + Send + Sync>;
 
 /// The version this build writes.
 pub(crate) const VERSION: u8 = 1;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
-use crate::codec::{self, StoreCodecError};
+use crate::codec::{self, Answerer, StoreCodecError};
 use crate::error::StoreError;
 use crate::forward::{ForwardedAnswer, ForwardedRequest};
 use crate::machine::StateMachine;
@@ -18,9 +18,6 @@ use crate::store::Store;
 /// Time limit for an answer, an election included. Beyond it the caller gets
 /// [`StoreError::NoQuorum`].
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Decodes a question, answers it and encodes the answer.
-pub(crate) type Answerer = Arc<dyn Fn(&[u8]) -> Result<Bytes, StoreCodecError> + Send + Sync>;
 
 impl<M: StateMachine> Store<M> {
     /// Sets the function that answers questions while this node leads. It must not block, and must

@@ -18,7 +18,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// What has just been read, on a switch whose loopback has this name.
+    /// A configuration that has just been read, on a switch whose loopback has this name.
     pub(super) fn new(observed: Observed, loopback: &InterfaceName) -> Self {
         Self {
             routing: Routing::from_frr_with(&observed.config, loopback),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::desired::PortPlace;
 use crate::machine::entity::{Allocation, AllocationNetwork, Machine};
 use crate::network::entity::NetworkType;
-use crate::overlay::trace_link::CableEnd;
-use crate::overlay::trace_walk::{Stopped, TraceOrigin, TraceWalk, firewall_end};
+use crate::overlay::trace_link::{CableEnd, TraceOrigin};
+use crate::overlay::trace_walk::{Stopped, TraceWalk, firewall_end};
 
 impl TraceWalk<'_> {
     /// Follows the packet from a firewall.

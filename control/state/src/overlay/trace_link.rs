@@ -18,6 +18,13 @@ pub(super) struct CableEnd {
     pub(super) obstacle: Option<String>,
 }
 
+/// The sender's cable that the packet takes.
+pub(super) struct TraceOrigin {
+    pub(super) end: CableEnd,
+    /// The sender, if its tunnels begin in itself.
+    pub(super) firewall: Option<Arc<Machine>>,
+}
+
 impl CableEnd {
     /// The ends of a machine's cables. Cables to switches that are not registered are left out.
     pub(super) fn all(tables: &Tables, machine: &Machine) -> Vec<Self> {

@@ -11,7 +11,7 @@ use crate::desired::PortPlace;
 use crate::machine::entity::{Allocation, AllocationNetwork, AllocationType, Machine, Segment};
 use crate::network::entity::NetworkType;
 use crate::overlay::trace::{PacketTrace, TraceHop};
-use crate::overlay::trace_link::CableEnd;
+use crate::overlay::trace_link::{CableEnd, TraceOrigin};
 use crate::query::{partition_machines, port_machine};
 use crate::switch::entity::{RoutingSession, Switch};
 use crate::tables::Tables;
@@ -57,13 +57,6 @@ pub(super) struct TraceTarget {
     pub(super) machine: Arc<Machine>,
     /// The network by which it reaches the address. `None` means that it has the address itself.
     pub(super) beyond: Option<String>,
-}
-
-/// The sender's cable that the packet takes.
-pub(super) struct TraceOrigin {
-    pub(super) end: CableEnd,
-    /// The sender, if its tunnels begin in itself.
-    pub(super) firewall: Option<Arc<Machine>>,
 }
 
 impl TraceWalk<'_> {
