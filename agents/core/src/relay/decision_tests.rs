@@ -148,9 +148,10 @@ fn a_flood_of_one_port_leaves_the_others_alone() {
     let sent = (0..1000).filter(|_| relay.request("swp1", &bytes, 0).is_ok());
     let sent = sent.count();
     assert!((10..=40).contains(&sent), "{sent}");
-    // Other addresses at that port are held back, and that address at other ports.
+    // Other addresses at that port are held back. That address at another port is heard: the
+    // flood may be in the name of the machine there, so that it would not boot.
     assert!(!passed("swp1", MacAddr([2, 0, 0, 0, 1, 2]), 0));
-    assert!(!passed("swp2", MAC, 0));
+    assert!(passed("swp2", MAC, 0));
     assert!(passed("swp2", MacAddr([2, 0, 0, 0, 1, 3]), 0));
     assert!(passed("swp1", MAC, 60_000_000), "a minute later");
 }
