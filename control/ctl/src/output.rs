@@ -185,3 +185,17 @@ pub(crate) fn table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>
         .map(|line| format!("{}\n", line.trim_end()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tenants choose names, and machines and switches report texts, that operators list.
+    #[test]
+    fn a_cell_does_not_steer_the_terminal() {
+        let name = "x\u{1b}]0;owned\u{7}\u{1b}[2Jy\u{202e}é";
+        let text = table(&["name"], [vec![name.to_owned()]]);
+        let shown = r"x\u{1b}]0;owned\u{7}\u{1b}[2Jy\u{202e}é";
+        assert_eq!(text, format!("NAME\n{shown}\n"));
+    }
+}
