@@ -10,6 +10,7 @@ use proto_wire_dhcp::{
 };
 
 use super::dropped::Dropped;
+use super::open_requests::OpenRequests;
 use super::settings::RelayConfig;
 use crate::config::Config;
 
@@ -42,6 +43,7 @@ pub struct Relay {
     server: SocketAddr,
     link: Ipv4Addr,
     ports: Buckets<String>,
+    open: OpenRequests,
 }
 
 impl Relay {
@@ -62,6 +64,7 @@ impl Relay {
             server: (relay.server, relay.port).into(),
             link: relay.link,
             ports: Buckets::new(PORTS_MAX),
+            open: OpenRequests::default(),
         };
         made.info("swp1")
             .map_err(|error| format!("relay: {error}"))?;
@@ -115,6 +118,7 @@ impl Relay {
             return Err(Dropped::Hops);
         }
         let info = self.info(port).map_err(|_| Dropped::NoPort)?;
+        self.open.note(port, message.xid, message.chaddr);
         message.giaddr = self.address;
         message.options.set(code::RELAY_AGENT, info.encode());
         Ok(message.encode())
@@ -144,6 +148,9 @@ impl Relay {
             return Err(Dropped::OtherRelay);
         }
         let source_mac = mac_of(info.port()).ok_or(Dropped::NoPort)?;
+        if !self.open.has(info.port(), message.xid, message.chaddr) {
+            return Err(Dropped::Unasked);
+        }
         // The client gets none of it (RFC 3046 §2.2).
         message.options.remove(code::RELAY_AGENT);
         let address = match message.ciaddr.is_unspecified() {
