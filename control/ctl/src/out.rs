@@ -2,17 +2,50 @@
 //!
 //! A closed pipe, as of `metalmesh get machine | head`, is not an error: the program ends at once
 //! without a message. Any other failure to write a result is an error.
+//!
+//! Names and messages are written by tenants, machines and switches: no control character of theirs
+//! reaches a terminal.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Exit code after a write into a pipe without a reader, as shells report it: 128 + SIGPIPE.
 const BROKEN_PIPE_EXIT: i32 = 141;
 
-/// Writes a part of the results to stdout.
+/// Text without characters that steer a terminal, which are escaped. Lines and tabs stay.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `true` for control characters, and for those that change the direction of the text around them
+/// (Unicode annex 9).
+fn steers(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// Writes a part of the results to stdout. A program that reads them gets them as they are.
 pub(crate) fn result(text: Arguments<'_>) {
     let mut out = io::stdout().lock();
-    if let Err(error) = out.write_fmt(text) {
+    let written = if out.is_terminal() {
+        out.write_all(printable(&text.to_string()).as_bytes())
+    } else {
+        out.write_fmt(text)
+    };
+    if let Err(error) = written {
         stop(&error);
     }
 }
@@ -27,7 +60,9 @@ pub(crate) fn finish() {
 /// Writes a hint, a warning or an error to stderr.
 pub(crate) fn note(text: Arguments<'_>) {
     // A closed stderr leaves no way to report the failure.
-    let _unread = io::stderr().lock().write_fmt(text);
+    let _unread = io::stderr()
+        .lock()
+        .write_all(printable(&text.to_string()).as_bytes());
 }
 
 fn stop(error: &io::Error) -> ! {

@@ -9,6 +9,7 @@ use prost::Message;
 use serde_json::Value;
 
 use crate::jsonpath::PathTemplate;
+use crate::out::printable;
 
 /// The format of results, as `--output` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +176,7 @@ pub(crate) fn table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(titles.iter().map(|title| title.to_uppercase()));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| printable(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -184,4 +185,18 @@ pub(crate) fn table(titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     text.lines()
         .map(|line| format!("{}\n", line.trim_end()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tenants choose names, and machines and switches report texts, that operators list.
+    #[test]
+    fn a_cell_does_not_steer_the_terminal() {
+        let name = "x\u{1b}]0;owned\u{7}\u{1b}[2Jy\u{202e}é";
+        let text = table(&["name"], [vec![name.to_owned()]]);
+        let shown = r"x\u{1b}]0;owned\u{7}\u{1b}[2Jy\u{202e}é";
+        assert_eq!(text, format!("NAME\n{shown}\n"));
+    }
 }

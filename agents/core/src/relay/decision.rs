@@ -10,17 +10,19 @@ use proto_wire_dhcp::{
 };
 
 use super::dropped::Dropped;
+use super::open_requests::OpenRequests;
 use super::settings::RelayConfig;
 use crate::config::Config;
 
-/// Requests of one port, and of one MAC address. Firmware sends about ten messages in a boot, and
-/// repeats one without an answer after 4 s.
+/// Requests of one port. Firmware sends about ten messages in a boot, and repeats one without an
+/// answer after 4 s. MAC addresses are not counted: a machine could send in the name of another one
+/// until that one's requests are dropped at its own port.
 const RATE: Rate = Rate {
     per_minute: 60,
     burst_ms: 20_000,
 };
-/// Ports and MAC addresses that are counted at most. More senders get nothing until others pause.
-const SENDERS_MAX: usize = 4096;
+/// Ports that are counted at most. More get nothing until others pause.
+const PORTS_MAX: usize = 4096;
 /// Relays on the way of a request at most, this one included. A client is at the port itself.
 const HOPS_MAX: u8 = 4;
 
@@ -33,13 +35,6 @@ pub struct Delivery {
     pub frame: Vec<u8>,
 }
 
-/// A sender whose requests are counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Sender {
-    Port(String),
-    Mac(MacAddr),
-}
-
 /// The relay of one switch.
 #[derive(Debug)]
 pub struct Relay {
@@ -47,7 +42,8 @@ pub struct Relay {
     address: Ipv4Addr,
     server: SocketAddr,
     link: Ipv4Addr,
-    senders: Buckets<Sender>,
+    ports: Buckets<String>,
+    open: OpenRequests,
 }
 
 impl Relay {
@@ -67,7 +63,8 @@ impl Relay {
             address,
             server: (relay.server, relay.port).into(),
             link: relay.link,
-            senders: Buckets::new(SENDERS_MAX),
+            ports: Buckets::new(PORTS_MAX),
+            open: OpenRequests::default(),
         };
         made.info("swp1")
             .map_err(|error| format!("relay: {error}"))?;
@@ -101,7 +98,8 @@ impl Relay {
             return Err(Dropped::NoRequest);
         }
         // Before anything is read: a flood costs no more than this.
-        self.count(Sender::Port(port.to_owned()), now_us)?;
+        let counted = self.ports.count(port.to_owned(), RATE, now_us);
+        counted.map_err(|_| Dropped::Rate)?;
         let mut message = Message::decode(frame.payload).map_err(|_| Dropped::Malformed)?;
         let is_answer = matches!(message.kind, Kind::Offer | Kind::Ack | Kind::Nak);
         if message.op != BOOTP_REQUEST || is_answer {
@@ -119,16 +117,11 @@ impl Relay {
         if message.hops > HOPS_MAX {
             return Err(Dropped::Hops);
         }
-        self.count(Sender::Mac(message.chaddr), now_us)?;
         let info = self.info(port).map_err(|_| Dropped::NoPort)?;
+        self.open.note(port, message.xid, message.chaddr);
         message.giaddr = self.address;
         message.options.set(code::RELAY_AGENT, info.encode());
         Ok(message.encode())
-    }
-
-    fn count(&self, sender: Sender, now_us: u64) -> Result<(), Dropped> {
-        let counted = self.senders.count(sender, RATE, now_us);
-        counted.map_err(|_| Dropped::Rate)
     }
 
     /// The frame for a client, from an answer of the boot server. `mac_of` has the MAC address of a
@@ -155,6 +148,9 @@ impl Relay {
             return Err(Dropped::OtherRelay);
         }
         let source_mac = mac_of(info.port()).ok_or(Dropped::NoPort)?;
+        if !self.open.has(info.port(), message.xid, message.chaddr) {
+            return Err(Dropped::Unasked);
+        }
         // The client gets none of it (RFC 3046 §2.2).
         message.options.remove(code::RELAY_AGENT);
         let address = match message.ciaddr.is_unspecified() {

@@ -19,7 +19,7 @@ pub enum Dropped {
     /// Too many relays.
     #[error("too many hops")]
     Hops,
-    /// Too many requests of one port or MAC address.
+    /// Too many requests of one port.
     #[error("too many requests")]
     Rate,
     /// An answer from another host than the boot server.
@@ -31,6 +31,9 @@ pub enum Dropped {
     /// An answer for a port that no machine without a tenant is at now.
     #[error("an answer for a port outside of the provisioning segment")]
     NoPort,
+    /// An answer to a request that no machine at the port made.
+    #[error("an answer that nobody asked for")]
+    Unasked,
 }
 
 impl Dropped {
@@ -48,6 +51,7 @@ impl Dropped {
             Self::Stranger => "stranger",
             Self::OtherRelay => "other_relay",
             Self::NoPort => "no_port",
+            Self::Unasked => "unasked",
         }
     }
 }

@@ -4,11 +4,12 @@
 //! Invariants:
 //! - Requests are taken from ports that the switch observes as private in a segment: those of
 //!   machines without a tenant. Answers go out of such a port, and only the one that option 82
-//!   names.
+//!   names, to a request of that port.
 //! - A machine cannot speak as a relay or a server.
 
 mod decision;
 mod dropped;
+mod open_requests;
 mod port_socket;
 mod settings;
 

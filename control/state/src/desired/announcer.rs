@@ -85,9 +85,11 @@ impl Announcer {
         }
         // Any machine of a project may announce any address of the project: that is how an address
         // moves between machines. Addresses of underlays do not pass: a machine that announced one
-        // would attract the tunnels of a firewall.
+        // would attract the tunnels of a firewall. Those of another network's namespace neither:
+        // they may be another project's addresses in a network that this one only shares.
         let others = project_ips(tables, self.project)
             .filter(|ip| !self.covers(ip.ip))
+            .filter(|ip| ip.namespace.is_none() || self.networks.contains_key(&ip.network))
             .filter(|ip| {
                 let network = tables.get::<Network>(&ip.network);
                 network.is_some_and(|network| network.kind != NetworkType::Underlay)

@@ -6,9 +6,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use proto_types::Vni;
 
+use crate::network::entity::VRF_MAX;
+
 /// Added to the L3 VNI of a tenant's VRF: the sum is the VNI of the segment of its bridged
 /// machines. VRF ids of tenants are below.
-const SEGMENT_BASE: u32 = 1 << 23;
+const SEGMENT_BASE: u32 = VRF_MAX + 1;
 /// The gateway that installed systems route through, on link.
 const GATEWAY_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
 /// The same of IPv6.

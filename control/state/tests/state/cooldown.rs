@@ -116,6 +116,40 @@ fn one_project_does_not_use_up_a_shared_network_by_coming_and_going() {
     world.ok(child("theirs", 2));
 }
 
+/// Like an address that the network chooses, one that the caller names.
+#[test]
+fn one_project_does_not_use_up_a_shared_network_by_naming_its_addresses() {
+    let mut world = with_internet();
+    for (number, last) in (1..=6).enumerate() {
+        let wanted = named(number as u128, 1, &format!("192.0.2.{last}"));
+        if let Ok(reply) = world.apply(wanted).result {
+            delete_ip(&mut world, &reply.ip().unwrap());
+        }
+    }
+    for number in 100..105 {
+        create(&mut world, number, 2);
+    }
+}
+
+/// VRF ids are one pool for all tenants.
+#[test]
+fn one_project_does_not_use_up_the_vrf_ids_by_coming_and_going() {
+    let mut world = World::new();
+    for number in 0..200 {
+        let name = format!("child-{number}");
+        world.ok(child(&name, 1));
+        world.ok(DeleteNetwork {
+            id: text(&name),
+            project: Some(id(1)),
+        });
+    }
+    let cooling = world.tables.all::<CoolingNumber>();
+    let vrfs = cooling.filter(|cooling| matches!(cooling.number, PoolNumber::Vrf(_)));
+    let vrfs = vrfs.count();
+    assert!(vrfs <= 64, "{vrfs} VRF ids cool down for one project");
+    world.ok(child("theirs", 2));
+}
+
 #[test]
 fn segments_and_prefixes_of_a_network_cool_down() {
     let mut world = World::new();

@@ -22,7 +22,7 @@ fn knowing() -> World {
     world
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = knowing();
     world.ok(evpn("evpn"));
     world.ok(network_of_image("routed"));
@@ -46,19 +46,19 @@ fn dual_homed(world: &mut World, number: u128) {
     world.event(number, EventKind::Waiting);
 }
 
-fn port(world: &World, switch: &str, port: &str) -> PortIntent {
+pub(crate) fn port(world: &World, switch: &str, port: &str) -> PortIntent {
     let desired = Fabric::of(&world.tables).desired(&text(switch)).unwrap();
     let mut ports = desired.ports.into_iter();
     ports.find(|found| found.name == port).unwrap()
 }
 
-fn prefixes(port: &PortIntent) -> Vec<String> {
+pub(crate) fn prefixes(port: &PortIntent) -> Vec<String> {
     let filter = port.filter.as_ref().unwrap();
     filter.prefixes.iter().map(ToString::to_string).collect()
 }
 
 /// Allocates machine `number` with the allocation of the same number, and installs it.
-fn allocated(world: &mut World, number: u128, wanted: AllocateMachine) {
+pub(crate) fn allocated(world: &mut World, number: u128, wanted: AllocateMachine) {
     world.ok(AllocateMachine {
         machine: Some(id(number)),
         partition: None,

@@ -39,6 +39,7 @@ mod restored;
 mod revival;
 mod rivals;
 mod scale;
+mod shared_networks;
 mod storage;
 mod strangers;
 mod switches;

@@ -10,7 +10,7 @@ use crate::fields::{check_description, in_use, set};
 use crate::levels::{FABRIC_LABELS, require_level};
 use crate::meta::{Labels, label};
 use crate::network::apply::pool;
-use crate::network::entity::PoolNumber;
+use crate::network::entity::{PoolNumber, VRF_MAX};
 use crate::references;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
@@ -38,7 +38,7 @@ fn check_partition(tx: &mut Tx<'_>, partition: &Partition) -> CheckResult {
             require_level(tx.tables(), new, FABRIC_LABELS)?;
         }
     }
-    check_number(labels, label::PROVISIONING_VNI, 1..=proto_types::VNI_MAX)?;
+    check_number(labels, label::PROVISIONING_VNI, 1..=VRF_MAX)?;
     take_provisioning_vni(tx, partition)?;
     check_number(labels, label::NUMBER_COOLDOWN, 0..=NUMBER_COOLDOWN_MAX_S)?;
     check_number(labels, label::UNKNOWN_MACHINES, 1..=UNKNOWN_MACHINES_MAX)?;

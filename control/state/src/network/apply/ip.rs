@@ -126,6 +126,7 @@ fn take_given(
         let message = format!("address {ip} of network \"{}\" is taken", network.id);
         return Err(Error::new(ErrorCode::AddressTaken, message).object("ip", ip));
     }
+    next_address::check_share(tx, network, ip, project)?;
     pool::take(tx, &PoolNumber::Ip(key), Some(project))?;
     Ok(ip)
 }

@@ -1,7 +1,7 @@
 //! Creation of networks by administrators; updates and deletion of all networks.
 
 use proto_errors::Error;
-use proto_types::{PartitionId, ProjectId, VNI_MAX};
+use proto_types::{PartitionId, ProjectId};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, check_name, in_use};
@@ -10,7 +10,7 @@ use crate::network::apply::child_network::{Child, create_child};
 use crate::network::apply::network_rules::{check_fields, check_new_prefixes};
 use crate::network::apply::pool;
 use crate::network::command::{CreateNetwork, DeleteNetwork, UpdateNetwork};
-use crate::network::entity::{Network, NetworkType, PoolNumber};
+use crate::network::entity::{Network, NetworkType, PoolNumber, VRF_MAX};
 use crate::references;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
@@ -85,8 +85,8 @@ pub(crate) fn super_of<'a>(tables: &'a Tables, partition: &PartitionId) -> Optio
 }
 
 fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(), Error> {
-    if !(1..=VNI_MAX).contains(&vrf) {
-        return Err(Error::invalid("vrf", "must be in 1..=16777215"));
+    if !(1..=VRF_MAX).contains(&vrf) {
+        return Err(Error::invalid("vrf", format!("must be in 1..={VRF_MAX}")));
     }
     if pool::is_vrf_used(tx.tables(), vrf) {
         return Err(Error::already_exists("vrf", vrf));

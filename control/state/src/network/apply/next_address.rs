@@ -7,6 +7,7 @@ use proto_types::{ProjectId, Timestamp};
 use crate::network::apply::pool::{advance, cooling, cursor, take};
 use crate::network::entity::{CoolingNumber, Family, IpKey, Network, PoolNumber};
 use crate::network::ipam::{self, Range};
+use crate::reply::CheckResult;
 use crate::tables::{Tables, Tx};
 
 /// Most addresses of one network that cool down for one project. Beyond it the project gets its
@@ -59,6 +60,40 @@ pub(crate) fn next_ip(
     take(tx, &PoolNumber::Ip(key_of(found)), Some(project))?;
     advance(tx, &pool, found);
     Ok(ipam::to_ip(found, family))
+}
+
+/// Refuses an address by name while the project's share of the network cools down, unless it is one
+/// of these: otherwise a project could name and release one address after the other. The owner of a
+/// network may do so.
+pub(crate) fn check_share(
+    tx: &Tx<'_>,
+    network: &Network,
+    ip: std::net::IpAddr,
+    project: ProjectId,
+) -> CheckResult {
+    if network.project == Some(project) {
+        return Ok(());
+    }
+    let family = Family::of(ip);
+    let ranges = ipam::host_ranges(&network.prefixes, family);
+    let key_of = |at: u128| IpKey {
+        namespace: network.namespace,
+        ip: ipam::to_ip(at, family),
+    };
+    let own = own_ips(tx.tables(), &ranges, key_of, project, tx.now);
+    let nets = network.prefixes.iter();
+    let of_family = nets.filter(|net| Family::of_net(net) == family);
+    let share = share(of_family.map(ipam::host_count), COOLING_IPS_MAX);
+    if own.len() < share || own.contains(&ipam::to_number(ip)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} addresses of network \"{}\" cool down for the project, as many as may",
+        own.len(),
+        network.id
+    );
+    let error = Error::new(ErrorCode::NumberCooling, message).object("network", &network.id);
+    Err(error.hint("take one of these again, or wait until they are free"))
 }
 
 /// Most numbers of a network that may cool down for one project, at least 1.

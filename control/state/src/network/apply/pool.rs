@@ -19,6 +19,9 @@ const VRF_POOL_MAX: u32 = 131_072;
 /// Number of AS numbers in the pool, from [`ASN_BASE`] + 1 on. When all are taken, new allocations
 /// are refused.
 const ASN_POOL_MAX: u32 = 131_072;
+/// Most VRF ids, and most AS numbers, that cool down for one project before it gets the oldest one
+/// again: creating and deleting in a loop does not exhaust the pool, which all tenants share.
+const COOLING_NUMBERS_MAX: usize = 16;
 
 /// Releases a number. Its cooldown is that of its partition; without a partition the longest of all
 /// partitions, because the number may have been in use in each of them.
@@ -172,13 +175,37 @@ fn next_of(
         let held = cooling(tables, &(pool.number)(number), now);
         is_used(tables, number) || held.is_some_and(|held| held.project != Some(project))
     };
-    let found =
-        ipam::first_free(&ranges, is_taken).or_else(|| ipam::first_free(&ranges, is_foreign));
+    let free =
+        || ipam::first_free(&ranges, is_taken).or_else(|| ipam::first_free(&ranges, is_foreign));
+    let own = own_numbers(tables, pool, project, now);
+    let oldest = own.iter().find(|at| !is_used(tables, **at)).copied();
+    let found = match oldest {
+        Some(oldest) if own.len() >= COOLING_NUMBERS_MAX => Some(u128::from(oldest)),
+        _ => free(),
+    };
     let Some(found) = found else { return Ok(None) };
     let number = number_of(found);
     take(tx, &(pool.number)(number), Some(project))?;
     advance(tx, pool.name, found);
     Ok(Some(number))
+}
+
+/// Numbers of a pool that cool down for a project, in the order of their release.
+fn own_numbers(tables: &Tables, pool: &Pool, project: ProjectId, now: Timestamp) -> Vec<u32> {
+    let range = (pool.number)(pool.first)..=(pool.number)(pool.last);
+    let table = tables.table::<CoolingNumber>().range(range);
+    let cooling = table.map(|(_, slot)| slot.value.as_ref());
+    let mut own: Vec<(Timestamp, u32)> = cooling
+        .filter(|cooling| cooling.project == Some(project) && now < cooling.until)
+        .filter_map(|cooling| match cooling.number {
+            PoolNumber::Vrf(number) | PoolNumber::Asn(number) => {
+                Some((cooling.released_at, number))
+            }
+            PoolNumber::Ip(_) | PoolNumber::Prefix { .. } => None,
+        })
+        .collect();
+    own.sort_unstable();
+    own.into_iter().map(|(_, number)| number).collect()
 }
 
 pub(crate) fn cursor(tables: &Tables, pool: &str) -> Option<u128> {

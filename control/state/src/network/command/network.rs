@@ -47,7 +47,7 @@ pub struct CreateNetwork {
     /// Address translation of outgoing traffic. `None` means no translation.
     #[serde(default)]
     pub nat: Option<NatType>,
-    /// VRF id, 1 to 16777215, which is also the VNI of the segment. Required for external networks.
+    /// VRF id, 1 to 8388607, which is also the VNI of the segment. Required for external networks.
     #[serde(default)]
     pub vrf: Option<u32>,
     /// Of children: the network that they get their prefixes from.

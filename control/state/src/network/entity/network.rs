@@ -10,6 +10,10 @@ use strum::IntoStaticStr;
 use crate::meta::Meta;
 use crate::network::entity::{ChildLength, Family};
 
+/// The highest VRF id of a network, and the highest VNI of a provisioning segment. VNIs above it are
+/// those of the segments of bridged machines ([`bridged_segment`](crate::life::bridged_segment)).
+pub const VRF_MAX: u32 = (1 << 23) - 1;
+
 /// The type of a network.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,

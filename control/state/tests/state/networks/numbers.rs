@@ -112,3 +112,22 @@ fn vrfs_are_not_shared_by_chance() {
     );
     world.ok(external("net-a", "192.0.2.0/24", 77));
 }
+
+/// The segment of a VRF's bridged machines has a VNI of its own, which no operator can give away.
+#[test]
+fn the_vni_of_bridged_machines_is_nobody_elses() {
+    let mut world = World::new();
+    world.ok(tests_support::announcement(1));
+    let private = world.tables.get::<Network>(&text("private")).unwrap();
+    let vrf = private.vrf.unwrap().try_into().unwrap();
+    let segment = life::bridged_segment(vrf).unwrap().get();
+    assert_eq!(
+        world.refused(external("net-a", "192.0.2.0/24", segment)),
+        ErrorCode::InvalidField
+    );
+    let labels = [(label::PROVISIONING_VNI.to_owned(), segment.to_string())];
+    assert_eq!(
+        world.refused(relabel(LabelsUpdate::Replace(labels.into()))),
+        ErrorCode::InvalidField
+    );
+}
