@@ -17,7 +17,8 @@ fn drain(id: &str, drained: bool) -> mesh::FabricServiceDrainRequest {
     mesh::FabricServiceDrainRequest {
         id: id.into(),
         drained,
-        force: false,
+        // Nobody serves sessions here, so that no leader knows which leaves are heard.
+        force: true,
     }
 }
 
