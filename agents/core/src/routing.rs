@@ -156,24 +156,27 @@ impl Session {
             .iter()
             .map(|(id, _)| own_routes(id, &import))
             .collect::<Vec<_>>();
-        let evpn = vnis.into_iter().map(|vni| permit([RouteMatch::Evpn(vni)]));
-        let evpn: Vec<_> = evpn.collect();
+        let sent = vnis.iter().map(|vni| permit([RouteMatch::Evpn(*vni)]));
+        let received = vnis.iter().map(|vni| permit([RouteMatch::EvpnOnly(*vni)]));
         // Without rules for them, EVPN routes would be judged by the prefix in them.
-        let has_evpn = !evpn.is_empty();
+        let has_evpn = !vnis.is_empty();
         let exported = if is_underlay {
             let ends = |is_v6| prefix_list(&export, is_v6, &settings.of_version(is_v6));
             let ends = [ends(false)?, ends(true)?];
             let rules = ends
                 .iter()
                 .map(|(id, _)| permit([RouteMatch::Prefix(id.clone())]));
-            let rules: Vec<_> = rules.chain(evpn.iter().cloned()).collect();
+            let rules: Vec<_> = rules.chain(sent).collect();
             lists.extend(ends);
             rules
         } else {
             vec![EVERY]
         };
         let maps = [
-            (import.clone(), RouteMap::new(own.into_iter().chain(evpn))),
+            (
+                import.clone(),
+                RouteMap::new(own.into_iter().chain(received)),
+            ),
             (export.clone(), RouteMap::new(exported)),
         ];
         let [(_, imports), (_, exports)] = maps;

@@ -103,6 +103,7 @@ fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
             origins.collect::<Vec<_>>().join(",")
         }
         RouteMatch::Evpn(vni) => format!("vni {vni}"),
+        RouteMatch::EvpnOnly(vni) => format!("vni {vni} alone"),
     };
     let rules = map.rules().values();
     rules
@@ -139,14 +140,18 @@ fn a_leaf_of_an_evpn_partition() {
         vec!["10.0.0.0/22 le 32", "as 4210000001"],
         vec!["2001:db8::/48 le 128", "as 4210000001"],
     ];
-    let evpn = [vec!["vni 27"], vec!["vni 100"]];
+    let sent = [vec!["vni 27"], vec!["vni 100"]];
+    let received = [vec!["vni 27 alone"], vec!["vni 100 alone"]];
     assert_eq!(rules(&model, "MM-swp2-in"), own);
     assert_eq!(rules(&model, "MM-swp2-out"), [Vec::<String>::new()]);
-    assert_eq!(rules(&model, "MM-swp3-in"), [&own[..], &evpn[..]].concat());
+    assert_eq!(
+        rules(&model, "MM-swp3-in"),
+        [&own[..], &received[..]].concat()
+    );
     let ends = [vec!["10.91.0.0/24 le 32"], vec![""]];
     assert_eq!(
         rules(&model, "MM-swp3-out"),
-        [&ends[..], &evpn[..]].concat()
+        [&ends[..], &sent[..]].concat()
     );
 }
 

@@ -25,6 +25,8 @@ pub enum FrrObject {
     Ipv6PrefixList(ObjectName),
     /// An AS-path list.
     AsPathList(ObjectName),
+    /// An extended-community list.
+    CommunityList(ObjectName),
     /// A route-map.
     RouteMap(ObjectName),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for FrrObject {
             Self::PrefixList(name) => write!(f, "prefix list {name}"),
             Self::Ipv6PrefixList(name) => write!(f, "IPv6 prefix list {name}"),
             Self::AsPathList(name) => write!(f, "AS-path list {name}"),
+            Self::CommunityList(name) => write!(f, "extended-community list {name}"),
             Self::RouteMap(name) => write!(f, "route-map {name}"),
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::model::{
-    AsPathKey, AsPathRule, BgpInstance, BgpVrf, Family, FrrConfig, PrefixEntry, PrefixListKey,
+    AsPathKey, AsPathRule, BgpInstance, BgpVrf, CommunityKey, CommunityRule, Family, FrrConfig,
+    PrefixEntry, PrefixListKey,
 };
 use super::observed::Observed;
 use super::settings::{self, Setting};
@@ -52,6 +53,9 @@ pub fn render(config: &FrrConfig) -> String {
     for (key, rule) in &config.as_paths {
         out.line(0, &as_path_line(key, rule));
     }
+    for (key, rule) in &config.communities {
+        out.line(0, &community_line(key, rule));
+    }
     out.line(0, "!");
     for (key, entry) in &config.route_maps {
         let header = format!("route-map {} {} {}", key.map, entry.action, key.sequence);
@@ -99,6 +103,12 @@ pub(super) fn as_path_line(key: &AsPathKey, rule: &AsPathRule) -> String {
     let (list, sequence) = (&key.list, key.sequence);
     let (action, regex) = (rule.action, &rule.regex);
     format!("bgp as-path access-list {list} seq {sequence} {action} {regex}")
+}
+
+pub(super) fn community_line(key: &CommunityKey, rule: &CommunityRule) -> String {
+    let (list, sequence) = (&key.list, key.sequence);
+    let (action, regex) = (rule.action, &rule.regex);
+    format!("bgp extcommunity-list expanded {list} seq {sequence} {action} {regex}")
 }
 
 /// Text that is being written.

@@ -209,6 +209,7 @@ pub(super) fn route_map(of: &RouteMapEntry) -> Vec<Setting> {
         ("match ip address prefix-list", &of.match_ipv4),
         ("match ipv6 address prefix-list", &of.match_ipv6),
         ("match as-path", &of.match_as_path),
+        ("match extcommunity", &of.match_communities),
     ] {
         if let Some(list) = list {
             all.push(Setting::new(

@@ -27,6 +27,7 @@ mod bridge_entry;
 mod layer3;
 mod link;
 mod names;
+mod neighbours;
 mod requests;
 mod routed;
 mod routing;

@@ -12,7 +12,8 @@ use rtnetlink::{LinkBridge, LinkBridgePort, LinkMessageBuilder, LinkVxlan};
 
 use super::link::{Kind, Link};
 use super::names::{GATEWAY_MAC, bridge_name, tunnel_name};
-use super::requests::{EEXIST, ENOENT, change, let_route, set_device};
+use super::neighbours::hear_hosts;
+use super::requests::{EEXIST, ENOENT, change, let_route};
 use super::view::View;
 use super::{Linux, VXLAN_PORT, failed};
 use crate::back_end::NosError;
@@ -270,15 +271,4 @@ impl Linux {
         }
         Ok(())
     }
-}
-
-/// Lets a gateway learn hosts from answers that it did not ask for. All leaves of a segment have the
-/// gateway's addresses, so the answer to one leaf's question may arrive at another one: EVPN then
-/// carries it to the first. And hosts send each other's packets through the gateway on purpose: no
-/// redirects.
-fn hear_hosts(bridge: &str) -> Result<(), NosError> {
-    set_device("ipv4", bridge, "arp_accept", "1")?;
-    set_device("ipv6", bridge, "accept_untracked_na", "1")?;
-    set_device("ipv4", "all", "send_redirects", "0")?;
-    set_device("ipv4", bridge, "send_redirects", "0")
 }

@@ -31,6 +31,9 @@ pub enum RouteMatch {
     AsPath(PolicyName),
     /// The route is an EVPN route of this VNI.
     Evpn(Vni),
+    /// The same, and every route target of the route is of this VNI. Switches import a route by its
+    /// targets, which the sender chooses: with another one it would get into another VRF.
+    EvpnOnly(Vni),
 }
 
 impl RouteMap {

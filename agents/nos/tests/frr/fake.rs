@@ -97,8 +97,9 @@ impl Fake {
                 .any(|l| l.starts_with("redistribute connected route-map"));
         assert!(!merged, "FRR keeps the route-map");
         let same_regex = |other: &String| {
-            line.starts_with("bgp as-path")
-                && other.starts_with("bgp as-path")
+            ["bgp as-path", "bgp extcommunity-list"]
+                .iter()
+                .any(|kind| line.starts_with(kind) && other.starts_with(kind))
                 && as_path(other) == as_path(line)
                 && self::slot(other) != slot
         };
@@ -176,6 +177,7 @@ fn map_and_number(rest: &str) -> (String, String) {
     (words[0].to_owned(), words[2].to_owned())
 }
 
+/// List and expression of a line of a list of expressions.
 fn as_path(line: &str) -> (String, String) {
     let words: Vec<&str> = line.split(' ').collect();
     (words[3].to_owned(), words[7].to_owned())
@@ -187,6 +189,9 @@ fn slot(line: &str) -> String {
     match words[..] {
         [ip, "prefix-list", list, "seq", number, ..] => format!("{ip} {list} {number}"),
         ["bgp", "as-path", "access-list", list, "seq", number, ..] => format!("{list} {number}"),
+        ["bgp", "extcommunity-list", _, list, "seq", number, ..] => {
+            format!("ext {list} {number}")
+        }
         ["neighbor", peer, "route-map", _, way] => format!("{peer} route-map {way}"),
         ["neighbor", peer, what, ..] => format!("{peer} {what}"),
         ["match", ip, "address", ..] => format!("match {ip} address"),

@@ -19,3 +19,4 @@ mod readings;
 mod sample;
 mod sessions;
 mod tables;
+mod targets;

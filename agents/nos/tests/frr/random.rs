@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agents_nos::Vni;
 use agents_nos::frr::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, BgpInstance, BgpVrf, Description, FrrConfig,
-    Neighbour, ObjectName, PeerFamily, PeerGroup, PeerSettings, PerFamily, PerIp, PrefixEntry,
-    PrefixListKey, PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
+    Action, AsPathKey, AsPathRegex, AsPathRule, BgpInstance, BgpVrf, CommunityKey, CommunityRegex,
+    CommunityRule, Description, FrrConfig, Neighbour, ObjectName, PeerFamily, PeerGroup,
+    PeerSettings, PerFamily, PerIp, PrefixEntry, PrefixListKey, PrefixRule, Redistribute, Remote,
+    RemoteAs, RouteMapEntry, RouteMapKey, Timers,
 };
 use proptest::collection::{btree_map, btree_set};
 use proptest::option;
@@ -66,6 +67,23 @@ fn as_paths() -> impl Strategy<Value = BTreeMap<AsPathKey, AsPathRule>> {
     })
 }
 
+fn communities() -> impl Strategy<Value = BTreeMap<CommunityKey, CommunityRule>> {
+    let key =
+        (object("ext"), 1..30u32).prop_map(|(list, sequence)| CommunityKey { list, sequence });
+    let regex = prop_oneof![Just("^ET:8$"), Just(".*"), Just("^(RT:[0-9.]+:7_)*$")]
+        .prop_filter_map("allowed", |text| CommunityRegex::new(text).ok());
+    let rule = (action(), regex).prop_map(|(action, regex)| CommunityRule { action, regex });
+    btree_map(key, rule, 0..5).prop_map(|mut rules| {
+        let mut seen = Vec::new();
+        rules.retain(|key: &CommunityKey, rule| {
+            let new = !seen.contains(&(key.list.clone(), rule.regex.clone()));
+            seen.push((key.list.clone(), rule.regex.clone()));
+            new
+        });
+        rules
+    })
+}
+
 fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
     let key = (object("map"), 1..5u16).prop_map(|(map, n)| RouteMapKey {
         map,
@@ -75,7 +93,7 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         action(),
         option::of(object("list")),
         option::of(object("list")),
-        option::of(object("path")),
+        (option::of(object("path")), option::of(object("ext"))),
         option::of(1..4u8),
         option::of(1..9u32),
         option::of(any::<u32>()),
@@ -84,7 +102,7 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         let mut entry = RouteMapEntry::new(action);
         entry.match_ipv4 = v4;
         entry.match_ipv6 = v6;
-        entry.match_as_path = path;
+        (entry.match_as_path, entry.match_communities) = path;
         entry.match_interface = interface.map(|n| port(&format!("eth{n}")));
         entry.match_vni = vni.map(|n| Vni::new(n).unwrap());
         entry.local_preference = preference;
@@ -198,7 +216,12 @@ fn instance() -> impl Strategy<Value = BgpInstance> {
 
 /// A configuration that [`FrrConfig::check`] accepts.
 pub(crate) fn config() -> impl Strategy<Value = FrrConfig> {
-    let filters = (btree_set(prefix_entry(), 0..12), as_paths(), route_maps());
+    let filters = (
+        btree_set(prefix_entry(), 0..12),
+        as_paths(),
+        route_maps(),
+        communities(),
+    );
     let vrfs = btree_map(1..5u32, 1..9u32, 0..4);
     let tenants = btree_map(1..5u32, instance(), 0..3);
     let default = option::weighted(0.9, instance());
@@ -210,6 +233,7 @@ pub(crate) fn config() -> impl Strategy<Value = FrrConfig> {
             has_zebra_settings: zebra.1,
             prefixes: filters.0,
             as_paths: filters.1,
+            communities: filters.3,
             route_maps: filters.2,
             ..FrrConfig::default()
         };

@@ -26,7 +26,7 @@ fn name(text: &str) -> PolicyName {
 }
 
 /// A switch with a firewall on `swp1`, which may announce this prefix.
-fn firewall(prefix: &str) -> SwitchModel {
+pub(crate) fn firewall(prefix: &str) -> SwitchModel {
     let mut model = SwitchModel::default();
     let port = PortName::new("swp1").unwrap();
     let up = Port {

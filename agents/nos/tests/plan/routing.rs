@@ -81,7 +81,7 @@ fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
         let own = import_map("MM-list", "MM-paths").rules()[&10].clone();
         let evpn = agents_nos::model::RouteRule {
             permits: true,
-            matches: [agents_nos::model::RouteMatch::Evpn(vni(27))].into(),
+            matches: [agents_nos::model::RouteMatch::EvpnOnly(vni(27))].into(),
         };
         let map = agents_nos::model::RouteMap::new([own, evpn]).unwrap();
         state.policies.route_maps.insert(policy("MM-in"), map);
@@ -112,18 +112,28 @@ fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
         text.contains("  neighbor p9 route-map MM-in-evpn in\n"),
         "{text}"
     );
-    assert_eq!(Routing::from_frr(&config), wanted);
-    // By hand: EVPN routes are judged by the other map.
-    let open = text.replace(
-        "neighbor p9 route-map MM-in-evpn in",
-        "neighbor p9 route-map MM-in in",
-    );
+    let targets = "bgp extcommunity-list expanded MM-vni-27 seq 5 permit ^(RT:[0-9.]+:27_)*";
     assert!(
-        !Routing::from_frr(&parse(&open).config)
-            .bgp
-            .unwrap()
-            .is_intact
+        evpn.contains(" match extcommunity MM-vni-27\n") && text.contains(targets),
+        "{text}"
     );
+    assert_eq!(Routing::from_frr(&config), wanted);
+    for (was, becomes) in [
+        // EVPN routes are judged by the other map.
+        (
+            "neighbor p9 route-map MM-in-evpn in",
+            "neighbor p9 route-map MM-in in",
+        ),
+        (" match extcommunity MM-vni-27\n", ""),
+        ("MM-vni-27 seq 5 permit ^", "MM-vni-27 seq 5 permit "),
+        (
+            "bgp extcommunity-list",
+            "bgp extcommunity-list expanded MM-vni-27 seq 4 permit .*\nbgp extcommunity-list",
+        ),
+    ] {
+        let seen = Routing::from_frr(&parse(&text.replace(was, becomes)).config);
+        assert!(!seen.bgp.unwrap().is_intact, "{was} becomes {becomes}");
+    }
 }
 
 /// Each change by hand is seen, and no object is taken for another one.

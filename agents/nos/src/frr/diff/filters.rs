@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::Plan;
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRule, PrefixEntry, PrefixListKey, RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRule, ObjectName, PrefixEntry, PrefixListKey, RouteMapEntry,
+    RouteMapKey,
 };
 use crate::frr::object::FrrObject;
-use crate::frr::render::{as_path_line, closing_line, prefix_line};
+use crate::frr::render::{as_path_line, closing_line, community_line, prefix_line};
 use crate::frr::settings::{self, changes};
 
 /// Most lines of one step, so that a step always fits into one command.
@@ -17,6 +18,7 @@ impl Plan<'_> {
     /// Lists first, then the route-maps that use them.
     pub(super) fn filters_come(&mut self) {
         self.as_paths_come();
+        self.communities_come();
         for key in self.new.closed.difference(&self.old.closed) {
             self.push(list_object(key), vec![closing_line(key)]);
         }
@@ -69,6 +71,41 @@ impl Plan<'_> {
             if !self.new.as_paths.contains_key(key) && !self.moves(key, rule) {
                 let line = format!("no {}", as_path_line(key, rule));
                 self.push(FrrObject::AsPathList(key.list.clone()), vec![line]);
+            }
+        }
+        self.communities_leave();
+    }
+
+    /// An entry that changes leaves first, because FRR finds one by its expression. Meanwhile the
+    /// list permits less.
+    fn communities_come(&mut self) {
+        let stays = |list: &ObjectName| self.new.communities.keys().any(|key| key.list == *list);
+        let mut changes = Vec::new();
+        for (key, rule) in &self.old.communities {
+            if self.new.communities.get(key) != Some(rule) && stays(&key.list) {
+                changes.push((key, format!("no {}", community_line(key, rule))));
+            }
+        }
+        for (key, rule) in &self.new.communities {
+            if self.old.communities.get(key) != Some(rule) {
+                changes.push((key, community_line(key, rule)));
+            }
+        }
+        for (key, line) in changes {
+            self.push(FrrObject::CommunityList(key.list.clone()), vec![line]);
+        }
+    }
+
+    fn communities_leave(&mut self) {
+        for (key, rule) in &self.old.communities {
+            if !self
+                .new
+                .communities
+                .keys()
+                .any(|kept| kept.list == key.list)
+            {
+                let line = format!("no {}", community_line(key, rule));
+                self.push(FrrObject::CommunityList(key.list.clone()), vec![line]);
             }
         }
     }

@@ -59,6 +59,17 @@ impl<'a> Changed<'a> {
             )
             .map(|(key, _)| &key.list)
             .collect();
+        let communities: BTreeSet<&ObjectName> = old
+            .communities
+            .iter()
+            .filter(|(key, rule)| new.communities.get(key) != Some(rule))
+            .chain(
+                new.communities
+                    .iter()
+                    .filter(|(key, rule)| old.communities.get(key) != Some(rule)),
+            )
+            .map(|(key, _)| &key.list)
+            .collect();
         let uses = |entry: &RouteMapEntry| {
             let lists_of = [(false, &entry.match_ipv4), (true, &entry.match_ipv6)];
             let list = |(ipv6, list): (bool, &Option<ObjectName>)| {
@@ -66,7 +77,10 @@ impl<'a> Changed<'a> {
                     .is_some_and(|name| lists.contains(&(ipv6, name)))
             };
             let path = entry.match_as_path.as_ref();
-            lists_of.into_iter().any(list) || path.is_some_and(|name| as_paths.contains(name))
+            let communities_of = entry.match_communities.as_ref();
+            lists_of.into_iter().any(list)
+                || path.is_some_and(|name| as_paths.contains(name))
+                || communities_of.is_some_and(|name| communities.contains(name))
         };
         let differs = |one: &'a FrrConfig, other: &'a FrrConfig| {
             one.route_maps

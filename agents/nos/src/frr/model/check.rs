@@ -47,7 +47,7 @@ pub enum ConfigError {
         vni: Vni,
     },
     /// A list has an expression twice: the second never matters, and FRR would confuse them.
-    #[error("AS-path list {0} has an expression twice")]
+    #[error("list {0} has an expression twice")]
     Repeated(ObjectName),
     /// A router id of 0.0.0.0, which FRR takes for none.
     #[error("the router id of VRF {0} is 0.0.0.0")]
@@ -82,6 +82,12 @@ impl FrrConfig {
         }
         let mut rules = BTreeSet::new();
         for (key, rule) in &self.as_paths {
+            if !rules.insert((&key.list, &rule.regex)) {
+                return Err(ConfigError::Repeated(key.list.clone()));
+            }
+        }
+        let mut rules = BTreeSet::new();
+        for (key, rule) in &self.communities {
             if !rules.insert((&key.list, &rule.regex)) {
                 return Err(ConfigError::Repeated(key.list.clone()));
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use super::as_path::{AsPathKey, AsPathRule};
+use super::community::{CommunityKey, CommunityRule};
 use super::instance::BgpInstance;
 use super::prefix::{PrefixEntry, PrefixListKey};
 use super::route_map::{RouteMapEntry, RouteMapKey};
@@ -34,6 +35,8 @@ pub struct FrrConfig {
     pub closed: BTreeSet<PrefixListKey>,
     /// AS-path access lists.
     pub as_paths: BTreeMap<AsPathKey, AsPathRule>,
+    /// Extended-community lists (expanded).
+    pub communities: BTreeMap<CommunityKey, CommunityRule>,
     /// Route-maps.
     pub route_maps: BTreeMap<RouteMapKey, RouteMapEntry>,
 }

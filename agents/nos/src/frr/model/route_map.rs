@@ -31,6 +31,8 @@ pub struct RouteMapEntry {
     pub match_interface: Option<InterfaceName>,
     /// The EVPN route is of this VNI.
     pub match_vni: Option<Vni>,
+    /// The extended communities are permitted by this list.
+    pub match_communities: Option<ObjectName>,
     /// Local preference that the route gets.
     pub local_preference: Option<u32>,
 }
@@ -46,6 +48,7 @@ impl RouteMapEntry {
             match_as_path: None,
             match_interface: None,
             match_vni: None,
+            match_communities: None,
             local_preference: None,
         }
     }

@@ -15,6 +15,11 @@ pub struct Description(String);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AsPathRegex(String);
 
+/// Regular expression over the extended communities of a route: 1 to 200 letters, digits and
+/// `^$_.*+()[]-:`. `_` is a space, the beginning or the end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommunityRegex(String);
+
 impl Description {
     /// Checks a description.
     ///
@@ -47,6 +52,19 @@ impl AsPathRegex {
     }
 }
 
+impl CommunityRegex {
+    /// Checks an expression's characters; FRR checks the rest.
+    ///
+    /// # Errors
+    /// When it is empty or too long, or has other characters.
+    pub fn new(text: &str) -> Result<Self, WordError> {
+        let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"^$_.*+()[]-:".contains(&b);
+        let ok = (1..=200).contains(&text.len()) && text.bytes().all(is_allowed);
+        WordError::unless(ok, text, "an expression of A-Z a-z 0-9 and ^$_.*+()[]-:")?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -54,6 +72,12 @@ impl fmt::Display for Description {
 }
 
 impl fmt::Display for AsPathRegex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for CommunityRegex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -3,8 +3,8 @@
 use super::{Reader, Section};
 use crate::Vni;
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, InterfaceName, ObjectName, PrefixEntry,
-    PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityRegex, CommunityRule,
+    InterfaceName, ObjectName, PrefixEntry, PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
 };
 
 impl Reader {
@@ -51,6 +51,22 @@ impl Reader {
         Some(())
     }
 
+    pub(super) fn community(&mut self, words: &[&str]) -> Option<()> {
+        let [_, _, _, list, "seq", sequence, action, regex] = words else {
+            return None;
+        };
+        let key = CommunityKey {
+            list: ObjectName::new(list).ok()?,
+            sequence: sequence.parse().ok().filter(|n| *n > 0)?,
+        };
+        let rule = CommunityRule {
+            action: Action::parse(action)?,
+            regex: CommunityRegex::new(regex).ok()?,
+        };
+        self.seen.config.communities.insert(key, rule);
+        Some(())
+    }
+
     pub(super) fn open_route_map(&mut self, words: &[&str]) -> Option<()> {
         let [_, map, action, sequence] = words else {
             return None;
@@ -78,6 +94,7 @@ impl Reader {
                 entry.match_ipv6 = Some(name(list)?);
             }
             ["match", "as-path", list] => entry.match_as_path = Some(name(list)?),
+            ["match", "extcommunity", list] => entry.match_communities = Some(name(list)?),
             ["match", "interface", interface] => {
                 entry.match_interface = Some(InterfaceName::new(interface).ok()?);
             }

@@ -141,6 +141,7 @@ impl Reader {
             ["router", "bgp", ..] => self.open_instance(words),
             ["ip" | "ipv6", "prefix-list", ..] => self.prefix_list(words),
             ["bgp", "as-path", "access-list", ..] => self.as_path(words),
+            ["bgp", "extcommunity-list", "expanded", ..] => self.community(words),
             ["route-map", ..] => self.open_route_map(words),
             _ => None,
         }

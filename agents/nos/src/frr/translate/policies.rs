@@ -6,12 +6,13 @@ use proto_types::Asn;
 
 use super::{LOOPBACK_MAP, RoutingError, RuleFault};
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, FrrConfig, ObjectName, PrefixEntry, PrefixListKey,
-    PrefixRule, RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityRegex, CommunityRule,
+    FrrConfig, ObjectName, PrefixEntry, PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
 };
 use crate::model::{
     self, AsPathList, Policies, PolicyName, PrefixListId, RouteMap, RouteMatch, RouteRule,
 };
+use crate::vni::Vni;
 
 /// End of the names of route-maps that are for EVPN routes alone.
 const EVPN_SUFFIX: &str = "-evpn";
@@ -48,6 +49,12 @@ pub(super) fn to_frr(policies: &Policies, config: &mut FrrConfig) -> Result<(), 
     }
     for (name, map) in &policies.route_maps {
         config.route_maps.extend(entries(name, map)?);
+        for found in map.matches() {
+            if let RouteMatch::EvpnOnly(vni) = found {
+                let (key, rule) = vni_alone(*vni);
+                config.communities.insert(key, rule);
+            }
+        }
     }
     Ok(())
 }
@@ -108,7 +115,7 @@ fn fault(sequence: u16, rule: &RouteRule) -> Option<RuleFault> {
         count(|found| matches!(found, RouteMatch::Prefix(id) if !id.is_v6)),
         count(|found| matches!(found, RouteMatch::Prefix(id) if id.is_v6)),
         count(|found| matches!(found, RouteMatch::AsPath(_))),
-        count(|found| matches!(found, RouteMatch::Evpn(_))),
+        count(|found| matches!(found, RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_))),
     ];
     let [v4, v6, _, evpn] = counts;
     if sequence == 0 {
@@ -148,7 +155,7 @@ pub(super) fn has_evpn_rule(map: &RouteMap) -> bool {
 
 fn is_of_evpn(rule: &RouteRule) -> bool {
     let mut matches = rule.matches.iter();
-    matches.any(|found| matches!(found, RouteMatch::Evpn(_)))
+    matches.any(|found| matches!(found, RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_)))
 }
 
 /// Reads the policies of a configuration. What the model cannot say is left out.
@@ -245,6 +252,25 @@ fn origin(rule: &AsPathRule) -> Option<Asn> {
     is_ours.then_some(origin)
 }
 
+/// The list of extended communities that permits route targets of one VNI only, whatever AS number
+/// they have. Beside them a route has its encapsulation (ET), moves of a MAC address (MM) and the
+/// router's MAC address (Rmac); FRR shows them in this order, and the encapsulation before or after
+/// the targets. Routes with other communities are refused.
+#[expect(clippy::expect_used, reason = "a number in a text that fits")]
+fn vni_alone(vni: Vni) -> (CommunityKey, CommunityRule) {
+    let target = format!("(RT:[0-9.]+:{vni}_)");
+    let regex = format!("^{target}*(ET:[0-9]+_)*{target}*(MM:[0-9]+_)*(Rmac:[0-9a-f:]+_)*$");
+    let key = CommunityKey {
+        list: ObjectName::new(&format!("MM-vni-{vni}")).expect("a name of ours"),
+        sequence: 5,
+    };
+    let rule = CommunityRule {
+        action: Action::Permit,
+        regex: CommunityRegex::new(&regex).expect("an expression"),
+    };
+    (key, rule)
+}
+
 /// A rule with at most one condition of each kind as an entry.
 fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
     let action = if rule.permits {
@@ -259,6 +285,10 @@ fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
             RouteMatch::Prefix(id) => entry.match_ipv4 = Some(object(&id.name)?),
             RouteMatch::AsPath(name) => entry.match_as_path = Some(object(name)?),
             RouteMatch::Evpn(vni) => entry.match_vni = Some(*vni),
+            RouteMatch::EvpnOnly(vni) => {
+                entry.match_vni = Some(*vni);
+                entry.match_communities = Some(vni_alone(*vni).0.list);
+            }
         }
     }
     Ok(entry)
@@ -274,7 +304,10 @@ fn route_rule(entry: &RouteMapEntry) -> RouteRule {
         prefix(false, &entry.match_ipv4),
         prefix(true, &entry.match_ipv6),
         as_path.map(|list| RouteMatch::AsPath(policy(list))),
-        entry.match_vni.map(RouteMatch::Evpn),
+        entry.match_vni.map(|vni| match &entry.match_communities {
+            Some(list) if *list == vni_alone(vni).0.list => RouteMatch::EvpnOnly(vni),
+            _ => RouteMatch::Evpn(vni),
+        }),
     ];
     RouteRule {
         permits: entry.action == Action::Permit,
