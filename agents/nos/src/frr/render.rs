@@ -10,13 +10,8 @@ use super::observed::Observed;
 use super::settings::{self, Setting};
 
 /// Settings of zebra. It carries out each message before it reads the next one: it reads one, and its
-/// queue does not wait for more. And routes have next hops of their own: the kernel takes a next hop
-/// out of a shared group when a cable fails, and zebra 8.4.4 uses the group again without it.
-pub(super) const ZEBRA: [&str; 3] = [
-    "zebra zapi-packets 1",
-    "zebra work-queue 0",
-    "no zebra nexthop kernel enable",
-];
+/// queue does not wait for more.
+pub(super) const ZEBRA: [&str; 2] = ["zebra zapi-packets 1", "zebra work-queue 0"];
 
 /// Renders a configuration as FRR would show it. FRR reads it as well: a fresh FRR that loads
 /// this text has this configuration.
@@ -72,14 +67,6 @@ pub(super) fn instance_header(vrf: BgpVrf, instance: &BgpInstance) -> String {
     match vrf {
         BgpVrf::Default => format!("router bgp {}", instance.asn),
         BgpVrf::Tenant(name) => format!("router bgp {} vrf {name}", instance.asn),
-    }
-}
-
-/// The line that takes back a setting.
-pub(super) fn taken_back(line: &str) -> String {
-    match line.strip_prefix("no ") {
-        Some(default) => default.to_owned(),
-        None => format!("no {line}"),
     }
 }
 

@@ -48,12 +48,6 @@ impl Fake {
         match line {
             "exit" | "exit-vrf" => return self.inside.clear(),
             "exit-address-family" => return self.inside.truncate(1),
-            // The default, which FRR does not show.
-            "zebra nexthop kernel enable" => {
-                let lines = self.sections.entry(self.inside.clone()).or_default();
-                return lines.retain(|other| other.strip_prefix("no ") != Some(line));
-            }
-            "no zebra nexthop kernel enable" => return self.set(line),
             _ => {}
         }
         if line.starts_with("no ")

@@ -16,7 +16,7 @@ fn a_leaf_is_written_as_frr_shows_it() {
     let text = render(&leaf());
     for line in [
         "ip router-id 10.0.0.11\n",
-        "zebra zapi-packets 1\nzebra work-queue 0\nno zebra nexthop kernel enable\n",
+        "zebra zapi-packets 1\nzebra work-queue 0\n",
         "vrf Vrf27\n vni 27\nexit-vrf\n",
         "router bgp 4200000011 vrf Vrf27\n bgp router-id 10.0.0.11\n",
         " neighbor swp31 interface peer-group MM-FABRIC\n",
@@ -32,15 +32,13 @@ fn a_leaf_is_written_as_frr_shows_it() {
 }
 
 #[test]
-fn zebra_has_its_settings_with_all_of_them_alone() {
+fn zebra_has_its_settings_with_both_alone() {
     let [packets, queue] = ["zebra zapi-packets 1\n", "zebra work-queue 0\n"];
-    let nexthops = "no zebra nexthop kernel enable\n";
     for (said, has_settings) in [
-        (format!("{packets}{queue}{nexthops}"), true),
-        (format!("{packets}{queue}"), false),
-        (format!("{packets}{nexthops}"), false),
-        (nexthops.to_owned(), false),
-        (format!("zebra zapi-packets 10\n{queue}{nexthops}"), false),
+        (format!("{packets}{queue}"), true),
+        (packets.to_owned(), false),
+        (queue.to_owned(), false),
+        (format!("zebra zapi-packets 10\n{queue}"), false),
         (String::new(), false),
     ] {
         assert_eq!(

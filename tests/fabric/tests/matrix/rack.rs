@@ -276,11 +276,9 @@ async fn start_routed(fabric: &Fabric, test: &str, port: &str, asn: u32, address
         let interface = InterfaceName::new(interface).unwrap();
         instance.neighbours.insert(interface, neighbour);
     }
-    let mut config = FrrConfig {
-        // As the installer does.
-        has_zebra_settings: true,
-        ..FrrConfig::default()
-    };
+    // As the installer does.
+    machine.vtysh("configure terminal\nno zebra nexthop kernel enable");
+    let mut config = FrrConfig::default();
     config.bgp.insert(BgpVrf::Default, instance);
     let observed = machine.ready().await;
     machine.frr.apply(&observed, &config).await.unwrap();

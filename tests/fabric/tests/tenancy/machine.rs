@@ -100,6 +100,15 @@ impl Machine {
         }
     }
 
+    /// Prints its routes, for a failure.
+    pub(crate) fn show(&self) {
+        println!("m{}: {}", self.number, self.vtysh("show ip route"));
+        for arguments in ["-br link", "route show", "neigh"] {
+            println!("m{} ip {arguments}", self.number);
+            self.switch.ip(arguments);
+        }
+    }
+
     /// Runs a command of FRR's shell.
     pub(crate) fn vtysh(&self, command: &str) -> String {
         self.switch.vtysh(command)
@@ -152,7 +161,9 @@ impl Machine {
         self.switch.ip(&format!("addr add {address}/32 dev lo"));
         let shown = self.switch.vtysh("show running-config bgpd");
         let old = shown.lines().find(|line| line.starts_with("router bgp "));
-        let mut lines: Vec<String> = old.map(|old| format!("no {old}")).into_iter().collect();
+        // As the installer does: its ports lose their carrier while they move.
+        let mut lines: Vec<String> = vec!["no zebra nexthop kernel enable".into()];
+        lines.extend(old.map(|old| format!("no {old}")));
         lines.push(format!("router bgp {}", system.asn));
         lines.push(format!("bgp router-id 10.255.0.{}", self.number));
         lines.push("no bgp ebgp-requires-policy".into());

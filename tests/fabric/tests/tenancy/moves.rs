@@ -47,6 +47,8 @@ async fn cross(site: &Site, rented: &[Rented]) {
             let is_right = got.is_some_and(|got| got.is_none_or(|got| own.contains(&got)));
             if !is_right {
                 site.show().await;
+                from.machine.show();
+                to.machine.show();
                 panic!("{} to {target}", word(from));
             }
         }

@@ -149,7 +149,7 @@ impl<'a> Plan<'a> {
             render::ZEBRA.map(str::to_owned).to_vec()
         } else {
             let leave = render::ZEBRA.iter().rev();
-            leave.copied().map(render::taken_back).collect()
+            leave.map(|line| format!("no {line}")).collect()
         };
         self.push(FrrObject::ZebraSettings, lines);
     }
