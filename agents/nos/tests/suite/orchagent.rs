@@ -94,7 +94,7 @@ impl Orchagent {
     }
 }
 
-/// What the stand-in has done so far.
+/// State of the stand-in: its work so far.
 struct Follower {
     kernel: PathBuf,
     effects: Effects,
