@@ -10,8 +10,14 @@ use super::observed::Observed;
 use super::settings::{self, Setting};
 
 /// Settings of zebra. It carries out each message before it reads the next one: it reads one, and its
-/// queue does not wait for more.
-pub(super) const ZEBRA: [&str; 2] = ["zebra zapi-packets 1", "zebra work-queue 0"];
+/// queue does not wait for more. And it forgets a group of next hops a second after its last route:
+/// the kernel takes a next hop out of a group when a cable fails, and zebra 8.4.4 would use the group
+/// again as it was when the cable is back.
+pub(super) const ZEBRA: [&str; 3] = [
+    "zebra zapi-packets 1",
+    "zebra work-queue 0",
+    "zebra nexthop-group keep 1",
+];
 
 /// Renders a configuration as FRR would show it. FRR reads it as well: a fresh FRR that loads
 /// this text has this configuration.

@@ -16,7 +16,7 @@ fn a_leaf_is_written_as_frr_shows_it() {
     let text = render(&leaf());
     for line in [
         "ip router-id 10.0.0.11\n",
-        "zebra zapi-packets 1\nzebra work-queue 0\n",
+        "zebra zapi-packets 1\nzebra work-queue 0\nzebra nexthop-group keep 1\n",
         "vrf Vrf27\n vni 27\nexit-vrf\n",
         "router bgp 4200000011 vrf Vrf27\n bgp router-id 10.0.0.11\n",
         " neighbor swp31 interface peer-group MM-FABRIC\n",
@@ -32,13 +32,15 @@ fn a_leaf_is_written_as_frr_shows_it() {
 }
 
 #[test]
-fn zebra_has_its_settings_with_both_alone() {
+fn zebra_has_its_settings_with_all_of_them_alone() {
     let [packets, queue] = ["zebra zapi-packets 1\n", "zebra work-queue 0\n"];
+    let nexthops = "zebra nexthop-group keep 1\n";
     for (said, has_settings) in [
-        (format!("{packets}{queue}"), true),
-        (packets.to_owned(), false),
-        (queue.to_owned(), false),
-        (format!("zebra zapi-packets 10\n{queue}"), false),
+        (format!("{packets}{queue}{nexthops}"), true),
+        (format!("{packets}{queue}"), false),
+        (format!("{packets}{nexthops}"), false),
+        (nexthops.to_owned(), false),
+        (format!("zebra zapi-packets 10\n{queue}{nexthops}"), false),
         (String::new(), false),
     ] {
         assert_eq!(

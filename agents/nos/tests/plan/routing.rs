@@ -163,6 +163,7 @@ fn what_the_model_does_not_name_makes_bgp_not_intact() {
         ("ip router-id 10.0.0.11\n", ""),
         ("zebra zapi-packets 1\n", ""),
         ("zebra work-queue 0\n", ""),
+        ("zebra nexthop-group keep 1\n", ""),
         ("^4210000001(_4210000001)*$", ".*"),
         ("seq 4210000001 permit", "seq 4210000001 deny"),
         (

@@ -19,9 +19,10 @@ use crate::Vni;
 pub struct FrrConfig {
     /// Router id of every daemon. `None` means that FRR chooses.
     pub router_id: Option<Ipv4Addr>,
-    /// `true` if zebra carries out each message of bgpd before it reads the next one. Meant against
-    /// 8.4.4's loss of the neighbour of an EVPN route that bgpd withdraws and announces in one go, as
-    /// it does whenever another path becomes the best (`docs/reference/frr.md`).
+    /// `true` if zebra has the settings that avoid what 8.4.4 loses (`docs/reference/frr.md`): each
+    /// message of bgpd is carried out before the next one is read, against a lost neighbour of an
+    /// EVPN route that bgpd withdraws and announces in one go; and it keeps no group of
+    /// next hops that no route uses, against a cable that is not used again after it failed.
     pub has_zebra_settings: bool,
     /// VNIs by which the VRFs exchange routes with other switches (L3 VNI).
     pub vrfs: BTreeMap<VrfName, Vni>,

@@ -54,7 +54,7 @@ struct Reader {
     context: Vec<String>,
     route_map: Option<RouteMapKey>,
     /// The settings of zebra that were read.
-    zebra: [bool; 2],
+    zebra: [bool; 3],
     /// `true` if external peers without a filter exchange routes unless otherwise configured.
     datacenter: bool,
 }
@@ -126,7 +126,7 @@ impl Reader {
                 self.seen.config.router_id = Some(id.parse().ok()?);
                 Some(())
             }
-            ["zebra", "zapi-packets" | "work-queue", _] => {
+            ["zebra", "zapi-packets" | "work-queue", _] | ["zebra", "nexthop-group", "keep", _] => {
                 let text = words.join(" ");
                 let at = render::ZEBRA.iter().position(|line| *line == text)?;
                 *self.zebra.get_mut(at)? = true;
