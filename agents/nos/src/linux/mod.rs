@@ -30,6 +30,7 @@ mod names;
 mod neighbours;
 mod requests;
 mod routed;
+mod router_macs;
 mod routing;
 mod segments;
 mod telemetry;
@@ -99,7 +100,7 @@ pub struct Linux {
     changed: Arc<Notify>,
     /// `None` on a switch without FRR.
     router: Option<Router>,
-    /// Tasks that drive both netlink sockets; they end when the back-end is dropped.
+    /// Tasks that drive the netlink sockets; they end when the back-end is dropped.
     _tasks: JoinSet<()>,
 }
 
@@ -114,6 +115,9 @@ impl Linux {
         tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
         watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
+        if config.frr.is_some() {
+            router_macs::keep(&mut tasks, handle.clone()).map_err(NosError::Open)?;
+        }
         let loopback = InterfaceName::loopback();
         let router = config.frr.clone().map(|vtysh| Router::new(vtysh, loopback));
         Ok(Self {
@@ -123,10 +127,6 @@ impl Linux {
             changed,
             _tasks: tasks,
         })
-    }
-
-    async fn links(&self) -> Result<Vec<LinkMessage>, NosError> {
-        collect("list links", self.handle.link().get().execute()).await
     }
 
     async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, NosError> {
@@ -162,7 +162,7 @@ impl Linux {
 
     /// Every device with what the switch needs to know of it.
     async fn view(&self) -> Result<View, NosError> {
-        let links = self.links().await?;
+        let links = links(&self.handle).await?;
         let entries = self.forwarding_entries().await?;
         let layer3 = match self.router {
             Some(_) => Some(self.layer3().await?),
@@ -173,7 +173,7 @@ impl Linux {
 
     /// Every device alone.
     async fn devices(&self) -> Result<View, NosError> {
-        Ok(View::new(&self.links().await?, &[], None))
+        Ok(View::new(&links(&self.handle).await?, &[], None))
     }
 }
 
@@ -256,6 +256,10 @@ fn watch_links(tasks: &mut JoinSet<()>, changed: Arc<Notify>) -> io::Result<()> 
         }
     });
     Ok(())
+}
+
+async fn links(handle: &Handle) -> Result<Vec<LinkMessage>, NosError> {
+    collect("list links", handle.link().get().execute()).await
 }
 
 async fn collect<T>(

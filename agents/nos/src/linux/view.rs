@@ -187,7 +187,7 @@ fn flood_entry(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
     remote.filter(|_| zero).map(|r| (message.header.ifindex, r))
 }
 
-fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
+pub(super) fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
     match address {
         NeighbourAddress::Inet(v4) => Some((*v4).into()),
         NeighbourAddress::Inet6(v6) => Some((*v6).into()),
