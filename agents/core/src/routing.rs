@@ -2,10 +2,12 @@
 //!
 //! A session has two route maps of its own, `MM-<port>-in` and `MM-<port>-out`. The import of a
 //! machine permits its own prefixes with its own AS path and nothing else. The export to a server
-//! permits every route of its VRF, which holds its tenant's routes alone; the export to a firewall
-//! permits the tunnel ends of the underlay and the EVPN routes of its networks.
+//! permits the routes of its VRF, which holds its tenant's routes alone, but for those to single
+//! hosts of a gateway's prefix; the export to a firewall permits the tunnel ends of the underlay and
+//! the EVPN routes of its networks.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use agents_nos::Vni;
 use agents_nos::model::{
@@ -53,7 +55,7 @@ fn vrf_model(vrf: &Vrf) -> Result<(VrfName, VrfModel), String> {
 /// spines, and their ports. Nothing if the configuration has no BGP, or one that cannot be.
 pub(crate) fn insert_bgp(out: &mut SwitchModel, config: &Config, problems: &mut Vec<String>) {
     let Some(settings) = &config.bgp else { return };
-    let std::net::IpAddr::V4(router_id) = config.vtep else {
+    let IpAddr::V4(router_id) = config.vtep else {
         problems.push(format!("BGP: {} is no router id", config.vtep));
         return;
     };
@@ -112,12 +114,12 @@ pub(crate) fn insert_session(
     place: &Membership,
     filter: &PortFilter,
 ) -> Result<(), String> {
-    let session = Session::of(settings, port, filter, *place == Membership::Underlay)?;
-    let vrf = match place {
-        Membership::Routed(vrf) => Some(vrf),
-        Membership::Underlay => None,
+    let (vrf, on_link) = match place {
+        Membership::Routed(vrf) => (Some(vrf), Some(on_link(out, vrf))),
+        Membership::Underlay => (None, None),
         _ => return Err("is not routed".to_owned()),
     };
+    let session = Session::of(settings, port, filter, on_link.as_deref())?;
     let neighbours = out.bgp.as_mut().and_then(|bgp| bgp.neighbours_mut(vrf));
     let neighbours = neighbours.ok_or("is in a place without BGP")?;
     neighbours.insert(port.clone(), session.neighbour);
@@ -127,6 +129,26 @@ pub(crate) fn insert_session(
     policies.route_maps.extend(session.route_maps);
     Ok(())
 }
+
+/// The prefixes of a VRF's gateways. Hosts of such a prefix are behind every leaf that has the
+/// gateway.
+fn on_link(out: &SwitchModel, vrf: &VrfName) -> Vec<IpNet> {
+    let gateways = out
+        .segments
+        .values()
+        .filter_map(|segment| segment.gateway.as_ref());
+    let of_vrf = gateways.filter(|gateway| gateway.vrf() == vrf);
+    let prefixes = of_vrf.flat_map(|gateway| gateway.addresses());
+    // An address that belongs to a link is in no route.
+    let routed = prefixes.filter(|address| match address.addr() {
+        IpAddr::V4(address) => !address.is_link_local(),
+        IpAddr::V6(address) => !address.is_unicast_link_local(),
+    });
+    routed.map(IpNet::trunc).collect()
+}
+
+/// The prefix lists of an export, and its rules.
+type Export = (Vec<(PrefixListId, PrefixList)>, Vec<RouteRule>);
 
 /// A session with its policies.
 struct Session {
@@ -141,13 +163,13 @@ impl Session {
         settings: &BgpConfig,
         port: &PortName,
         filter: &PortFilter,
-        is_underlay: bool,
+        on_link: Option<&[IpNet]>,
     ) -> Result<Self, String> {
         let say = |error: ModelError| error.to_string();
         let (import, export) = names(port.as_ref()).map_err(say)?;
         let asn = Asn(filter.asn);
         let origins = AsPathList::new([asn]).map_err(say)?;
-        let vnis = vnis(filter, is_underlay)?;
+        let vnis = vnis(filter, on_link.is_none())?;
         let mut lists = vec![
             prefix_list(&import, false, &parsed(&filter.prefixes_v4)?)?,
             prefix_list(&import, true, &parsed(&filter.prefixes_v6)?)?,
@@ -156,22 +178,14 @@ impl Session {
             .iter()
             .map(|(id, _)| own_routes(id, &import))
             .collect::<Vec<_>>();
-        let sent = vnis.iter().map(|vni| permit([RouteMatch::Evpn(*vni)]));
         let received = vnis.iter().map(|vni| permit([RouteMatch::EvpnOnly(*vni)]));
         // Without rules for them, EVPN routes would be judged by the prefix in them.
         let has_evpn = !vnis.is_empty();
-        let exported = if is_underlay {
-            let ends = |is_v6| prefix_list(&export, is_v6, &settings.of_version(is_v6));
-            let ends = [ends(false)?, ends(true)?];
-            let rules = ends
-                .iter()
-                .map(|(id, _)| permit([RouteMatch::Prefix(id.clone())]));
-            let rules: Vec<_> = rules.chain(sent).collect();
-            lists.extend(ends);
-            rules
-        } else {
-            vec![EVERY]
+        let (listed, exported) = match on_link {
+            None => tunnels_only(&export, settings, &vnis)?,
+            Some(on_link) => without_hosts(&export, on_link)?,
         };
+        lists.extend(listed);
         let maps = [
             (
                 import.clone(),
@@ -234,6 +248,61 @@ fn parsed(texts: &[String]) -> Result<Vec<IpNet>, String> {
         prefix.map_err(|_| format!("{text:?} is not a prefix"))
     });
     prefixes.collect()
+}
+
+/// Both halves of prefixes: they and everything in them are all that is more specific than the
+/// prefixes.
+fn halves(prefixes: &[IpNet]) -> Vec<IpNet> {
+    let halves = prefixes.iter().filter_map(|prefix| {
+        // A single host has none.
+        let longer = prefix.prefix_len() + 1;
+        let halves = prefix.subnets(longer).ok()?;
+        (longer <= prefix.max_prefix_len()).then_some(halves)
+    });
+    halves.flatten().collect()
+}
+
+/// The export to a firewall: the tunnel ends of the underlay and the EVPN routes of its VNIs.
+fn tunnels_only(
+    name: &PolicyName,
+    settings: &BgpConfig,
+    vnis: &BTreeSet<Vni>,
+) -> Result<Export, String> {
+    let lists = lists_of_both(name, &settings.underlay)?;
+    let ends = lists
+        .iter()
+        .map(|(id, _)| permit([RouteMatch::Prefix(id.clone())]));
+    let sent = vnis.iter().map(|vni| permit([RouteMatch::Evpn(*vni)]));
+    let rules = ends.chain(sent).collect();
+    Ok((lists.into(), rules))
+}
+
+/// The export to a server: every route but those to parts of the gateways' prefixes.
+///
+/// A leaf has routes to the hosts that are behind the other leaf only. A server with them would go
+/// by these while a drained leaf still announces them, and not by the prefix, which both announce.
+fn without_hosts(name: &PolicyName, on_link: &[IpNet]) -> Result<Export, String> {
+    let mut lists = lists_of_both(name, &halves(on_link))?.to_vec();
+    lists.retain(|(_, list)| !list.rules.is_empty());
+    let hosts = lists.iter().map(|(id, _)| RouteRule {
+        permits: false,
+        matches: [RouteMatch::Prefix(id.clone())].into(),
+    });
+    let rules = hosts.chain([EVERY]).collect();
+    Ok((lists, rules))
+}
+
+/// Two lists that permit prefixes with everything in them, one for each IP version.
+fn lists_of_both(
+    name: &PolicyName,
+    prefixes: &[IpNet],
+) -> Result<[(PrefixListId, PrefixList); 2], String> {
+    let of = |is_v6| {
+        let of_version = prefixes.iter().copied();
+        let of_version = of_version.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
+        prefix_list(name, is_v6, &of_version.collect::<Vec<_>>())
+    };
+    Ok([of(false)?, of(true)?])
 }
 
 /// A list that permits prefixes of one version with everything in them.

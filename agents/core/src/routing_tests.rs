@@ -1,7 +1,7 @@
 use agents_nos::model::{Membership, PortName, RouteMatch};
 use agents_nos::{Capability, SwitchModel, Vni, fit};
 use proto_mesh::{
-    PORT_PREFIXES_MAX, PortFilter, PortIntent, PortPlace, Segment, SwitchDesired, Vrf,
+    Gateway, PORT_PREFIXES_MAX, PortFilter, PortIntent, PortPlace, Segment, SwitchDesired, Vrf,
 };
 use proto_types::Asn;
 
@@ -86,7 +86,7 @@ fn leaf() -> SwitchDesired {
     ])
 }
 
-/// The conditions of the permitting rules of a route map.
+/// The conditions of the rules of a route map.
 fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
     let mut maps = model.policies.route_maps.iter();
     let (_, map) = maps.find(|(name, _)| name.as_ref() == map).unwrap();
@@ -105,10 +105,11 @@ fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
         RouteMatch::Evpn(vni) => format!("vni {vni}"),
         RouteMatch::EvpnOnly(vni) => format!("vni {vni} alone"),
     };
-    let rules = map.rules().values();
-    rules
-        .map(|rule| rule.matches.iter().map(condition).collect())
-        .collect()
+    let words = map.rules().values().map(|rule| {
+        let denied = (!rule.permits).then(|| "deny".to_owned());
+        denied.into_iter().chain(rule.matches.iter().map(condition))
+    });
+    words.map(Iterator::collect).collect()
 }
 
 #[test]
@@ -153,6 +154,37 @@ fn a_leaf_of_an_evpn_partition() {
         rules(&model, "MM-swp3-out"),
         [&ends[..], &sent[..]].concat()
     );
+}
+
+/// A drained leaf would keep a server that has a route to a single host from it alone.
+#[test]
+fn servers_get_no_routes_to_hosts_that_are_behind_both_leaves() {
+    let mut leaf = leaf();
+    let addresses = [
+        "10.1.0.0/24",
+        "169.254.1.1/32",
+        "fe80::1/64",
+        "2001:db8:1::/64",
+    ];
+    leaf.segments.push(Segment {
+        vni: 271,
+        gateway: Some(Gateway {
+            vrf: 27,
+            addresses: addresses.map(str::to_owned).into(),
+        }),
+        ..Segment::default()
+    });
+    let (model, problems) = intent(&leaf, &config(bgp()));
+    assert_eq!(problems, Vec::<String>::new());
+    let expected = [
+        vec!["deny", "10.1.0.0/25 le 32,10.1.0.128/25 le 32"],
+        vec![
+            "deny",
+            "2001:db8:1::/65 le 128,2001:db8:1:0:8000::/65 le 128",
+        ],
+        vec![],
+    ];
+    assert_eq!(rules(&model, "MM-swp2-out"), expected);
 }
 
 /// The planner leaves nothing out: each session is bound to its place and has its policies.

@@ -33,12 +33,3 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     }
     Ok(Some(words))
 }
-
-impl BgpConfig {
-    /// The prefixes of the underlay of one IP version.
-    pub(crate) fn of_version(&self, is_v6: bool) -> Vec<IpNet> {
-        let prefixes = self.underlay.iter().copied();
-        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
-        of_version.collect()
-    }
-}
