@@ -62,11 +62,15 @@ impl Fabric {
                 "-br addr",
                 "rule",
                 "route show table all",
+                "nexthop",
                 "neigh",
             ] {
                 println!("{} ip {arguments}", switch.name);
                 switch.ip(arguments);
             }
+            println!("{} bridge fdb", switch.name);
+            let mut bridge = std::process::Command::new("bridge");
+            bridge.args(["-n", &switch.name, "fdb"]).status().ok();
         }
     }
 

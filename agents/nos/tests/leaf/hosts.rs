@@ -66,9 +66,7 @@ impl Drop for Host {
 
 /// Listens in a namespace on every address, and tells everybody a word.
 pub(crate) fn listen(namespace: &str, word: &str) {
-    let listener = inside(namespace, async || {
-        TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], PORT))).unwrap()
-    });
+    let listener = inside(namespace, async || TcpListener::bind(("::", PORT)).unwrap());
     let word = word.to_owned();
     std::thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {

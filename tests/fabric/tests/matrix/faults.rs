@@ -10,14 +10,18 @@ use super::switch::reconcile;
 
 /// Longest time that a fault is waited for traffic to find another way.
 const OUTAGE: Duration = Duration::from_secs(8);
+/// Time without a link that comes back at once.
+const FLAP: Duration = Duration::from_millis(100);
 /// Most that a running tenant may lose when a part fails, and when it comes back.
-const LOSS_MAX: Duration = Duration::from_secs(1);
+pub(super) const LOSS_MAX: Duration = Duration::from_secs(1);
 
 /// A part of the fabric that fails.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// A port of a leaf: a cable.
     Link(usize, &'static str),
+    /// The same for a tenth of a second.
+    Flap(usize, &'static str),
     /// A leaf without power: no carrier on any port, no daemons, nothing in its kernel.
     Leaf(usize),
     /// A spine without power.
@@ -30,13 +34,14 @@ enum Fault {
     Frr(usize),
 }
 
-const FAULTS: [Fault; 13] = [
+const FAULTS: [Fault; 14] = [
     Fault::Link(0, "swp3"),
     Fault::Link(1, "swp4"),
     Fault::Link(0, "swp7"),
     Fault::Link(1, "swp7"),
     Fault::Link(0, "swp31"),
     Fault::Link(1, "swp32"),
+    Fault::Flap(0, "swp32"),
     Fault::Spine(0),
     Fault::Spine(1),
     Fault::Leaf(0),
@@ -68,6 +73,11 @@ impl Fault {
         let fabric = &mut rack.fabric;
         match self {
             Self::Link(leaf, port) => fabric.leaves[leaf].ip(&format!("link set {port} down")),
+            Self::Flap(leaf, port) => {
+                fabric.leaves[leaf].ip(&format!("link set {port} down"));
+                std::thread::park_timeout(FLAP);
+                fabric.leaves[leaf].ip(&format!("link set {port} up"));
+            }
             Self::Leaf(leaf) => cut(&mut fabric.leaves[leaf]),
             Self::Spine(spine) => cut(&mut fabric.spines[spine]),
             Self::Agent(_) => {}
@@ -80,6 +90,7 @@ impl Fault {
         let fabric = &mut rack.fabric;
         match self {
             Self::Link(leaf, port) => fabric.leaves[leaf].ip(&format!("link set {port} up")),
+            Self::Flap(..) => {}
             Self::Spine(number) => {
                 let spine = &mut fabric.spines[number];
                 spine.restart().await;
@@ -100,8 +111,17 @@ impl Fault {
     }
 }
 
+/// Starts the streams of the table.
+pub(super) fn start_streams(rack: &Rack) -> Vec<Stream> {
+    let streams = STREAMS.into_iter().zip(0..);
+    let streams = streams.map(|((from, to, cable), number)| {
+        Stream::start(number, rack.machine(from), rack.machine(to), cable)
+    });
+    streams.collect()
+}
+
 /// Takes the power from a switch: what its kernel has is gone as well.
-fn cut(switch: &mut Switch) {
+pub(super) fn cut(switch: &mut Switch) {
     switch.ip(&format!("link set group {PORTS} down"));
     switch.crash();
     let links = read_ip(&switch.name, "-br link");
@@ -121,11 +141,7 @@ async fn traffic_survives_every_single_fault() {
     }
     let mut rack = Rack::start("ft").await;
     assert!(heal(&rack).await, "the rack is not whole");
-    let mut streams = Vec::new();
-    for ((from, to, cable), number) in STREAMS.into_iter().zip(0..) {
-        let (from, to) = (rack.machine(from), rack.machine(to));
-        streams.push(Stream::start(number, from, to, cable));
-    }
+    let streams = start_streams(&rack);
     wait(&streams, &[0; STREAMS.len()], DEADLINE);
     println!("loss in ms: during the fault, and after its end");
     let mut broken = Vec::new();
@@ -166,18 +182,19 @@ async fn run(fault: Fault, rack: &mut Rack, streams: &[Stream]) -> Vec<String> {
         }
     }
     if !is_back {
+        rack.show();
         missed.push(format!("{fault:?}: not all traffic came back"));
     }
     missed
 }
 
 /// The next packet of every stream.
-fn now(streams: &[Stream]) -> Vec<u32> {
+pub(super) fn now(streams: &[Stream]) -> Vec<u32> {
     streams.iter().map(Stream::now).collect()
 }
 
 /// Waits until every way works again. `false` if they do not.
-async fn heal(rack: &Rack) -> bool {
+pub(super) async fn heal(rack: &Rack) -> bool {
     let until = Instant::now() + 2 * DEADLINE;
     while !rack.is_whole().await {
         if Instant::now() > until {
@@ -189,7 +206,7 @@ async fn heal(rack: &Rack) -> bool {
 }
 
 /// Waits until every stream works, or the time is over.
-fn wait(streams: &[Stream], since: &[u32], limit: Duration) -> bool {
+pub(super) fn wait(streams: &[Stream], since: &[u32], limit: Duration) -> bool {
     let until = Instant::now() + limit;
     loop {
         let mut states = streams.iter().zip(since);

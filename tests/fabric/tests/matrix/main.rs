@@ -8,8 +8,10 @@
 )]
 
 mod crossing;
+mod drains;
 mod ear;
 mod faults;
+mod floods;
 mod packets;
 mod provisioning;
 mod rack;

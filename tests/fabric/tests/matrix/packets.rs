@@ -1,8 +1,13 @@
 //! Packets of every kind, each with a mark.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
+
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, send, socket,
+};
 
 use super::hosts::{PORT, answer, inside};
 
@@ -97,4 +102,25 @@ pub(crate) fn forge(namespace: &str, target: &str, vni: u32, mark: &str) {
     packet.extend_from_slice(mark.as_bytes());
     packet.resize(packet.len() + 46, 0);
     datagram(namespace, None, target, VXLAN, &packet);
+}
+
+/// Sends a frame from a device as it is.
+pub(crate) fn send_frame(namespace: &str, device: &str, frame: &[u8]) {
+    let (device, frame) = (device.to_owned(), frame.to_owned());
+    inside(namespace, async move || {
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::EthAll,
+        );
+        let socket = socket.unwrap();
+        let address: LinkAddr = nix::ifaddrs::getifaddrs()
+            .unwrap()
+            .filter(|entry| entry.interface_name == device)
+            .find_map(|entry| entry.address.and_then(|a| a.as_link_addr().copied()))
+            .unwrap();
+        bind(socket.as_raw_fd(), &address).unwrap();
+        send(socket.as_raw_fd(), &frame, MsgFlags::empty()).unwrap();
+    });
 }

@@ -1,20 +1,17 @@
 //! Machines without a tenant in a fabric with EVPN: each reaches the services at its leaf's uplink,
 //! and no other machine.
 
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use agents_nos::model::{Mtu, Segment, Tunnel};
 use agents_nos::{Membership, SwitchModel};
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, send, socket,
-};
 
 use super::daemons::{DEADLINE, ip};
 use super::ear::{Ear, mark};
 use super::fabric::Fabric;
-use super::hosts::{cable, inside};
+use super::hosts::cable;
 use super::models::{enter, vni};
+use super::packets::send_frame;
 
 const SEGMENT: u32 = 4000;
 const SERVICES: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -31,22 +28,7 @@ impl Station {
         // EtherType for experiments (IEEE 802.3).
         let mut frame = [&to[..], &from, &[0x88, 0xb5], mark.as_bytes()].concat();
         frame.resize(60, 0);
-        inside(&self.name, async move || {
-            let socket = socket(
-                AddressFamily::Packet,
-                SockType::Raw,
-                SockFlag::SOCK_CLOEXEC,
-                SockProtocol::EthAll,
-            );
-            let socket = socket.unwrap();
-            let address: LinkAddr = nix::ifaddrs::getifaddrs()
-                .unwrap()
-                .filter(|entry| entry.interface_name == "eth0")
-                .find_map(|entry| entry.address.and_then(|a| a.as_link_addr().copied()))
-                .unwrap();
-            bind(socket.as_raw_fd(), &address).unwrap();
-            send(socket.as_raw_fd(), &frame, MsgFlags::empty()).unwrap();
-        });
+        send_frame(&self.name, "eth0", &frame);
     }
 
     /// Sends until the other has heard it. `false` if it never does.

@@ -7,19 +7,22 @@ use agents_nos::frr::{
     self, BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, PeerSettings, Redistribute,
     Remote, RemoteAs,
 };
-use agents_nos::model::AsPathList;
+use agents_nos::model::{
+    AsPathList, BgpNeighbour, PrefixList, PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule,
+};
 use proto_types::Asn;
 
 use super::daemons::{DEADLINE, Switch, ip};
 use super::ear::Ear;
 use super::fabric::{DOWNLINKS, Fabric, UPLINKS};
-use super::hosts::{PORT, answer, cable, listen};
-use super::models::{enter, machine, name, place, tenant};
+use super::hosts::{PORT, answer, cable, inside, listen};
+use super::models::{enter, machine, name, place, port, tenant, vrf};
 use super::packets::answer_datagrams;
+use super::switch::open;
 
 /// A machine with a bond: name, port on both leaves, segment, its own address's last part, and the
 /// cable that it uses first.
-const BONDED: [(&str, &str, u32, u8, &str); 4] = [
+pub(crate) const BONDED: [(&str, &str, u32, u8, &str); 4] = [
     ("a1", "swp3", 271, 1, "eth0"),
     ("a2", "swp4", 271, 2, "eth1"),
     ("b1", "swp5", 281, 1, "eth0"),
@@ -54,6 +57,20 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Its addresses. The last parts are equal.
+    pub(crate) fn addresses(&self) -> [String; 2] {
+        let v6 = self.address.replace("10.1.0.", "2001:db8:1::");
+        [self.address.clone(), v6.replace("10.3.0.", "2001:db8:3::")]
+    }
+
+    /// The device that it sends by.
+    pub(crate) fn device(&self) -> &'static str {
+        match self.address.starts_with("10.3.") {
+            true => "eth0",
+            false => "bond0",
+        }
+    }
+
     pub(crate) fn tenant(&self) -> &'static str {
         &self.name[..1]
     }
@@ -90,6 +107,7 @@ impl Rack {
             machines.push(Machine::new(name, &switch.name, address));
             routed.push(switch);
         }
+        fabric.leaves.iter().for_each(start_back_end);
         println!("rack started after {:?}", started.elapsed());
         fabric.reconcile();
         for leaf in &fabric.leaves {
@@ -174,6 +192,17 @@ impl Rack {
     }
 }
 
+/// Runs the back-end of a leaf beside its daemons, as the agent does, to the end of the guest.
+fn start_back_end(leaf: &Switch) {
+    let name = leaf.name.clone();
+    std::thread::spawn(move || {
+        inside(&name.clone(), async move || {
+            let _back_end = open(&name);
+            std::future::pending::<()>().await;
+        });
+    });
+}
+
 /// Every port of a leaf.
 fn ports() -> impl Iterator<Item = &'static str> {
     let bonded = BONDED.iter().map(|machine| machine.1);
@@ -191,6 +220,7 @@ fn add_tenants(model: &mut SwitchModel) {
     }
     for (_, port, number, asn, _) in ROUTED {
         machine(model, port, number, asn, "10.3.0.0/24");
+        filter_as_agent(model, number, port);
     }
     // Both machines of a tenant are origins of its VRF's only list.
     for number in [27, 28] {
@@ -198,6 +228,57 @@ fn add_tenants(model: &mut SwitchModel) {
         let origins = AsPathList::new(of_tenant.map(|machine| Asn(machine.3))).unwrap();
         let id = name(&format!("MM-origins-{number}"));
         model.policies.as_path_lists.insert(id, origins);
+    }
+}
+
+/// Gives a session the filters that the agent has for a machine: its prefixes of both IP versions
+/// come in, and routes to parts of the gateway's prefix stay.
+fn filter_as_agent(model: &mut SwitchModel, number: u32, of: &str) {
+    let [import, export, origins] =
+        ["import", "hosts", "origins"].map(|kind| name(&format!("MM-{kind}-{number}")));
+    let own: [&[&str]; 2] = [&["10.3.0.0/24"], &["2001:db8:3::/64"]];
+    let hosts: [&[&str]; 2] = [
+        &["10.1.0.0/25", "10.1.0.128/25"],
+        &["2001:db8:1::/65", "2001:db8:1:0:8000::/65"],
+    ];
+    let policies = &mut model.policies;
+    let mut imports = Vec::new();
+    let mut exports = Vec::new();
+    for (prefixes, map, is_import) in [(own, &import, true), (hosts, &export, false)] {
+        for (prefixes, is_v6) in prefixes.into_iter().zip([false, true]) {
+            let id = PrefixListId {
+                is_v6,
+                name: map.clone(),
+            };
+            let rules = prefixes.iter().map(|text| {
+                let prefix: ipnet::IpNet = text.parse().unwrap();
+                PrefixRule::new(prefix, prefix.max_prefix_len()).unwrap()
+            });
+            let rules = rules.collect();
+            policies
+                .prefix_lists
+                .insert(id.clone(), PrefixList { rules });
+            let prefix = RouteMatch::Prefix(id);
+            match is_import {
+                true => imports.push(rule(true, [prefix, RouteMatch::AsPath(origins.clone())])),
+                false => exports.push(rule(false, [prefix])),
+            }
+        }
+    }
+    exports.push(rule(true, []));
+    for (map, rules) in [(&import, imports), (&export, exports)] {
+        let made = RouteMap::new(rules).unwrap();
+        policies.route_maps.insert(map.clone(), made);
+    }
+    let bgp = model.bgp.as_mut().unwrap();
+    let of_vrf = bgp.vrfs.get_mut(&vrf(number)).unwrap();
+    of_vrf.insert(port(of), BgpNeighbour::filtered(import, export));
+}
+
+fn rule<const N: usize>(permits: bool, matches: [RouteMatch; N]) -> RouteRule {
+    RouteRule {
+        permits,
+        matches: matches.into(),
     }
 }
 
@@ -254,6 +335,8 @@ async fn start_routed(fabric: &Fabric, test: &str, port: &str, asn: u32, address
     let machine = Switch::start(test, &[]).await;
     cables(fabric, &machine.name, port);
     machine.ip(&format!("addr add {address}/32 dev lo"));
+    let v6 = address.replace("10.3.0.", "2001:db8:3::");
+    machine.ip(&format!("addr add {v6}/128 dev lo nodad"));
     for setting in [
         "conf.all.rp_filter=0",
         // By ports as well: streams between two machines share the cables.
@@ -267,6 +350,7 @@ async fn start_routed(fabric: &Fabric, test: &str, port: &str, asn: u32, address
     instance.ebgp_requires_policy = false;
     instance.multipath_relax = true;
     instance.redistribute.ipv4 = Redistribute::Connected;
+    instance.redistribute.ipv6 = Redistribute::Connected;
     for interface in ["eth0", "eth1"] {
         let mut settings = PeerSettings::default();
         settings.families.ipv4.activate = true;

@@ -126,7 +126,9 @@ impl Leaf {
         ] {
             println!("{} {command}: {}", self.name(), self.switch.vtysh(command));
         }
-        ip(&format!("-n {} -br link", self.switch.name));
+        for arguments in ["-br link", "route show table all", "neigh"] {
+            ip(&format!("-n {} {arguments}", self.switch.name));
+        }
         show_log(&self.name(), &self.log());
     }
 
