@@ -139,11 +139,13 @@ fn spoofed(rack: &Rack) -> Vec<String> {
     for name in ["a1", "b1", "ar"] {
         let sender = rack.machine(name);
         for (source, targets) in SPOOFED {
-            let length = if source.contains(':') { 128 } else { 32 };
+            let length = if source.contains(':') {
+                "128 nodad"
+            } else {
+                "32"
+            };
             let namespace = &sender.namespace;
-            ip(&format!(
-                "-n {namespace} addr add {source}/{length} dev lo nodad"
-            ));
+            ip(&format!("-n {namespace} addr add dev lo {source}/{length}"));
             for target in targets {
                 number += 1;
                 let mark = mark(number);
@@ -153,7 +155,7 @@ fn spoofed(rack: &Rack) -> Vec<String> {
                 let packet = format!("from {source} to {target}");
                 wrong.extend(crossed(sender, &seen, &packet));
             }
-            ip(&format!("-n {namespace} addr del {source}/{length} dev lo"));
+            ip(&format!("-n {namespace} addr del {source} dev lo"));
         }
     }
     wrong

@@ -1,6 +1,6 @@
 //! The rack: two leaves, two spines, and machines that hang on both leaves.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agents_nos::SwitchModel;
 use agents_nos::frr::{
@@ -173,21 +173,35 @@ impl Rack {
         })
     }
 
-    /// Waits until every machine reaches every other of its tenant.
+    /// Waits until every machine reaches every other of its tenant at both addresses.
     pub(crate) fn converge(&self) {
-        let until = Instant::now() + 2 * DEADLINE;
         for from in &self.machines {
-            for to in &self.machines {
-                if from.tenant() != to.tenant() || from.name == to.name {
-                    continue;
-                }
-                while answer(&from.namespace, &to.address, PORT).as_deref() != Some(to.name) {
-                    if Instant::now() > until {
-                        self.show();
-                        panic!("{} does not reach {}", from.name, to.name);
-                    }
+            let own = self
+                .machines
+                .iter()
+                .filter(|to| to.tenant() == from.tenant());
+            for to in own.filter(|to| to.name != from.name) {
+                for address in to.addresses() {
+                    self.wait_for(from, to, &address);
                 }
             }
+        }
+    }
+
+    fn wait_for(&self, from: &Machine, to: &Machine, address: &str) {
+        let began = Instant::now();
+        while answer(&from.namespace, address, PORT).as_deref() != Some(to.name) {
+            if began.elapsed() > 2 * DEADLINE {
+                self.show();
+                panic!("{} does not reach {} at {address}", from.name, to.name);
+            }
+        }
+        if began.elapsed() > Duration::from_secs(1) {
+            println!(
+                "{} reached {address} after {:?}",
+                from.name,
+                began.elapsed()
+            );
         }
     }
 }
