@@ -145,7 +145,9 @@ fn spoofed(rack: &Rack) -> Vec<String> {
                 "32"
             };
             let namespace = &sender.namespace;
-            ip(&format!("-n {namespace} addr add dev lo {source}/{length}"));
+            ip(&format!(
+                "-n {namespace} addr add {source}/{length} dev lo{nodad}"
+            ));
             for target in targets {
                 number += 1;
                 let mark = mark(number);
@@ -155,7 +157,7 @@ fn spoofed(rack: &Rack) -> Vec<String> {
                 let packet = format!("from {source} to {target}");
                 wrong.extend(crossed(sender, &seen, &packet));
             }
-            ip(&format!("-n {namespace} addr del {source} dev lo"));
+            ip(&format!("-n {namespace} addr del {source}/{length} dev lo"));
         }
     }
     wrong
