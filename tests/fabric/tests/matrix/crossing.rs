@@ -139,15 +139,11 @@ fn spoofed(rack: &Rack) -> Vec<String> {
     for name in ["a1", "b1", "ar"] {
         let sender = rack.machine(name);
         for (source, targets) in SPOOFED {
-            let length = if source.contains(':') {
-                "128 nodad"
-            } else {
-                "32"
-            };
+            let is_v6 = source.contains(':');
+            let (length, nodad) = if is_v6 { (128, " nodad") } else { (32, "") };
             let namespace = &sender.namespace;
-            ip(&format!(
-                "-n {namespace} addr add {source}/{length} dev lo{nodad}"
-            ));
+            let address = format!("{source}/{length} dev lo");
+            ip(&format!("-n {namespace} addr add {address}{nodad}"));
             for target in targets {
                 number += 1;
                 let mark = mark(number);
@@ -157,7 +153,7 @@ fn spoofed(rack: &Rack) -> Vec<String> {
                 let packet = format!("from {source} to {target}");
                 wrong.extend(crossed(sender, &seen, &packet));
             }
-            ip(&format!("-n {namespace} addr del {source}/{length} dev lo"));
+            ip(&format!("-n {namespace} addr del {address}"));
         }
     }
     wrong
