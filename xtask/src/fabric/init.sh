@@ -10,6 +10,13 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
+# The size that the agent gives a switch. All namespaces share these tables, and of more than 128 the
+# kernel drops the idle ones.
+for family in ipv4 ipv6; do
+    for size in gc_thresh3=65536 gc_thresh2=32768 gc_thresh1=8192; do
+        echo "${size#*=}" > "/proc/sys/net/$family/neigh/default/${size%=*}"
+    done
+done
 ln -sf /proc/self/fd /dev/fd
 # vtysh reads its commands from there.
 ln -sf /proc/self/fd/0 /dev/stdin

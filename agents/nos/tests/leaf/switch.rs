@@ -43,6 +43,17 @@ pub(crate) fn open(name: &str) -> Linux {
     .unwrap()
 }
 
+/// Runs the back-end of a switch beside its daemons, as the agent does, to the end of the test.
+pub(crate) fn run_back_end(switch: &Switch) {
+    let name = switch.name.clone();
+    std::thread::spawn(move || {
+        inside(&name.clone(), async move || {
+            let _back_end = open(&name);
+            std::future::pending::<()>().await;
+        });
+    });
+}
+
 /// Brings a switch to a state and checks that it is there: what is observed is what is desired,
 /// and a second plan is empty.
 pub(crate) fn reconcile(switch: &Switch, desired: &SwitchModel) {

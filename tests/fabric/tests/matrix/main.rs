@@ -11,6 +11,7 @@ mod crossing;
 mod drains;
 mod ear;
 mod faults;
+mod filters;
 mod floods;
 mod packets;
 mod provisioning;

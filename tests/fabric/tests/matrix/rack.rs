@@ -7,18 +7,17 @@ use agents_nos::frr::{
     self, BgpInstance, BgpVrf, FrrConfig, InterfaceName, Neighbour, PeerSettings, Redistribute,
     Remote, RemoteAs,
 };
-use agents_nos::model::{
-    AsPathList, BgpNeighbour, PrefixList, PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule,
-};
+use agents_nos::model::AsPathList;
 use proto_types::Asn;
 
 use super::daemons::{DEADLINE, Switch, ip};
 use super::ear::Ear;
 use super::fabric::{DOWNLINKS, Fabric, UPLINKS};
-use super::hosts::{PORT, answer, cable, inside, listen};
-use super::models::{enter, machine, name, place, port, tenant, vrf};
+use super::filters::filter_as_agent;
+use super::hosts::{PORT, answer, cable, listen};
+use super::models::{enter, machine, name, place, tenant};
 use super::packets::answer_datagrams;
-use super::switch::open;
+use super::switch::run_back_end;
 
 /// A machine with a bond: name, port on both leaves, segment, its own address's last part, and the
 /// cable that it uses first.
@@ -107,7 +106,7 @@ impl Rack {
             machines.push(Machine::new(name, &switch.name, address));
             routed.push(switch);
         }
-        fabric.leaves.iter().for_each(start_back_end);
+        fabric.leaves.iter().for_each(run_back_end);
         println!("rack started after {:?}", started.elapsed());
         fabric.reconcile();
         for leaf in &fabric.leaves {
@@ -128,6 +127,12 @@ impl Rack {
         };
         rack.converge();
         println!("rack converged after {:?}", started.elapsed());
+        for table in ["arp_cache", "ndisc_cache"] {
+            println!(
+                "{table}: {}",
+                std::fs::read_to_string(format!("/proc/net/stat/{table}")).unwrap()
+            );
+        }
         rack
     }
 
@@ -206,17 +211,6 @@ impl Rack {
     }
 }
 
-/// Runs the back-end of a leaf beside its daemons, as the agent does, to the end of the guest.
-fn start_back_end(leaf: &Switch) {
-    let name = leaf.name.clone();
-    std::thread::spawn(move || {
-        inside(&name.clone(), async move || {
-            let _back_end = open(&name);
-            std::future::pending::<()>().await;
-        });
-    });
-}
-
 /// Every port of a leaf.
 fn ports() -> impl Iterator<Item = &'static str> {
     let bonded = BONDED.iter().map(|machine| machine.1);
@@ -242,57 +236,6 @@ fn add_tenants(model: &mut SwitchModel) {
         let origins = AsPathList::new(of_tenant.map(|machine| Asn(machine.3))).unwrap();
         let id = name(&format!("MM-origins-{number}"));
         model.policies.as_path_lists.insert(id, origins);
-    }
-}
-
-/// Gives a session the filters that the agent has for a machine: its prefixes of both IP versions
-/// come in, and routes to parts of the gateway's prefix stay.
-fn filter_as_agent(model: &mut SwitchModel, number: u32, of: &str) {
-    let [import, export, origins] =
-        ["import", "hosts", "origins"].map(|kind| name(&format!("MM-{kind}-{number}")));
-    let own: [&[&str]; 2] = [&["10.3.0.0/24"], &["2001:db8:3::/64"]];
-    let hosts: [&[&str]; 2] = [
-        &["10.1.0.0/25", "10.1.0.128/25"],
-        &["2001:db8:1::/65", "2001:db8:1:0:8000::/65"],
-    ];
-    let policies = &mut model.policies;
-    let mut imports = Vec::new();
-    let mut exports = Vec::new();
-    for (prefixes, map, is_import) in [(own, &import, true), (hosts, &export, false)] {
-        for (prefixes, is_v6) in prefixes.into_iter().zip([false, true]) {
-            let id = PrefixListId {
-                is_v6,
-                name: map.clone(),
-            };
-            let rules = prefixes.iter().map(|text| {
-                let prefix: ipnet::IpNet = text.parse().unwrap();
-                PrefixRule::new(prefix, prefix.max_prefix_len()).unwrap()
-            });
-            let rules = rules.collect();
-            policies
-                .prefix_lists
-                .insert(id.clone(), PrefixList { rules });
-            let prefix = RouteMatch::Prefix(id);
-            match is_import {
-                true => imports.push(rule(true, [prefix, RouteMatch::AsPath(origins.clone())])),
-                false => exports.push(rule(false, [prefix])),
-            }
-        }
-    }
-    exports.push(rule(true, []));
-    for (map, rules) in [(&import, imports), (&export, exports)] {
-        let made = RouteMap::new(rules).unwrap();
-        policies.route_maps.insert(map.clone(), made);
-    }
-    let bgp = model.bgp.as_mut().unwrap();
-    let of_vrf = bgp.vrfs.get_mut(&vrf(number)).unwrap();
-    of_vrf.insert(port(of), BgpNeighbour::filtered(import, export));
-}
-
-fn rule<const N: usize>(permits: bool, matches: [RouteMatch; N]) -> RouteRule {
-    RouteRule {
-        permits,
-        matches: matches.into(),
     }
 }
 
