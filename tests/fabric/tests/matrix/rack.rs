@@ -127,12 +127,6 @@ impl Rack {
         };
         rack.converge();
         println!("rack converged after {:?}", started.elapsed());
-        for table in ["arp_cache", "ndisc_cache"] {
-            println!(
-                "{table}: {}",
-                std::fs::read_to_string(format!("/proc/net/stat/{table}")).unwrap()
-            );
-        }
         rack
     }
 
