@@ -41,7 +41,7 @@ const PROGRAMS: [Program; 4] = [
     },
     Program {
         test: "tenancy",
-        daemons: &["metalmeshd", "metalmesh-core"],
+        daemons: &["metalmeshd", "metalmesh-core", "metalmesh"],
         limit: Duration::from_secs(2400),
         is_short: false,
     },

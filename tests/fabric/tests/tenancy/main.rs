@@ -17,6 +17,7 @@ mod life;
 mod machine;
 mod moves;
 mod offline;
+mod operator;
 mod roles;
 mod site;
 mod stages;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, LogFormat, run_desired};
 use control_client::Client;
@@ -14,7 +14,7 @@ use proto_mesh::{
     BootServiceClient,
 };
 use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -100,11 +100,18 @@ async fn join(control: &Control, client: &Client, kind: AgentKind, id: &str) -> 
     args.start(kind).await.unwrap()
 }
 
-/// Carries out every order at once.
+/// Carries out the orders one after the other, so that they are told in their order.
 async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: CancellationToken) {
     let client: BmcServiceClient = agent.client();
-    let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-    let tasks = Mutex::new(JoinSet::new());
+    let (orders, mut queue) = mpsc::unbounded_channel::<BmcOrder>();
+    let mut tasks = JoinSet::new();
+    let worker = client.clone();
+    tasks.spawn(async move {
+        while let Some(order) = queue.recv().await {
+            carry_out(&worker, order, &done).await;
+        }
+    });
+    let seen = Mutex::new(BTreeSet::new());
     let open = || {
         let client = client.clone();
         async move { client.desired(BmcDesiredRequest {}).await }
@@ -112,8 +119,7 @@ async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: 
     let on = |desired: BmcDesired, _| {
         for order in desired.orders {
             if seen.lock().unwrap().insert(order.id.clone()) {
-                let carried_out = carry_out(client.clone(), order, done.clone());
-                tasks.lock().unwrap().spawn(carried_out);
+                orders.send(order).unwrap();
             }
         }
         std::future::ready(())
@@ -122,9 +128,9 @@ async fn obey(agent: Agent, done: broadcast::Sender<(String, BmcAction)>, stop: 
 }
 
 async fn carry_out(
-    client: BmcServiceClient,
+    client: &BmcServiceClient,
     order: BmcOrder,
-    done: broadcast::Sender<(String, BmcAction)>,
+    done: &broadcast::Sender<(String, BmcAction)>,
 ) {
     let action = order.action();
     let is_off = matches!(action, BmcAction::PowerOff | BmcAction::BootPxe);
