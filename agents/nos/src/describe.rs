@@ -58,6 +58,7 @@ fn port(port: &Port) -> String {
         }
         Membership::Routed(vrf) => format!("in VRF {vrf}"),
         Membership::Underlay => "without a place".to_owned(),
+        Membership::Foreign(device) if device.is_empty() => "in no segment or VRF".to_owned(),
         Membership::Foreign(device) => format!("in foreign device {device:?}"),
     };
     out.push_str(if port.admin_up { ", up" } else { ", down" });

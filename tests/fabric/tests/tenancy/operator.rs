@@ -75,7 +75,8 @@ async fn an_operator_sees_an_edit_and_where_a_packet_stops() {
     shows(&site, &trace, &whole).await;
 
     site.leaves[1].switch.ip("link set swp3 nomaster");
-    shows(&site, &["switch", "diff"], &["leaf12", "swp3"]).await;
+    let edited = ["leaf12", "in VRF Vrf1", "in no segment or VRF", "healed"];
+    shows(&site, &["switch", "diff"], &edited).await;
 
     ip(&format!("-n {} link set eth1 down", to.machine.namespace()));
     let stops = ["leaf12/swp3", "no carrier", "stops at"];
