@@ -23,6 +23,7 @@ mod evpn;
 mod identity;
 mod installation;
 mod life;
+mod management_addresses;
 mod names;
 mod networking;
 mod networks;

@@ -11,7 +11,7 @@ use crate::machine::apply::{links, ports, reclaim};
 use crate::machine::entity::Machine;
 use crate::machine::read::cables::concerned::{concerned_by_port, concerned_by_switch};
 use crate::reply::{ApplyResult, CheckResult, Reply};
-use crate::switch::apply::replace;
+use crate::switch::apply::{management_address, replace};
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
 };
@@ -52,6 +52,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
         true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
         false => None,
     };
+    management_address::take(tx, &op.id, &op.partition, &op.rack, op.management_ip)?;
     switch.rack.clone_from(&op.rack);
     switch.room.clone_from(&op.room);
     switch.management_ip = op.management_ip;
@@ -204,6 +205,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
         switch.description.clone_from(description);
     }
     switch.replace_mode = op.replace_mode.unwrap_or(switch.replace_mode);
+    let (partition, rack) = (&switch.partition, &switch.rack);
+    management_address::take(tx, &op.id, partition, rack, op.management_ip)?;
     switch.management_ip = op.management_ip.or(switch.management_ip);
     switch.management_user = op.management_user.clone().or(switch.management_user);
     switch.console_command = op.console_command.clone().or(switch.console_command);
