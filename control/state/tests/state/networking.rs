@@ -63,25 +63,40 @@ fn an_image_without_the_label_gets_what_its_partition_needs() {
     }
 }
 
-/// Its system routes through the same link-local gateway, which the bridged segment has.
+/// The ports of its tenants would change their kind of network while their systems run.
 #[test]
-fn a_static_machine_is_bridged_when_its_partition_becomes_evpn() {
+fn the_fabric_of_a_partition_stays_while_its_machines_are_allocated() {
+    for (from, to) in [("static", "evpn"), ("evpn", "static")] {
+        let mut world = world(from, "");
+        ordered(&mut world);
+        let error = world.apply(fabric_is(to)).result.unwrap_err();
+        assert_eq!(error.code, ErrorCode::StillInUse, "{error}");
+        let text = error.to_string();
+        for part in [
+            "partition",
+            label::FABRIC,
+            &format!("{:?}", from),
+            "machine",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(error.hint.contains("machine"), "{error}");
+        world.ok(fabric_is(from));
+        world.free(1);
+        assert_eq!(
+            world.refused(fabric_is(to)),
+            ErrorCode::StillInUse,
+            "reclaimed"
+        );
+        world.bmc(BmcAction::PowerOff, None);
+        world.switch_obeys();
+        assert_eq!(world.machine(1).allocation, None);
+        world.ok(fabric_is(to));
+    }
     let mut world = world("static", "");
-    assert_eq!(ordered(&mut world), Networking::Static);
-    world.install(1, 1);
-    world.ok(fabric_is("evpn"));
-    assert_eq!(place(&world), (PortPlace::Bridged, false));
-    let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
-    let gateways: Vec<_> = desired
-        .segments
-        .iter()
-        .filter_map(|of| of.gateway.as_ref())
-        .collect();
-    let [gateway] = &gateways[..] else {
-        panic!("{:?}", desired.segments);
-    };
-    let address = "169.254.1.1/32".parse().unwrap();
-    assert!(gateway.addresses.contains(&address), "{gateway:?}");
+    ordered(&mut world);
+    world.ok(relabel(LabelsUpdate::Replace(Labels::new())));
+    assert_eq!(world.refused(fabric_is("evpn")), ErrorCode::StillInUse);
 }
 
 #[test]
