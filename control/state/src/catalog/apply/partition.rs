@@ -100,7 +100,7 @@ fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Result<(), E
     if pool::is_vrf_used(tx.tables(), vni) {
         return Ok(());
     }
-    if let Some(port) = pool::observed_port(tx.tables(), vni) {
+    if let Some(port) = pool::observed_port(tx.tables(), vni, tx.now) {
         return refuse(format!(
             "{vni} is the segment of switch port {port} still: choose another"
         ));

@@ -91,7 +91,7 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(),
     if pool::is_vrf_used(tx.tables(), vrf) {
         return Err(Error::already_exists("vrf", vrf));
     }
-    if let Some(port) = pool::observed_port(tx.tables(), vrf) {
+    if let Some(port) = pool::observed_port(tx.tables(), vrf, tx.now) {
         return Err(still_observed("vrf", &vrf.to_string(), &port));
     }
     pool::take(tx, &PoolNumber::Vrf(vrf), project)
@@ -101,7 +101,8 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(),
 /// segment: the new owner's machines would share it with that port.
 fn still_observed(kind: &str, key: &str, port: &str) -> Error {
     in_use(kind, key, "switch port", port).hint(
-        "wait until the switch reports that it moved the port: `metalmesh switch show SWITCH`",
+        "wait until the switch reports that it moved the port, for a day at most: `metalmesh \
+         switch show SWITCH`; delete a switch that is gone: `metalmesh switch delete SWITCH`",
     )
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> ApplyResult {
     let port = network
         .vrf
         .filter(is_last)
-        .and_then(|vrf| pool::observed_port(tables, vrf));
+        .and_then(|vrf| pool::observed_port(tables, vrf, tx.now));
     if let Some(port) = port {
         return Err(still_observed("network", op.id.as_str(), &port));
     }

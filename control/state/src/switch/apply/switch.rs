@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, SwitchId};
+use proto_types::{MachineId, SwitchId, Vni};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, in_use};
+use crate::levels::{SHARED_BOUNDS, feature_level};
 use crate::machine::apply::{links, ports, reclaim};
 use crate::machine::entity::Machine;
 use crate::machine::read::cables::concerned::{concerned_by_port, concerned_by_switch};
+use crate::machine::read::port_vni;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::apply::{management_address, replace};
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
 };
-use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
+use crate::switch::entity::{PlacedPort, ReplaceMode, Switch, SwitchPort};
 use crate::switch::read::is_stale;
 use crate::tables::{Tables, Tx};
 
@@ -119,6 +121,7 @@ fn merge_ports(
                 admin_up: known.is_none_or(|port| port.admin_up),
                 observed: known.and_then(|port| port.observed.clone()),
                 kept: known.and_then(|port| port.kept),
+                placed: known.and_then(|port| port.placed.clone()),
             };
             (name.clone(), port)
         })
@@ -157,6 +160,9 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
             }
         }
     }
+    if feature_level(tx.tables()) >= SHARED_BOUNDS {
+        prove_places(tx, &mut switch);
+    }
     let switch = tx.save(switch);
     if switch.hears {
         links::take_again(tx, concerned);
@@ -165,6 +171,21 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
         reclaim::go_on(tx, id)?;
     }
     Ok(Reply::Switch(switch))
+}
+
+/// Notes which ports are where control wants them, and which stayed there although it no longer
+/// does. All ports: a report leaves out those that did not change, also when the desired state did.
+fn prove_places(tx: &Tx<'_>, switch: &mut Switch) {
+    let wanted: Vec<Vni> = {
+        let names = switch.ports.keys();
+        names
+            .map(|name| port_vni(tx.tables(), switch, name))
+            .collect()
+    };
+    for (port, wanted) in switch.ports.values_mut().zip(wanted) {
+        let seen = port.observed.as_ref().map_or(Vni::NONE, |seen| seen.vni);
+        port.placed = PlacedPort::after(port.placed.take(), seen, wanted, tx.now);
+    }
 }
 
 /// Machines at the switch that wait for a report of their ports.
