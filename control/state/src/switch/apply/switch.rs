@@ -65,7 +65,10 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
     switch.hears = op.hears;
     switch.replace_mode = ReplaceMode::Operational;
     let before = std::mem::take(&mut switch.ports);
-    switch.ports = merge_ports(&before, op);
+    if feature_level(tx.tables()) >= SHARED_BOUNDS {
+        keep_pins(&mut switch, &before, op);
+    }
+    switch.ports = merge_ports(&before, &mut switch.pins, op);
     if let Some(twin) = &twin {
         replace::adopt_ports(&mut switch, &before, twin);
     }
@@ -105,22 +108,32 @@ fn check_new(tables: &Tables, op: &RegisterSwitch) -> CheckResult {
     Err(error.hint("delete those that are gone: metalmesh switch delete"))
 }
 
+/// Keeps the pins of the ports that a registration leaves out: when the agent registers them again,
+/// still nobody knows whose machines are at them.
+fn keep_pins(switch: &mut Switch, old: &BTreeMap<String, SwitchPort>, op: &RegisterSwitch) {
+    let left_out = old.iter().filter(|(name, _)| !op.ports.contains_key(*name));
+    let pins = left_out.filter_map(|(name, port)| Some((name.clone(), port.kept?)));
+    switch.pins.extend(pins);
+}
+
 /// The ports of the registration. Ports that the switch had before keep their intent and their
 /// last observation.
 fn merge_ports(
     old: &BTreeMap<String, SwitchPort>,
+    pins: &mut BTreeMap<String, Vni>,
     op: &RegisterSwitch,
 ) -> BTreeMap<String, SwitchPort> {
     op.ports
         .iter()
         .map(|(name, mac)| {
             let known = old.get(name);
+            let pin = pins.remove(name);
             let port = SwitchPort {
                 mac: *mac,
                 identifier: op.identifiers.get(name).cloned(),
                 admin_up: known.is_none_or(|port| port.admin_up),
                 observed: known.and_then(|port| port.observed.clone()),
-                kept: known.and_then(|port| port.kept),
+                kept: known.and_then(|port| port.kept).or(pin),
                 placed: known.and_then(|port| port.placed.clone()),
             };
             (name.clone(), port)
@@ -239,13 +252,13 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
 
 pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
+    // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
+    let is_released = switch.release_pin(&op.port);
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| {
         let name = format!("{}/{}", op.id, op.port);
         Error::not_found("switch port", name)
     })?;
-    // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
-    let is_released = port.kept.take().is_some();
     if port.admin_up == op.admin_up && !is_released {
         return Ok(Reply::Switch(tx.save(switch)));
     }
