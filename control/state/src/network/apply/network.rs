@@ -1,6 +1,6 @@
 //! Creation of networks by administrators; updates and deletion of all networks.
 
-use proto_errors::Error;
+use proto_errors::{Error, ErrorCode};
 use proto_types::{PartitionId, ProjectId};
 
 use crate::catalog::entity::Partition;
@@ -109,6 +109,7 @@ fn still_observed(kind: &str, key: &str, port: &str) -> Error {
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> ApplyResult {
     let mut network: Network = tx.require(&op.id)?;
     check_owner(&network, op.project)?;
+    check_tenants_fields(op)?;
     op.lock.check("network", op.id.as_str(), &network.meta)?;
     check_names(op.name.as_deref(), op.description.as_deref())?;
     crate::network::apply::update_rules::check_update(tx.tables(), &network, op)?;
@@ -133,6 +134,22 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> ApplyResult {
         op.additional_announcable_cidrs.as_ref(),
     );
     Ok(Reply::Network(tx.update(network)))
+}
+
+/// Refuses fields that only administrators change. The contract has none of them in a tenant's
+/// request; this is the second line.
+fn check_tenants_fields(op: &UpdateNetwork) -> CheckResult {
+    let is_admins = op.prefixes.is_some()
+        || op.destination_prefixes.is_some()
+        || op.default_child_length.is_some()
+        || op.min_child_length.is_some()
+        || op.nat.is_some()
+        || op.additional_announcable_cidrs.is_some();
+    if op.project.is_none() || !is_admins {
+        return Ok(());
+    }
+    let rule = "a project changes only name, description and labels of a network";
+    Err(Error::new(ErrorCode::PermissionDenied, rule).object("network", &op.id))
 }
 
 /// Reports a network of another project as not found.
