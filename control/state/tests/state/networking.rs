@@ -136,3 +136,37 @@ fn an_older_control_node_keeps_the_network_static() {
     world.ok(network_of_image("routed"));
     assert_eq!(ordered(&mut world), Networking::Static);
 }
+
+/// Its leaves know the prefixes of its child network and no route to another address.
+#[test]
+fn a_bridged_machine_gets_no_address_that_nobody_would_reach() {
+    for (fabric, mode, is_refused) in [
+        ("evpn", "", true),
+        ("evpn", "bridged", true),
+        ("evpn", "routed", false),
+        ("static", "bridged", false),
+        ("static", "", false),
+    ] {
+        let mut world = world(fabric, mode);
+        let names = world.with_firewall_networks();
+        world.waiting(1);
+        let wanted = AllocateMachine {
+            networks: names
+                .map(|name| WantedNetwork {
+                    network: text(name),
+                    ips: vec![],
+                })
+                .to_vec(),
+            ..allocation_of(1)
+        };
+        let result = world.apply(wanted).result;
+        let Err(error) = result else {
+            assert!(!is_refused, "{fabric} {mode:?}");
+            continue;
+        };
+        assert!(is_refused, "{fabric} {mode:?}: {error}");
+        assert_eq!(error.code, ErrorCode::NetworkNotAllowed);
+        assert!(error.to_string().contains("internet"), "{error}");
+        assert!(error.hint.contains(label::NETWORKING), "{error}");
+    }
+}
