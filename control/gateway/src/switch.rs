@@ -18,6 +18,7 @@ use proto_mesh::{
 use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
+use crate::desired_size;
 use crate::parts::GatewayParts;
 use crate::switch_health::{health, numbers};
 use crate::wakes::{Concern, Wakes};
@@ -277,7 +278,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         name: vrf.name(),
         table: vrf.table(),
     };
-    SwitchDesired {
+    let mut message = SwitchDesired {
         term: fence.term,
         generation: fence.generation,
         ports: intent.ports.iter().map(port).collect(),
@@ -285,7 +286,9 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         vrfs: intent.vrfs.iter().map(vrf).collect(),
         drained: intent.is_drained,
         seal: None,
-    }
+    };
+    desired_size::fit(&mut message);
+    message
 }
 
 /// The VNI of the place of a port.
