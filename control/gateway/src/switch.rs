@@ -78,12 +78,13 @@ impl SwitchService for GatewayParts {
     async fn report(
         &self,
         peer: &Peer,
-        request: SwitchReport,
+        mut request: SwitchReport,
     ) -> Result<SwitchReportResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
         let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
+        self.look(|tables| leave_out_unregistered(tables, &id, &mut request))?;
         let numbers = numbers(self.store.now(), &request.ports);
         self.presence.keep_numbers(&id, numbers);
         let mut op = report(id, request, &places)?;
@@ -242,6 +243,14 @@ fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
     for port in op.ports.values_mut() {
         port.place = ObservedPlace::default();
     }
+}
+
+/// Leaves out ports that the switch has not registered. `apply` skips them, but the entry of the
+/// log would carry them, and this node would keep their counters.
+fn leave_out_unregistered(tables: &Tables, id: &SwitchId, report: &mut SwitchReport) {
+    let switch = tables.get::<Switch>(id);
+    let is_registered = |name: &String| switch.is_some_and(|switch| switch.ports.contains_key(name));
+    report.ports.retain(|port| is_registered(&port.name));
 }
 
 fn observed_place(place: PortPlace) -> ObservedPlace {
