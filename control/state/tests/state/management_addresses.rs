@@ -106,7 +106,7 @@ fn a_replaced_switch_leaves_its_address_to_its_successor() {
     );
 }
 
-/// Registered before control refused it.
+/// Registered before control refused it, or by agents of the published stack.
 #[test]
 fn of_two_switches_with_one_address_the_first_relays() {
     let mut world = World::new();
@@ -118,5 +118,10 @@ fn of_two_switches_with_one_address_the_first_relays() {
     for known in ["leaf2", "spine"] {
         world.ok(at(known, "10.0.0.1"));
     }
+    world.later(1);
+    world.ok(RegisterSwitch {
+        hears: false,
+        ..at("leaf3", "10.0.0.1")
+    });
     assert_eq!(relays(&world), [relay("spine", "10.0.0.1")]);
 }

@@ -54,16 +54,11 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
         true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
         false => None,
     };
-    management_address::take(tx, &op.id, &op.partition, &op.rack, op.management_ip)?;
-    switch.rack.clone_from(&op.rack);
-    switch.room.clone_from(&op.room);
-    switch.management_ip = op.management_ip;
-    switch.vtep_ip = op.vtep_ip;
-    switch.os_vendor.clone_from(&op.os_vendor);
-    switch.os_version.clone_from(&op.os_version);
-    switch.agent_version.clone_from(&op.agent_version);
-    switch.hears = op.hears;
-    switch.replace_mode = ReplaceMode::Operational;
+    // The published contract lets agents of the published stack have one address: of theirs only
+    // the first is a relay.
+    let address = op.management_ip.filter(|_| op.hears);
+    management_address::take(tx, &op.id, &op.partition, &op.rack, address)?;
+    describe(&mut switch, op);
     let before = std::mem::take(&mut switch.ports);
     if feature_level(tx.tables()) >= SHARED_BOUNDS {
         keep_pins(&mut switch, &before, op);
@@ -106,6 +101,19 @@ fn check_new(tables: &Tables, op: &RegisterSwitch) -> CheckResult {
     );
     let error = Error::new(ErrorCode::TooMany, rule).object("partition", &op.partition);
     Err(error.hint("delete those that are gone: metalmesh switch delete"))
+}
+
+/// Takes over what the agent says of the switch itself.
+fn describe(switch: &mut Switch, op: &RegisterSwitch) {
+    switch.rack.clone_from(&op.rack);
+    switch.room.clone_from(&op.room);
+    switch.management_ip = op.management_ip;
+    switch.vtep_ip = op.vtep_ip;
+    switch.os_vendor.clone_from(&op.os_vendor);
+    switch.os_version.clone_from(&op.os_version);
+    switch.agent_version.clone_from(&op.agent_version);
+    switch.hears = op.hears;
+    switch.replace_mode = ReplaceMode::Operational;
 }
 
 /// Keeps the pins of the ports that a registration leaves out: when the agent registers them again,
