@@ -176,8 +176,12 @@ impl Config {
     /// `true` if a port faces machines.
     #[must_use]
     pub fn is_front(&self, port: &str) -> bool {
-        let mut others = self.uplinks.iter().chain(self.spines());
-        !others.any(|other| other == port)
+        !self.backs().any(|other| other == port)
+    }
+
+    /// Ports that lead neither to a machine nor to a firewall: uplinks and ports towards spines.
+    pub(crate) fn backs(&self) -> impl Iterator<Item = &String> {
+        self.uplinks.iter().chain(self.spines())
     }
 
     /// Ports towards spines.

@@ -31,6 +31,13 @@ const STRANGERS: Rate = per_minute(12_000, Duration::from_secs(20));
 /// broken session.
 const REGISTRATIONS: Rate = per_minute(12, Duration::from_secs(60));
 
+/// Bytes of reports of one switch, in units of [`REPORT_UNIT`]: 8 MiB a minute, and as much at once.
+/// A leaf with 512 ports reports all of them in some 150 KiB. Each report may become an entry of
+/// the log of every control node, so their number alone does not bound what one switch writes.
+const REPORT_BYTES: Rate = per_minute(8 * 1024, Duration::from_secs(60));
+/// Unit in which the bytes of reports are counted. A report counts as one at least.
+const REPORT_UNIT: usize = 1024;
+
 /// Largest request, bytes, of methods that `LENGTHS` does not name. A longer one is refused.
 const LEN_MAX: usize = 64 * 1024;
 /// Largest request, bytes, of methods that need more or less than `LEN_MAX`.
@@ -56,6 +63,7 @@ const fn per_minute(per_minute: u32, burst: Duration) -> Rate {
 enum CallBucket {
     Identity(String),
     Registrations(String),
+    ReportBytes(String),
     Network(IpAddr),
 }
 
@@ -103,15 +111,30 @@ impl CallRates {
         if registers.contains(&method.path) {
             self.count(CallBucket::Registrations(name.clone()), REGISTRATIONS)?;
         }
+        if method.path == switch_service::REPORT.path {
+            let units = u32::try_from(len.div_ceil(REPORT_UNIT)).unwrap_or(u32::MAX);
+            let bytes = CallBucket::ReportBytes(name.clone());
+            self.count_many(bytes, REPORT_BYTES, units.max(1), "bytes in reports")?;
+        }
         self.count(CallBucket::Identity(name), rate(id.subject()))
     }
 
     fn count(&self, caller: CallBucket, rate: Rate) -> Result<(), LinkStatus> {
+        self.count_many(caller, rate, 1, "calls")
+    }
+
+    fn count_many(
+        &self,
+        caller: CallBucket,
+        rate: Rate,
+        events: u32,
+        what: &str,
+    ) -> Result<(), LinkStatus> {
         let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let counted = self.buckets.count(caller, rate, now_us);
+        let counted = self.buckets.count_many(caller, rate, events, now_us);
         counted.map_err(|wait_ms| {
             LinkStatus::resource_exhausted(format!(
-                "too many calls of this identity: wait for {wait_ms} ms, then call again"
+                "too many {what} of this identity: wait for {wait_ms} ms, then call again"
             ))
         })
     }
@@ -219,6 +242,30 @@ mod tests {
         rates
             .admit(join, &peer(None, "[2001:db8:0:1::1]"), 10)
             .unwrap();
+    }
+
+    /// Each report may become an entry of the log of every control node.
+    #[tokio::test(start_paused = true)]
+    async fn a_leaf_that_floods_reports_has_so_many_bytes() {
+        let rates = CallRates::new();
+        let leaf = |name: &str| {
+            let id = format!("spiffe://m/partition/p1/core/{name}");
+            peer(Some(&id), "192.0.2.1")
+        };
+        let report = &switch_service::REPORT;
+        let flood = |leaf: &Peer, len: usize| {
+            let call = || rates.admit(report, leaf, len);
+            (0..10_000).take_while(|_| call().is_ok()).count()
+        };
+        assert_eq!(flood(&leaf("loud"), 1024 * 1024), 8, "8 MiB at once");
+        let refusal = rates.admit(report, &leaf("loud"), 1).unwrap_err();
+        assert!(refusal.is_transient(), "{refusal}");
+        assert!(refusal.message().contains("bytes"), "{refusal}");
+        // A minute later, once more; meanwhile the other leaves have theirs, and small reports are
+        // bounded by their number.
+        assert_eq!(flood(&leaf("quiet"), 300), 300);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(flood(&leaf("loud"), 1024 * 1024), 8);
     }
 
     #[tokio::test]

@@ -25,6 +25,7 @@ mod boot;
 mod bounds;
 mod convert;
 mod desired;
+mod desired_size;
 mod enrol;
 mod error;
 mod install;

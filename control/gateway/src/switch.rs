@@ -18,6 +18,7 @@ use proto_mesh::{
 use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
+use crate::desired_size;
 use crate::parts::GatewayParts;
 use crate::switch_health::{health, numbers};
 use crate::wakes::{Concern, Wakes};
@@ -77,12 +78,13 @@ impl SwitchService for GatewayParts {
     async fn report(
         &self,
         peer: &Peer,
-        request: SwitchReport,
+        mut request: SwitchReport,
     ) -> Result<SwitchReportResponse, LinkStatus> {
         let (partition, id) = access::switch(peer)?;
         self.presence.heard_partition(&partition, self.store.now());
         self.look(|tables| check_partition(tables, &id, &partition))??;
         let places = self.look(|tables| KnownPlaces::of(tables, &self.wakes, &id))?;
+        self.look(|tables| leave_out_unregistered(tables, &id, &mut request))?;
         let numbers = numbers(self.store.now(), &request.ports);
         self.presence.keep_numbers(&id, numbers);
         let mut op = report(id, request, &places)?;
@@ -243,6 +245,14 @@ fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
     }
 }
 
+/// Leaves out ports that the switch has not registered. `apply` skips them, but the entry of the
+/// log would carry them, and this node would keep their counters.
+fn leave_out_unregistered(tables: &Tables, id: &SwitchId, report: &mut SwitchReport) {
+    let switch = tables.get::<Switch>(id);
+    let is_registered = |name: &String| switch.is_some_and(|switch| switch.ports.contains_key(name));
+    report.ports.retain(|port| is_registered(&port.name));
+}
+
 fn observed_place(place: PortPlace) -> ObservedPlace {
     match place {
         PortPlace::Unspecified => ObservedPlace::Segment,
@@ -277,7 +287,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         name: vrf.name(),
         table: vrf.table(),
     };
-    SwitchDesired {
+    let mut message = SwitchDesired {
         term: fence.term,
         generation: fence.generation,
         ports: intent.ports.iter().map(port).collect(),
@@ -285,7 +295,9 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         vrfs: intent.vrfs.iter().map(vrf).collect(),
         drained: intent.is_drained,
         seal: None,
-    }
+    };
+    desired_size::fit(&mut message);
+    message
 }
 
 /// The VNI of the place of a port.

@@ -165,12 +165,6 @@ impl Presence {
         self.with_heard(|heard| heard.fleet(partitions.iter(), now))
     }
 
-    /// `true` if an agent or machine has a session; `None` while another node serves sessions.
-    pub fn has_session(&self, id: &SpiffeId) -> Option<bool> {
-        let sessions = self.sessions.get().filter(|_| self.store.is_leader())?;
-        Some(sessions.is_here(id))
-    }
-
     /// Revoked identities that tried to open a session with this node.
     pub fn turned_away(&self) -> Vec<TurnedAway> {
         let sessions = self.sessions.get();

@@ -23,6 +23,10 @@ pub(crate) const RELAYED_PORTS: u32 = 2;
 /// keep the network that their image named.
 pub(crate) const FABRIC_LABELS: u32 = 2;
 
+/// The feature level from which users' children of shared super networks are bounded, management
+/// addresses of switches are unique, and only proven reports of a switch hold a segment.
+pub(crate) const SHARED_BOUNDS: u32 = 2;
+
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)

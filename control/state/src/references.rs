@@ -53,6 +53,17 @@ pub(crate) fn holder_of_partition(tables: &Tables, id: &PartitionId) -> Option<H
         .or_else(|| reservation.map(|found| ("size reservation", found.id.to_string())))
 }
 
+/// An allocated machine of a partition, also one that is being reclaimed.
+pub(crate) fn allocated_machine(tables: &Tables, id: &PartitionId) -> Option<MachineId> {
+    let machines = tables.index().partition_machines.get(id)?;
+    let mut machines = machines.iter();
+    let is_allocated = |id: &&MachineId| {
+        let machine = tables.get::<Machine>(id);
+        machine.is_some_and(|machine| machine.allocation.is_some())
+    };
+    machines.find(is_allocated).copied()
+}
+
 /// The first holder of a network: its children, machines and addresses.
 pub(crate) fn holder_of_network(tables: &Tables, id: &NetworkId) -> Option<Holder> {
     let children = tables.index().children.get(id);

@@ -38,6 +38,15 @@ impl<K: Ord> Buckets<K> {
     /// # Errors
     /// The wait in milliseconds, if the caller exceeded its rate or there are too many callers.
     pub fn count(&self, caller: K, rate: Rate, now_us: u64) -> Result<(), u64> {
+        self.count_many(caller, rate, 1, now_us)
+    }
+
+    /// Counts `events` at once: as many kilobytes of a request, say. They pass when one event would,
+    /// and are all paid off before the next.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn count_many(&self, caller: K, rate: Rate, events: u32, now_us: u64) -> Result<(), u64> {
         let mut through = self.through.lock();
         if through.len() >= self.callers_max && !through.contains_key(&caller) {
             // A caller whose time has passed has its full burst again, as a new one has: forgetting
@@ -53,7 +62,8 @@ impl<K: Ord> Buckets<K> {
         if ahead_ms >= rate.burst_ms.max(1) {
             return Err(ahead_ms - rate.burst_ms.max(1) + 1);
         }
-        *until = begin + MINUTE_US / u64::from(rate.per_minute.max(1));
+        let each_us = MINUTE_US / u64::from(rate.per_minute.max(1));
+        *until = begin.saturating_add(each_us.saturating_mul(events.into()));
         Ok(())
     }
 
@@ -92,6 +102,17 @@ mod tests {
         let wait_ms = buckets.count("a", RATE, at(1000)).unwrap_err();
         let later = at(1000) + wait_ms * 1000;
         assert_eq!(calls(&buckets, "a", later), 1, "waiting so long is enough");
+    }
+
+    #[test]
+    fn many_events_at_once_count_as_many() {
+        let buckets = Buckets::new(10);
+        let count = |events, at_us| buckets.count_many("a", RATE, events, at_us);
+        assert_eq!(count(25, at(0)), Ok(()), "whole, as long as one would pass");
+        assert!(count(1, at(14)).is_err());
+        assert_eq!(count(1, at(16)), Ok(()));
+        assert_eq!(count(u32::MAX, at(100)), Ok(()));
+        assert!(count(1, at(1_000_000)).is_err());
     }
 
     #[test]

@@ -23,13 +23,19 @@ fn port_of(number: u32) -> String {
     format!("swp{}", (number - 1) % PER_LEAF + 1)
 }
 
+/// The management address of a leaf, which no other has.
+fn management_ip(name: &str) -> String {
+    let number: u32 = name.trim_start_matches("leaf").parse().unwrap_or(65_000);
+    std::net::Ipv4Addr::from(0x0a00_0001 + number).to_string()
+}
+
 fn leaf(name: &str, rack: &str) -> Value {
     let ports: Map<String, Value> = (1..=PER_LEAF)
         .map(|port| (format!("swp{port}"), Value::Null))
         .collect();
     json!({"RegisterSwitch": {
         "id": name, "partition": PARTITION, "rack": rack, "room": "room",
-        "management_ip": "10.0.0.1", "vtep_ip": "10.0.0.1", "ports": ports,
+        "management_ip": management_ip(name), "vtep_ip": "10.0.0.1", "ports": ports,
         "identifiers": {"swp1": "Eth1/1"}, "os_vendor": "linux", "os_version": "1",
         "agent_version": "1", "hears": true,
     }})
@@ -131,7 +137,7 @@ pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(leaf("spare", "rack-0"))?;
     scenario.row(json!({"UpdateSwitch": {
         "id": "spare", "lock": "server", "description": "text", "replace_mode": "replace",
-        "management_ip": "10.0.0.1", "management_user": "user", "console_command": "ssh",
+        "management_ip": management_ip("spare"), "management_user": "user", "console_command": "ssh",
         "labels": relabelled(),
     }}))?;
     scenario.row(json!({"SetSwitchPort": {"id": "spare", "port": "swp1", "admin_up": true}}))?;

@@ -1,5 +1,6 @@
 //! The decision of a relay on each message, without I/O.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use proto_bounds::{Buckets, Rate};
@@ -42,6 +43,8 @@ pub struct Relay {
     address: Ipv4Addr,
     server: SocketAddr,
     link: Ipv4Addr,
+    /// Uplinks and ports towards spines.
+    backs: BTreeSet<String>,
     ports: Buckets<String>,
     open: OpenRequests,
 }
@@ -63,6 +66,7 @@ impl Relay {
             address,
             server: (relay.server, relay.port).into(),
             link: relay.link,
+            backs: config.backs().cloned().collect(),
             ports: Buckets::new(PORTS_MAX),
             open: OpenRequests::default(),
         };
@@ -75,6 +79,11 @@ impl Relay {
     #[must_use]
     pub const fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// `true` for a port of the switch that leads to a machine or a firewall.
+    pub(super) fn is_front(&self, port: &str) -> bool {
+        !self.backs.contains(port)
     }
 
     /// The boot server.

@@ -25,6 +25,9 @@ pub enum Dropped {
     /// An answer from another host than the boot server.
     #[error("an answer from a stranger")]
     Stranger,
+    /// An answer that came in at a port of machines: the boot server is not there.
+    #[error("an answer at a port of machines")]
+    ForgedServer,
     /// An answer for another relay, or without the data that this one gave.
     #[error("an answer for another relay")]
     OtherRelay,
@@ -49,6 +52,7 @@ impl Dropped {
             Self::Hops => "hops",
             Self::Rate => "rate",
             Self::Stranger => "stranger",
+            Self::ForgedServer => "forged_server",
             Self::OtherRelay => "other_relay",
             Self::NoPort => "no_port",
             Self::Unasked => "unasked",

@@ -11,9 +11,10 @@ mod decision;
 mod dropped;
 mod open_requests;
 mod port_socket;
+mod server_socket;
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ use parking_lot::Mutex;
 use port_socket::PortSocket;
 use proto_types::MacAddr;
 use proto_wire_lldp::mac_of;
+use server_socket::{Arrived, ServerSocket, is_trusted};
 pub use settings::RelayConfig;
-use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
@@ -53,8 +54,10 @@ type Sockets = Arc<Mutex<BTreeMap<String, (Arc<PortSocket>, MacAddr)>>>;
 #[derive(Clone)]
 struct Shared {
     relay: Arc<Relay>,
-    server: Arc<UdpSocket>,
+    server: Arc<ServerSocket>,
     sockets: Sockets,
+    /// Ports of machines and firewalls, in whatever place they are.
+    fronts: Arc<Mutex<BTreeSet<String>>>,
     steps: Steps,
     since: Instant,
 }
@@ -73,6 +76,7 @@ pub(crate) async fn run(
         relay: Arc::new(relay),
         server: Arc::new(server),
         sockets: Sockets::default(),
+        fronts: Arc::default(),
         steps,
         since: Instant::now(),
     };
@@ -80,7 +84,7 @@ pub(crate) async fn run(
     tasks.spawn(run_answers(shared.clone(), stop.clone()));
     let mut ports: BTreeMap<String, PortTask> = BTreeMap::new();
     loop {
-        let wanted = relayed_ports(&observed.borrow_and_update());
+        let wanted = look(&shared, &observed.borrow_and_update());
         ports.retain(|name, port| {
             let stays = wanted.contains(name);
             if !stays {
@@ -117,10 +121,10 @@ fn end_on_panic(ended: Result<(), JoinError>) {
 }
 
 /// Binds the socket towards the boot server. `None` means stopped before.
-async fn bind(relay: &Relay, stop: &CancellationToken) -> Option<UdpSocket> {
+async fn bind(relay: &Relay, stop: &CancellationToken) -> Option<ServerSocket> {
     let address = (relay.address(), relay.server().port());
     loop {
-        match UdpSocket::bind(address).await {
+        match ServerSocket::bind(address).await {
             Ok(socket) => return Some(socket),
             // At boot the management interface may come later than the agent.
             Err(error) => tracing::warn!(?address, %error, "DHCP relay not open"),
@@ -130,6 +134,14 @@ async fn bind(relay: &Relay, stop: &CancellationToken) -> Option<UdpSocket> {
             () = sleep(REOPEN) => {}
         }
     }
+}
+
+/// Notes the ports of machines and firewalls, where no boot server is, and returns the ports to
+/// relay.
+fn look(shared: &Shared, outcome: &Outcome) -> Vec<String> {
+    let ports = outcome.state.model.ports.keys().map(ToString::to_string);
+    *shared.fronts.lock() = ports.filter(|port| shared.relay.is_front(port)).collect();
+    relayed_ports(outcome)
 }
 
 /// The ports of machines without a tenant: no other port is private.
@@ -191,13 +203,24 @@ async fn run_answers(shared: Shared, stop: CancellationToken) {
     loop {
         let received = tokio::select! {
             () = stop.cancelled() => return,
-            received = shared.server.recv_from(&mut buffer) => received,
+            received = shared.server.recv(&mut buffer) => received,
         };
         // An error is a refused datagram of before (ICMP): the socket stays usable.
-        let Ok((length, from)) = received else {
+        let Ok(Arrived {
+            length,
+            from,
+            interface,
+        }) = received
+        else {
             tokio::task::yield_now().await;
             continue;
         };
+        if !is_trusted(interface.as_deref(), &shared.fronts.lock()) {
+            let reason = Dropped::ForgedServer;
+            shared.steps.count("dhcp_answer", reason.as_str());
+            tracing::debug!(%from, ?interface, %reason, "DHCP answer dropped");
+            continue;
+        }
         let bytes = buffer.get(..length).unwrap_or_default();
         let mut socket = None;
         let answer = shared.relay.answer(bytes, from, |port| {

@@ -9,13 +9,16 @@ use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::identity_service_server::IdentityService;
 use proto_public::metalmesh::admin::v1::{Identity, IdentityKind, JoinMethod};
-use proto_types::{MachineId, Timestamp};
+use proto_types::MachineId;
 use tonic::{Request, Status};
 
 use crate::services::{ApiResult, Services, ok};
 
 /// Longest reason of a revocation, characters.
 const REASON_LEN_MAX: usize = 256;
+/// Identities whose sessions are asked for in one question to the leader, at most. With more there
+/// are several questions: one for all would be longer than a message between control nodes.
+const ASKED_AT_ONCE: usize = 1_000;
 
 #[tonic::async_trait]
 impl IdentityService for Services {
@@ -32,9 +35,11 @@ impl IdentityService for Services {
                 .filter(|identity| wanted.all || now < identity.not_after)
                 .map(|identity| self.shown_identity(tables, identity))
                 .filter(|identity| fits(identity, &wanted));
-            Ok(shown.collect::<EncodedItems>())
+            Ok(shown.collect::<Vec<_>>())
         });
-        listing_encoded(found.await?)
+        let mut found = found.await?;
+        self.add_sessions(&mut found).await;
+        listing_encoded(found.into_iter().collect::<EncodedItems>())
     }
 
     async fn get(
@@ -47,8 +52,10 @@ impl IdentityService for Services {
             let found = tables.require::<state::Identity>(&id)?;
             Ok(self.shown_identity(tables, found))
         });
+        let mut found = found.await?;
+        self.add_sessions(std::slice::from_mut(&mut found)).await;
         ok(mesh::IdentityServiceGetResponse {
-            identity: Some(found.await?),
+            identity: Some(found),
         })
     }
 
@@ -109,12 +116,37 @@ impl Services {
 
     async fn reply(&self, reply: state::Reply) -> Result<Identity, Status> {
         let identity = reply.identity().map_err(of_state)?;
-        self.gate
-            .read_latest(|tables| Ok(self.shown_identity(tables, &identity)))
-            .await
+        let shown = self
+            .gate
+            .read_latest(|tables| Ok(self.shown_identity(tables, &identity)));
+        let mut shown = shown.await?;
+        self.add_sessions(std::slice::from_mut(&mut shown)).await;
+        Ok(shown)
     }
 
-    /// An identity for the wire, with the session of its bearer.
+    /// Adds the sessions of the bearers. Only the leader has them, and every node asks it: two nodes
+    /// would otherwise answer differently. Nothing is added while no leader answers.
+    async fn add_sessions(&self, shown: &mut [Identity]) {
+        for part in shown.chunks_mut(ASKED_AT_ONCE) {
+            let (mut asked, mut ids) = (Vec::new(), Vec::new());
+            for identity in part {
+                if let Ok(id) = identity.id.parse::<SpiffeId>() {
+                    ids.push(id);
+                    asked.push(identity);
+                }
+            }
+            let sessions = self.node.presence.agents(&ids).await;
+            let Ok(Some(sessions)) = sessions else { return };
+            for (identity, has_session) in asked.into_iter().zip(sessions) {
+                identity.connected = Some(has_session);
+                if has_session {
+                    identity.last_seen = time(self.gate.now());
+                }
+            }
+        }
+    }
+
+    /// An identity for the wire, without the session of its bearer.
     fn shown_identity(&self, tables: &Tables, identity: &state::Identity) -> Identity {
         let id: Option<SpiffeId> = identity.id.parse().ok();
         let subject = id.as_ref().map(SpiffeId::subject);
@@ -135,9 +167,6 @@ impl Services {
             _ => (IdentityKind::Unspecified, None, None),
         };
         let (joined_by, joined_with) = joined(&identity.joined_by);
-        let connected = id
-            .as_ref()
-            .and_then(|id| self.node.presence.has_session(id));
         Identity {
             id: identity.id.clone(),
             kind: kind.into(),
@@ -150,8 +179,8 @@ impl Services {
             joined_with,
             joined_at: time(identity.joined_at),
             key_sha256: identity.key.hex(),
-            last_seen: time(last_seen(self.gate.now(), identity, connected)),
-            connected,
+            last_seen: time(identity.issued_at),
+            connected: None,
             revoked_at: identity.revoked_at.and_then(time),
             revoked_reason: identity.revoked_reason.clone(),
             rotate_since: identity.rotate_since.and_then(time),
@@ -164,14 +193,6 @@ fn fits(identity: &Identity, wanted: &mesh::IdentityServiceListRequest) -> bool 
     (wanted.partition.is_empty() || wanted.partition == identity.partition)
         && (wanted.project.is_empty() || wanted.project == identity.project)
         && (wanted.kind() == IdentityKind::Unspecified || wanted.kind() == identity.kind())
-}
-
-fn last_seen(now: Timestamp, identity: &state::Identity, connected: Option<bool>) -> Timestamp {
-    if connected == Some(true) {
-        now
-    } else {
-        identity.issued_at
-    }
 }
 
 const fn of_role(role: AgentRole) -> IdentityKind {

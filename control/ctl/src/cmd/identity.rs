@@ -117,7 +117,7 @@ fn details(identity: &Identity) {
     let method = enum_text("metalmesh.admin.v1.JoinMethod", identity.joined_by);
     let connected = identity
         .connected
-        .map_or("unknown: ask the leader", |connected| {
+        .map_or("unknown: no leader answers", |connected| {
             if connected { "yes" } else { "no" }
         });
     let rows = [

@@ -74,6 +74,52 @@ async fn a_machine_that_talks_without_end_is_told_to_wait() {
     control.stop().await;
 }
 
+/// Each report that says something new is an entry of the log of every control node.
+#[tokio::test]
+async fn a_flood_of_reports_leaves_the_log_small() {
+    const REPORTS: u64 = 60;
+    let control = Control::start().await;
+    let loud: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf1").await;
+    let quiet: SwitchServiceClient = control.agent(AgentKind::Core, "p1", "leaf2").await;
+    for leaf in [&loud, &quiet] {
+        leaf.register(crate::reports::register()).await.unwrap();
+    }
+    let neighbour = LldpNeighbour {
+        system_description: "x".repeat(1_000),
+        ..LldpNeighbour::default()
+    };
+    let port = |number: u32| PortState {
+        name: format!("swp{number}"),
+        neighbours: vec![neighbour.clone()],
+        ..PortState::default()
+    };
+    let report = |number: u64, ports: u32| SwitchReport {
+        error: format!("{number}"),
+        ports: (0..ports).map(port).collect(),
+        ..SwitchReport::default()
+    };
+    let revision = || {
+        control
+            .store
+            .read_local(|tables| tables.revision())
+            .unwrap()
+    };
+    let before = revision();
+    let mut refused = 0;
+    for number in 0..REPORTS {
+        if let Err(refusal) = loud.report(report(number, 512)).await {
+            assert_eq!(refusal.code(), Code::ResourceExhausted, "{refusal}");
+            assert!(refusal.is_transient(), "{refusal}: the agent repeats it");
+            refused += 1;
+        }
+    }
+    // Half a MiB each: 8 MiB at once, and what a slow test takes minutes for.
+    assert!(refused > REPORTS / 3, "{refused} refused");
+    assert!(revision() - before <= REPORTS - refused);
+    quiet.report(report(1, 2)).await.unwrap();
+    control.stop().await;
+}
+
 #[tokio::test]
 async fn registrations_of_a_machine_are_few() {
     let control = Control::start().await;

@@ -34,6 +34,14 @@ async fn until(switch: &Stub, port: &str, is_up: bool) {
     .await;
 }
 
+/// The last byte of the addresses of a switch that was invited: of `leaf2` 12. No two switches of a
+/// partition have one management address.
+fn number_of(args: &AgentArgs) -> u8 {
+    let name = args.state_dir.to_string_lossy().into_owned();
+    let digit = name.chars().next_back().and_then(|last| last.to_digit(10));
+    10 + u8::try_from(digit.unwrap_or(1)).unwrap()
+}
+
 /// An agent at work.
 pub(crate) struct Running {
     pub(crate) agent: Agent,
@@ -51,9 +59,14 @@ impl Running {
     /// The same with a policy of the site, on a switch with these ports.
     pub(crate) async fn start_on(args: &AgentArgs, drift: DriftPolicy, ports: &[&str]) -> Self {
         let agent = args.clone().start(AgentKind::Core).await.unwrap();
+        let number = number_of(args);
         let config = Config {
             drift,
-            ..Config::new("rack-1", [10, 90, 0, 11].into(), [10, 91, 0, 11].into())
+            ..Config::new(
+                "rack-1",
+                [10, 90, 0, number].into(),
+                [10, 91, 0, number].into(),
+            )
         };
         let (switch, stop) = (
             Stub::with_links(ports.iter().map(|name| (*name, [2, 0, 0, 0, 0, 1]))).unwrap(),

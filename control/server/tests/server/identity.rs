@@ -142,7 +142,8 @@ async fn an_identity_is_rotated_and_revoked_on_every_node() {
         };
         assert!(one.id.ends_with(LEAF), "{}", one.id);
         assert_eq!(one.joined_by(), JoinMethod::JoinTicket);
-        assert_eq!(one.connected, (at == leader).then_some(true));
+        assert_eq!(one.connected, Some(true), "node {at} asks node {leader}");
+        assert_eq!(shown(&cluster, at).await.connected, Some(true), "node {at}");
         assert!(one.revoked_at.is_none() && one.expires_at.is_some());
     }
     rotates(&cluster, follower, &running, dir.path()).await;

@@ -17,7 +17,8 @@ use crate::tables::Tables;
 pub(super) struct Announcer {
     // First, so that the announcers of a project are neighbours in a sorted map.
     project: ProjectId,
-    /// Child networks with those of their prefixes that the project owns.
+    /// Child networks with those of their prefixes that the project owns. Empty means that the
+    /// project is a guest there.
     networks: BTreeMap<NetworkId, Vec<IpNet>>,
 }
 
@@ -75,7 +76,10 @@ impl Announcer {
     /// other addresses of the project except those of underlays.
     pub(super) fn prefixes(&self, tables: &Tables) -> BTreeSet<IpNet> {
         let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
-        for (child, prefixes) in &self.networks {
+        // A guest in another project's network has no prefix of it, and so none of the announcable
+        // ones either: it would take the traffic of the owner's pods.
+        let own = self.networks.iter();
+        for (child, prefixes) in own.filter(|(_, prefixes)| !prefixes.is_empty()) {
             cidrs.extend(prefixes);
             let above = tables
                 .get::<Network>(child)

@@ -1,6 +1,6 @@
 //! The boot targets of the machines of a partition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use proto_types::{MacAddr, MachineId, PartitionId, SwitchId};
@@ -30,17 +30,29 @@ pub struct BootRelay {
     pub address: IpAddr,
 }
 
-/// The switches of a partition that may relay DHCP requests.
+/// The switches of a partition that may relay DHCP requests. Of several with one address only the
+/// first that registered does: the boot server would take none of them. Control refuses the others;
+/// an older one did not.
 pub fn boot_relays(tables: &Tables, partition: &PartitionId) -> Vec<BootRelay> {
     let switches = tables.all::<Switch>();
-    let here = switches.filter(|switch| switch.partition == *partition);
-    here.filter_map(|switch| {
-        Some(BootRelay {
-            switch: switch.id.clone(),
-            address: switch.management_ip?,
-        })
-    })
-    .collect()
+    let mut first: BTreeMap<IpAddr, &Switch> = BTreeMap::new();
+    for switch in switches.filter(|switch| switch.partition == *partition) {
+        let Some(address) = switch.management_ip else {
+            continue;
+        };
+        let age = |switch: &Switch| (switch.meta.created_at, switch.id.clone());
+        let known = first.entry(address).or_insert(switch);
+        if age(switch) < age(known) {
+            *known = switch;
+        }
+    }
+    let relay = |(address, switch): (IpAddr, &Switch)| BootRelay {
+        switch: switch.id.clone(),
+        address,
+    };
+    let mut relays: Vec<BootRelay> = first.into_iter().map(relay).collect();
+    relays.sort_by(|one, other| one.switch.cmp(&other.switch));
+    relays
 }
 
 /// The boot targets of all machines of a partition.

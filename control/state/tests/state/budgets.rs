@@ -135,3 +135,37 @@ fn open_invites_of_a_user_are_bounded_over_all_places() {
     assert_eq!((count, error.code), (100, ErrorCode::TooMany), "{error}");
     assert!(error.hint.contains("delete"), "{error}");
 }
+
+/// Switches take no more prefixes for a port.
+#[test]
+fn addresses_that_a_project_announces_are_bounded_by_no_quota() {
+    let mut world = crate::world::upgraded();
+    world.ok(CreateNetwork {
+        kind: NetworkType::External,
+        prefixes: vec!["10.64.0.0/16".parse().unwrap()],
+        default_child_length: ChildLength::default(),
+        vrf: Some(100),
+        ..crate::world::network("internet")
+    });
+    world.ok(SetQuota {
+        subject: QuotaSubject::Project(id(1)),
+        limits: Limits {
+            ips: Some(10_000),
+            ..Limits::default()
+        },
+    });
+    let mut take = |number: u128, network: &str| {
+        let op = crate::world::ip(number, network, 1);
+        // Without the proofs of `World::ok`, each of which looks at every address.
+        let command = Command::new(world.now, "tester", op);
+        apply(&mut world.tables, &command).result
+    };
+    take(10_000, "private").unwrap();
+    for number in 0..4_096 {
+        take(number, "internet").unwrap();
+    }
+    let error = take(20_000, "internet").unwrap_err();
+    assert_eq!(error.code, ErrorCode::TooMany, "{error}");
+    assert!(error.to_string().contains("\"internet\""), "{error}");
+    take(20_001, "private").expect("a prefix of its own holds these");
+}

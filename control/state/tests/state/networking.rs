@@ -63,25 +63,40 @@ fn an_image_without_the_label_gets_what_its_partition_needs() {
     }
 }
 
-/// Its system routes through the same link-local gateway, which the bridged segment has.
+/// The ports of its tenants would change their kind of network while their systems run.
 #[test]
-fn a_static_machine_is_bridged_when_its_partition_becomes_evpn() {
+fn the_fabric_of_a_partition_stays_while_its_machines_are_allocated() {
+    for (from, to) in [("static", "evpn"), ("evpn", "static")] {
+        let mut world = world(from, "");
+        ordered(&mut world);
+        let error = world.apply(fabric_is(to)).result.unwrap_err();
+        assert_eq!(error.code, ErrorCode::StillInUse, "{error}");
+        let text = error.to_string();
+        for part in [
+            "partition",
+            label::FABRIC,
+            &format!("{:?}", from),
+            "machine",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(error.hint.contains("machine"), "{error}");
+        world.ok(fabric_is(from));
+        world.free(1);
+        assert_eq!(
+            world.refused(fabric_is(to)),
+            ErrorCode::StillInUse,
+            "reclaimed"
+        );
+        world.bmc(BmcAction::PowerOff, None);
+        world.switch_obeys();
+        assert_eq!(world.machine(1).allocation, None);
+        world.ok(fabric_is(to));
+    }
     let mut world = world("static", "");
-    assert_eq!(ordered(&mut world), Networking::Static);
-    world.install(1, 1);
-    world.ok(fabric_is("evpn"));
-    assert_eq!(place(&world), (PortPlace::Bridged, false));
-    let desired = Fabric::of(&world.tables).desired(&text("leaf1")).unwrap();
-    let gateways: Vec<_> = desired
-        .segments
-        .iter()
-        .filter_map(|of| of.gateway.as_ref())
-        .collect();
-    let [gateway] = &gateways[..] else {
-        panic!("{:?}", desired.segments);
-    };
-    let address = "169.254.1.1/32".parse().unwrap();
-    assert!(gateway.addresses.contains(&address), "{gateway:?}");
+    ordered(&mut world);
+    world.ok(relabel(LabelsUpdate::Replace(Labels::new())));
+    assert_eq!(world.refused(fabric_is("evpn")), ErrorCode::StillInUse);
 }
 
 #[test]
@@ -120,4 +135,38 @@ fn an_older_control_node_keeps_the_network_static() {
     assert_eq!(world.refused(fabric_is("evpn")), ErrorCode::NotEnabled);
     world.ok(network_of_image("routed"));
     assert_eq!(ordered(&mut world), Networking::Static);
+}
+
+/// Its leaves know the prefixes of its child network and no route to another address.
+#[test]
+fn a_bridged_machine_gets_no_address_that_nobody_would_reach() {
+    for (fabric, mode, is_refused) in [
+        ("evpn", "", true),
+        ("evpn", "bridged", true),
+        ("evpn", "routed", false),
+        ("static", "bridged", false),
+        ("static", "", false),
+    ] {
+        let mut world = world(fabric, mode);
+        let names = world.with_firewall_networks();
+        world.waiting(1);
+        let wanted = AllocateMachine {
+            networks: names
+                .map(|name| WantedNetwork {
+                    network: text(name),
+                    ips: vec![],
+                })
+                .to_vec(),
+            ..allocation_of(1)
+        };
+        let result = world.apply(wanted).result;
+        let Err(error) = result else {
+            assert!(!is_refused, "{fabric} {mode:?}");
+            continue;
+        };
+        assert!(is_refused, "{fabric} {mode:?}: {error}");
+        assert_eq!(error.code, ErrorCode::NetworkNotAllowed);
+        assert!(error.to_string().contains("internet"), "{error}");
+        assert!(error.hint.contains(label::NETWORKING), "{error}");
+    }
 }

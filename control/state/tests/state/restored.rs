@@ -333,3 +333,32 @@ fn only_a_restored_state_is_reconciled() {
     assert!(life::restored(&Tables::new()).is_none());
     assert_ne!(world.now, Timestamp::ZERO);
 }
+
+/// An agent that registers without a port for a moment must not move it by that.
+#[test]
+fn a_port_that_a_registration_leaves_out_keeps_its_pin() {
+    const OTHERS: u32 = 4711;
+    let mut world = restored(&data_centre());
+    world.ok(tests_support::announcement(1));
+    world.later(10_000);
+    reports(&mut world, "swp1", OTHERS);
+    reports(&mut world, "swp2", OTHERS);
+    heard(&mut world, &[3]);
+    world.ok(reconcile(false));
+    let left_out = || RegisterSwitch {
+        ports: [("swp3".to_owned(), None)].into(),
+        ..leaf("leaf1", "rack-1")
+    };
+    for _ in 0..2 {
+        world.ok(left_out());
+    }
+    // While it is left out, an operator says what the machine is.
+    world.ok(SetMachineState {
+        id: id(2),
+        state: Availability::Available,
+        description: String::new(),
+    });
+    world.ok(leaf("leaf1", "rack-1"));
+    assert_eq!(world.port(1), OTHERS);
+    assert_ne!(world.port(2), OTHERS, "vouched for");
+}

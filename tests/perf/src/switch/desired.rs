@@ -102,6 +102,10 @@ impl Hall {
         hall.run(CreateImage(routed))?;
         hall.run(CreateNetwork {
             kind: NetworkType::Super,
+            min_child_length: ChildLength {
+                v4: Some(18),
+                v6: None,
+            },
             ..network("super")
         })?;
         hall.run(evpn())?;

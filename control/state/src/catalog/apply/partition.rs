@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use proto_errors::Error;
+use proto_errors::{Error, ErrorCode};
 
 use crate::catalog::command::{CreatePartition, DeletePartition, UpdatePartition};
 use crate::catalog::entity::{NUMBER_COOLDOWN_MAX_S, Partition, UNKNOWN_MACHINES_MAX};
@@ -100,7 +100,7 @@ fn take_provisioning_vni(tx: &mut Tx<'_>, partition: &Partition) -> Result<(), E
     if pool::is_vrf_used(tx.tables(), vni) {
         return Ok(());
     }
-    if let Some(port) = pool::observed_port(tx.tables(), vni) {
+    if let Some(port) = pool::observed_port(tx.tables(), vni, tx.now) {
         return refuse(format!(
             "{vni} is the segment of switch port {port} still: choose another"
         ));
@@ -127,6 +127,7 @@ pub(crate) fn create_partition(tx: &mut Tx<'_>, op: &CreatePartition) -> ApplyRe
 pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> ApplyResult {
     let mut partition: Partition = tx.require(&op.id)?;
     let before = partition.provisioning_vni().get();
+    let had_evpn = partition.has_evpn();
     op.lock
         .check("partition", op.id.as_str(), &partition.meta)?;
     set(&mut partition.description, op.description.as_ref());
@@ -141,11 +142,37 @@ pub(crate) fn update_partition(tx: &mut Tx<'_>, op: &UpdatePartition) -> ApplyRe
         labels.apply(&mut partition.meta.labels)?;
     }
     check_partition(tx, &partition)?;
+    if partition.has_evpn() != had_evpn {
+        check_unused(tx, &partition)?;
+    }
     let partition = tx.update(partition);
     if !pool::is_vrf_used(tx.tables(), before) {
         pool::release(tx, PoolNumber::Vrf(before), None, Some(&op.id));
     }
     Ok(Reply::Partition(partition))
+}
+
+/// Refuses another fabric while machines are allocated: their ports would go from segments to VRFs
+/// or back, and their systems were installed for the other.
+fn check_unused(tx: &Tx<'_>, partition: &Partition) -> CheckResult {
+    let Some(machine) = references::allocated_machine(tx.tables(), &partition.id) else {
+        return Ok(());
+    };
+    let (before, after) = match partition.has_evpn() {
+        true => ("static", "evpn"),
+        false => ("evpn", "static"),
+    };
+    let rule = format!(
+        "label {} of partition \"{}\" stays \"{before}\" and does not become \"{after}\" while \
+         machine \"{machine}\" is allocated: its system was installed for the other network",
+        label::FABRIC,
+        partition.id
+    );
+    let error = Error::new(ErrorCode::StillInUse, rule).object("partition", &partition.id);
+    Err(error.hint(
+        "release the machines of the partition first: metalmesh machine ls; or make another \
+         partition for the other fabric",
+    ))
 }
 
 pub(crate) fn delete_partition(tx: &mut Tx<'_>, op: &DeletePartition) -> ApplyResult {

@@ -17,7 +17,9 @@ use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
 use crate::machine::command::AllocateMachine;
-use crate::machine::entity::{Allocation, AllocationType, EventLog, Install, Machine};
+use crate::machine::entity::{
+    Allocation, AllocationNetwork, AllocationType, EventLog, Install, Machine,
+};
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::check_layout_fits;
 use crate::meta::label;
@@ -117,6 +119,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
+    check_reachable(tx.tables(), op.kind, &partition, &image, &connected)?;
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
@@ -154,6 +157,36 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     crate::machine::apply::vpn::admit(tx, op, &machine);
     remember(tx, op, machine.id);
     Ok(Reply::Machine(machine))
+}
+
+/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
+/// its child network and no route to another address, which only a machine that speaks BGP announces.
+fn check_reachable(
+    tables: &Tables,
+    kind: AllocationType,
+    partition: &Partition,
+    image: &Image,
+    connected: &[AllocationNetwork],
+) -> CheckResult {
+    let is_machine = kind == AllocationType::Machine && partition.has_evpn();
+    if !is_machine || networking(tables, kind, partition, image)? == Networking::Routed {
+        return Ok(());
+    }
+    let mut others = connected.iter().filter(|network| !network.kind.is_child());
+    let Some(other) = others.find(|network| !network.ips.is_empty()) else {
+        return Ok(());
+    };
+    let rule = format!(
+        "machines with image \"{}\" are bridged in this partition: nobody would reach an address \
+         of network \"{}\", because only its child network is routed to a bridged machine",
+        image.id, other.network
+    );
+    let error = Error::new(ErrorCode::NetworkNotAllowed, rule).object("network", &other.network);
+    Err(error.hint(format!(
+        "use an image that speaks BGP (label {} = \"routed\"), or give the address to a firewall \
+         in front of the machine",
+        label::NETWORKING
+    )))
 }
 
 /// The network of the installed system. Static while an older control node, which would not store

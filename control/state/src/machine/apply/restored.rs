@@ -102,8 +102,7 @@ pub(crate) fn release_ports(tx: &mut Tx<'_>, machine: &Machine) {
             continue;
         };
         let mut switch = Switch::clone(switch);
-        let port = switch.ports.get_mut(&link.port);
-        if port.is_some_and(|port| port.kept.take().is_some()) {
+        if switch.release_pin(&link.port) {
             tx.update(switch);
         }
     }

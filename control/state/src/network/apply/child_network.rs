@@ -1,9 +1,11 @@
 //! Child networks, which get their prefixes from a super network.
 
+use ipnet::IpNet;
 use proto_errors::{Error, ErrorCode};
 use proto_types::{NetworkId, PartitionId, ProjectId};
 
 use crate::catalog::entity::Partition;
+use crate::levels::{SHARED_BOUNDS, feature_level};
 use crate::meta::Meta;
 use crate::network::apply::network::{check_names, super_of};
 use crate::network::apply::next_address::{self, Wanted};
@@ -12,13 +14,21 @@ use crate::network::command::{CreateChildNetwork, CreateNetwork};
 use crate::network::entity::{ChildLength, Family, Network, NetworkFamily, NetworkType};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
-use crate::tenancy::apply::quota::within;
+use crate::tenancy::apply::quota::{self, within};
 use crate::tenancy::entity::Project;
+
+/// Divisor of the addresses of a shared super network: at most this part of them, half, is in the
+/// children that one project requests. A further child is refused.
+const SHARE: u128 = 2;
 
 pub(crate) fn create_by_user(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> ApplyResult {
     check_names(op.name.as_deref(), op.description.as_deref())?;
     tx.tables().require::<Project>(&op.project)?;
-    create_child(tx, &Child::from_user(op))
+    let child = Child::from_user(op);
+    let parent = parent_of(tx.tables(), &child)?.clone();
+    let made = create_child(tx, &child)?;
+    check_share(tx.tables(), &parent, child.project)?;
+    Ok(made)
 }
 
 /// The request for a child network, of a user or an administrator.
@@ -33,6 +43,8 @@ pub(crate) struct Child {
     parent: Option<NetworkId>,
     length: ChildLength,
     family: Option<NetworkFamily>,
+    /// `true` if an administrator requests it.
+    by_admin: bool,
 }
 
 impl Child {
@@ -54,6 +66,7 @@ impl Child {
             parent: op.parent.clone(),
             length: op.length,
             family: op.family,
+            by_admin: true,
         })
     }
 
@@ -69,6 +82,7 @@ impl Child {
             parent: op.parent.clone(),
             length: op.length,
             family: op.family,
+            by_admin: false,
         }
     }
 }
@@ -85,7 +99,7 @@ pub(crate) fn create_child(tx: &mut Tx<'_>, child: &Child) -> ApplyResult {
         let wanted = Wanted {
             parent: &parent,
             family,
-            length: length_of(&parent, child, family)?,
+            length: length_of(tx.tables(), &parent, child, family)?,
             namespace,
             project: child.project,
         };
@@ -183,7 +197,13 @@ fn families(parent: &Network, child: &Child) -> Result<Vec<Family>, Error> {
 }
 
 /// Prefix length of a child in one IP version: the requested one, or the parent's default.
-fn length_of(parent: &Network, child: &Child, family: Family) -> Result<u8, Error> {
+fn length_of(
+    tables: &Tables,
+    parent: &Network,
+    child: &Child,
+    family: Family,
+) -> Result<u8, Error> {
+    let is_bound_level = feature_level(tables) >= SHARED_BOUNDS;
     let length = child
         .length
         .get(family)
@@ -197,7 +217,13 @@ fn length_of(parent: &Network, child: &Child, family: Family) -> Result<u8, Erro
     let own = parent.prefixes.iter();
     let own = own.filter(|net| Family::of_net(net) == family);
     let longer = own.map(|net| net.prefix_len() + 1).max().unwrap_or(0);
-    let shortest = parent.min_child_length.get(family).unwrap_or(0).max(longer);
+    // Without a minimum the contract names no bound: one call would take half of the addresses that
+    // all projects share.
+    let is_bound = !child.by_admin && is_bound_level && is_for_all(parent);
+    let default = parent.default_child_length.get(family);
+    let shortest = parent.min_child_length.get(family);
+    let shortest = shortest.or_else(|| default.filter(|_| is_bound));
+    let shortest = shortest.unwrap_or(0).max(longer);
     let longest = if family == Family::V4 { 32 } else { 128 };
     if !(shortest..=longest).contains(&length) {
         let rule = format!(
@@ -209,6 +235,51 @@ fn length_of(parent: &Network, child: &Child, family: Family) -> Result<u8, Erro
     Ok(length)
 }
 
+/// `true` if the children of all projects share the addresses of a super network.
+fn is_for_all(parent: &Network) -> bool {
+    parent.project.is_none() && parent.kind != NetworkType::SuperNamespaced
+}
+
 pub(crate) fn create_child_network(tx: &mut Tx<'_>, op: &CreateChildNetwork) -> ApplyResult {
     within(tx, op.project, |tx| create_by_user(tx, op))
+}
+
+/// Refuses children that together have more than [`SHARE`] of the addresses of a shared super
+/// network, unless a quota bounds the networks of the project. The tables already hold the new one.
+fn check_share(tables: &Tables, parent: &Network, project: ProjectId) -> CheckResult {
+    let is_bound = feature_level(tables) >= SHARED_BOUNDS && is_for_all(parent);
+    if !is_bound || quota::bounds_networks(tables, project) {
+        return Ok(());
+    }
+    let children = tables.index().children.get(&parent.id);
+    let children = children.into_iter().flatten();
+    let children = children.filter_map(|id| tables.get::<Network>(id));
+    let own = children.filter(|child| child.project == Some(project));
+    let own: Vec<IpNet> = own.flat_map(|child| child.prefixes.clone()).collect();
+    let is_over = |family: &Family| {
+        size_of(&own, *family) > size_of(&parent.prefixes, *family).div_euclid(SHARE)
+    };
+    let Some(family) = parent.families().find(is_over) else {
+        return Ok(());
+    };
+    let rule = format!(
+        "the networks of project \"{project}\" would have more than half of the {family:?} \
+         addresses of network \"{}\", which all projects share",
+        parent.id
+    );
+    let error = Error::new(ErrorCode::TooMany, rule).object("network", &parent.id);
+    Err(error.hint(
+        "request longer prefixes, or delete networks that nobody needs; an administrator sets a \
+         quota instead of this bound: metalmesh quota set --of-project ID --networks N",
+    ))
+}
+
+/// Number of addresses of the prefixes of one IP version, at most `u128::MAX`.
+fn size_of(nets: &[IpNet], family: Family) -> u128 {
+    let nets = nets.iter().filter(|net| Family::of_net(net) == family);
+    let of_net = |net: &IpNet| {
+        let bits = net.max_prefix_len() - net.prefix_len();
+        1_u128.checked_shl(bits.into()).unwrap_or(u128::MAX)
+    };
+    nets.map(of_net).fold(0, u128::saturating_add)
 }

@@ -1,6 +1,6 @@
 //! Creation of networks by administrators; updates and deletion of all networks.
 
-use proto_errors::Error;
+use proto_errors::{Error, ErrorCode};
 use proto_types::{PartitionId, ProjectId};
 
 use crate::catalog::entity::Partition;
@@ -91,7 +91,7 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(),
     if pool::is_vrf_used(tx.tables(), vrf) {
         return Err(Error::already_exists("vrf", vrf));
     }
-    if let Some(port) = pool::observed_port(tx.tables(), vrf) {
+    if let Some(port) = pool::observed_port(tx.tables(), vrf, tx.now) {
         return Err(still_observed("vrf", &vrf.to_string(), &port));
     }
     pool::take(tx, &PoolNumber::Vrf(vrf), project)
@@ -101,13 +101,15 @@ fn take_vrf(tx: &mut Tx<'_>, vrf: u32, project: Option<ProjectId>) -> Result<(),
 /// segment: the new owner's machines would share it with that port.
 fn still_observed(kind: &str, key: &str, port: &str) -> Error {
     in_use(kind, key, "switch port", port).hint(
-        "wait until the switch reports that it moved the port: `metalmesh switch show SWITCH`",
+        "wait until the switch reports that it moved the port, for a day at most: `metalmesh \
+         switch show SWITCH`; delete a switch that is gone: `metalmesh switch delete SWITCH`",
     )
 }
 
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> ApplyResult {
     let mut network: Network = tx.require(&op.id)?;
     check_owner(&network, op.project)?;
+    check_tenants_fields(op)?;
     op.lock.check("network", op.id.as_str(), &network.meta)?;
     check_names(op.name.as_deref(), op.description.as_deref())?;
     crate::network::apply::update_rules::check_update(tx.tables(), &network, op)?;
@@ -134,6 +136,22 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNetwork) -> ApplyResult {
     Ok(Reply::Network(tx.update(network)))
 }
 
+/// Refuses fields that only administrators change. The contract has none of them in a tenant's
+/// request; this is the second line.
+fn check_tenants_fields(op: &UpdateNetwork) -> CheckResult {
+    let is_admins = op.prefixes.is_some()
+        || op.destination_prefixes.is_some()
+        || op.default_child_length.is_some()
+        || op.min_child_length.is_some()
+        || op.nat.is_some()
+        || op.additional_announcable_cidrs.is_some();
+    if op.project.is_none() || !is_admins {
+        return Ok(());
+    }
+    let rule = "a project changes only name, description and labels of a network";
+    Err(Error::new(ErrorCode::PermissionDenied, rule).object("network", &op.id))
+}
+
 /// Reports a network of another project as not found.
 fn check_owner(network: &Network, project: Option<ProjectId>) -> CheckResult {
     if project.is_some() && network.project != project {
@@ -154,7 +172,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> ApplyResult {
     let port = network
         .vrf
         .filter(is_last)
-        .and_then(|vrf| pool::observed_port(tables, vrf));
+        .and_then(|vrf| pool::observed_port(tables, vrf, tx.now));
     if let Some(port) = port {
         return Err(still_observed("network", op.id.as_str(), &port));
     }

@@ -5,12 +5,14 @@
 //! cannot.
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp};
+use proto_types::{ASN_BASE, Asn, PartitionId, ProjectId, Timestamp, Vni};
 
 use crate::catalog::entity::Partition;
+use crate::cluster::read::restored;
+use crate::levels::{SHARED_BOUNDS, feature_level};
 use crate::network::entity::{CoolingNumber, Network, PoolCursor, PoolNumber};
 use crate::network::ipam;
-use crate::switch::entity::Switch;
+use crate::switch::entity::{Switch, SwitchPort};
 use crate::tables::{Tables, Tx};
 
 /// Highest VRF id that the pool gives to child networks; the lowest is 1. When all are taken, new
@@ -97,7 +99,10 @@ pub(crate) fn next_vrf(tx: &mut Tx<'_>, project: ProjectId) -> Result<u32, Error
     };
     // A switch that was away may still have a port in the segment of a deleted network: its number
     // is taken until the switch reports otherwise.
-    let is_used = |tables: &Tables, vrf| is_vrf_used(tables, vrf) || is_observed(tables, vrf);
+    let now = tx.now;
+    let is_used = |tables: &Tables, vrf| {
+        is_vrf_used(tables, vrf) || observed_port(tables, vrf, now).is_some()
+    };
     next_of(tx, &pool, project, is_used)?
         .ok_or_else(|| Error::new(ErrorCode::NumbersExhausted, "no VRF id is left"))
 }
@@ -126,22 +131,28 @@ pub(crate) fn is_vrf_used(tables: &Tables, vrf: u32) -> bool {
     tables.index().vrf_networks.contains_key(&vrf) || is_provisioning()
 }
 
-/// `true` if a switch reports a port in the segment of this number.
-pub(crate) fn is_observed(tables: &Tables, vrf: u32) -> bool {
-    tables.index().observed_vnis.contains_key(&vrf)
-}
-
 /// A port that its switch reports in the segment of this number, as `<switch>/<port>`.
-pub(crate) fn observed_port(tables: &Tables, vrf: u32) -> Option<String> {
-    if !is_observed(tables, vrf) {
+///
+/// Only a port counts that control wanted there, or that a restore pinned there: with any other
+/// report a switch would keep every number from everybody. After a restore each counts, because the
+/// backup does not know what control wanted since.
+pub(crate) fn observed_port(tables: &Tables, vrf: u32, now: Timestamp) -> Option<String> {
+    if !tables.index().observed_vnis.contains_key(&vrf) {
         return None;
     }
+    let counts_all = feature_level(tables) < SHARED_BOUNDS || restored(tables).is_some();
+    let vni = Vni::try_from(vrf).ok()?;
+    let holds = |port: &SwitchPort| {
+        let seen = port.observed.as_ref();
+        let is_placed = || {
+            let placed = port.placed.as_ref();
+            port.kept == Some(vni) || placed.is_some_and(|placed| placed.holds(vni, now))
+        };
+        seen.is_some_and(|seen| seen.vni == vni) && (counts_all || is_placed())
+    };
     tables.all::<Switch>().find_map(|switch| {
         let mut ports = switch.ports.iter();
-        let (name, _) = ports.find(|(_, port)| {
-            let seen = port.observed.as_ref();
-            seen.is_some_and(|seen| seen.vni.get() == vrf)
-        })?;
+        let (name, _) = ports.find(|(_, port)| holds(port))?;
         Some(format!("{}/{name}", switch.id))
     })
 }

@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, SwitchId};
+use proto_types::{MachineId, SwitchId, Vni};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, in_use};
+use crate::levels::{SHARED_BOUNDS, feature_level};
 use crate::machine::apply::{links, ports, reclaim};
 use crate::machine::entity::Machine;
 use crate::machine::read::cables::concerned::{concerned_by_port, concerned_by_switch};
+use crate::machine::read::port_vni;
 use crate::reply::{ApplyResult, CheckResult, Reply};
-use crate::switch::apply::replace;
+use crate::switch::apply::{management_address, replace};
 use crate::switch::command::{
     DeleteSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort, UpdateSwitch,
 };
-use crate::switch::entity::{ReplaceMode, Switch, SwitchPort};
+use crate::switch::entity::{PlacedPort, ReplaceMode, Switch, SwitchPort};
 use crate::switch::read::is_stale;
 use crate::tables::{Tables, Tx};
 
@@ -52,17 +54,16 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterSwitch) -> ApplyResult {
         true => Some(replace::twin(tx.tables(), &switch, &op.rack)?),
         false => None,
     };
-    switch.rack.clone_from(&op.rack);
-    switch.room.clone_from(&op.room);
-    switch.management_ip = op.management_ip;
-    switch.vtep_ip = op.vtep_ip;
-    switch.os_vendor.clone_from(&op.os_vendor);
-    switch.os_version.clone_from(&op.os_version);
-    switch.agent_version.clone_from(&op.agent_version);
-    switch.hears = op.hears;
-    switch.replace_mode = ReplaceMode::Operational;
+    // The published contract lets agents of the published stack have one address: of theirs only
+    // the first is a relay.
+    let address = op.management_ip.filter(|_| op.hears);
+    management_address::take(tx, &op.id, &op.partition, &op.rack, address)?;
+    describe(&mut switch, op);
     let before = std::mem::take(&mut switch.ports);
-    switch.ports = merge_ports(&before, op);
+    if feature_level(tx.tables()) >= SHARED_BOUNDS {
+        keep_pins(&mut switch, &before, op);
+    }
+    switch.ports = merge_ports(&before, &mut switch.pins, op);
     if let Some(twin) = &twin {
         replace::adopt_ports(&mut switch, &before, twin);
     }
@@ -102,22 +103,46 @@ fn check_new(tables: &Tables, op: &RegisterSwitch) -> CheckResult {
     Err(error.hint("delete those that are gone: metalmesh switch delete"))
 }
 
+/// Takes over what the agent says of the switch itself.
+fn describe(switch: &mut Switch, op: &RegisterSwitch) {
+    switch.rack.clone_from(&op.rack);
+    switch.room.clone_from(&op.room);
+    switch.management_ip = op.management_ip;
+    switch.vtep_ip = op.vtep_ip;
+    switch.os_vendor.clone_from(&op.os_vendor);
+    switch.os_version.clone_from(&op.os_version);
+    switch.agent_version.clone_from(&op.agent_version);
+    switch.hears = op.hears;
+    switch.replace_mode = ReplaceMode::Operational;
+}
+
+/// Keeps the pins of the ports that a registration leaves out: when the agent registers them again,
+/// still nobody knows whose machines are at them.
+fn keep_pins(switch: &mut Switch, old: &BTreeMap<String, SwitchPort>, op: &RegisterSwitch) {
+    let left_out = old.iter().filter(|(name, _)| !op.ports.contains_key(*name));
+    let pins = left_out.filter_map(|(name, port)| Some((name.clone(), port.kept?)));
+    switch.pins.extend(pins);
+}
+
 /// The ports of the registration. Ports that the switch had before keep their intent and their
 /// last observation.
 fn merge_ports(
     old: &BTreeMap<String, SwitchPort>,
+    pins: &mut BTreeMap<String, Vni>,
     op: &RegisterSwitch,
 ) -> BTreeMap<String, SwitchPort> {
     op.ports
         .iter()
         .map(|(name, mac)| {
             let known = old.get(name);
+            let pin = pins.remove(name);
             let port = SwitchPort {
                 mac: *mac,
                 identifier: op.identifiers.get(name).cloned(),
                 admin_up: known.is_none_or(|port| port.admin_up),
                 observed: known.and_then(|port| port.observed.clone()),
-                kept: known.and_then(|port| port.kept),
+                kept: known.and_then(|port| port.kept).or(pin),
+                placed: known.and_then(|port| port.placed.clone()),
             };
             (name.clone(), port)
         })
@@ -156,6 +181,9 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
             }
         }
     }
+    if feature_level(tx.tables()) >= SHARED_BOUNDS {
+        prove_places(tx, &mut switch);
+    }
     let switch = tx.save(switch);
     if switch.hears {
         links::take_again(tx, concerned);
@@ -164,6 +192,21 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportSwitch) -> ApplyResult {
         reclaim::go_on(tx, id)?;
     }
     Ok(Reply::Switch(switch))
+}
+
+/// Notes which ports are where control wants them, and which stayed there although it no longer
+/// does. All ports: a report leaves out those that did not change, also when the desired state did.
+fn prove_places(tx: &Tx<'_>, switch: &mut Switch) {
+    let wanted: Vec<Vni> = {
+        let names = switch.ports.keys();
+        names
+            .map(|name| port_vni(tx.tables(), switch, name))
+            .collect()
+    };
+    for (port, wanted) in switch.ports.values_mut().zip(wanted) {
+        let seen = port.observed.as_ref().map_or(Vni::NONE, |seen| seen.vni);
+        port.placed = PlacedPort::after(port.placed.take(), seen, wanted, tx.now);
+    }
 }
 
 /// Machines at the switch that wait for a report of their ports.
@@ -204,6 +247,8 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
         switch.description.clone_from(description);
     }
     switch.replace_mode = op.replace_mode.unwrap_or(switch.replace_mode);
+    let (partition, rack) = (&switch.partition, &switch.rack);
+    management_address::take(tx, &op.id, partition, rack, op.management_ip)?;
     switch.management_ip = op.management_ip.or(switch.management_ip);
     switch.management_user = op.management_user.clone().or(switch.management_user);
     switch.console_command = op.console_command.clone().or(switch.console_command);
@@ -215,13 +260,13 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateSwitch) -> ApplyResult {
 
 pub(crate) fn set_port(tx: &mut Tx<'_>, op: &SetSwitchPort) -> ApplyResult {
     let mut switch: Switch = tx.require(&op.id)?;
+    // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
+    let is_released = switch.release_pin(&op.port);
     let port = switch.ports.get_mut(&op.port);
     let port = port.ok_or_else(|| {
         let name = format!("{}/{}", op.id, op.port);
         Error::not_found("switch port", name)
     })?;
-    // An administrator who sets a port knows what is cabled to it: the hold after a restore ends.
-    let is_released = port.kept.take().is_some();
     if port.admin_up == op.admin_up && !is_released {
         return Ok(Reply::Switch(tx.save(switch)));
     }

@@ -3,7 +3,7 @@
 use proto_types::{MacAddr, Vni};
 use serde::{Deserialize, Serialize};
 
-use crate::switch::entity::{BgpSession, Neighbour};
+use crate::switch::entity::{BgpSession, Neighbour, PlacedPort};
 
 /// The kind of place that a port is observed in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,4 +79,8 @@ pub struct SwitchPort {
     /// machine is cabled to it now. `None` means that the port follows its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Vni>,
+    /// The segment that it proved to be in. `None` means that control never wanted it in the one
+    /// that it is seen in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed: Option<PlacedPort>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use proto_types::{PartitionId, SwitchId, Timestamp};
+use proto_types::{PartitionId, SwitchId, Timestamp, Vni};
 use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
@@ -84,6 +84,9 @@ pub struct Switch {
     /// Ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, SwitchPort>,
+    /// Segments of the ports that a restore pinned, and that the last registration left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pins: BTreeMap<String, Vni>,
     /// Result of the agent's last reconcile.
     #[serde(default)]
     pub sync: SwitchSync,
@@ -96,6 +99,13 @@ pub struct Switch {
 }
 
 impl Switch {
+    /// Lets a port follow its machine again. `true` if a restore had pinned it.
+    pub(crate) fn release_pin(&mut self, port: &str) -> bool {
+        let left_out = self.pins.remove(port);
+        let pinned = self.ports.get_mut(port).and_then(|port| port.kept.take());
+        left_out.or(pinned).is_some()
+    }
+
     /// A switch of which nothing is known yet but its name and partition.
     pub(crate) fn unknown(id: SwitchId, partition: PartitionId) -> Self {
         Self {
@@ -115,6 +125,7 @@ impl Switch {
             agent_version: String::new(),
             hears: false,
             ports: BTreeMap::new(),
+            pins: BTreeMap::new(),
             sync: SwitchSync::default(),
             health: SwitchHealth::default(),
             drain: None,

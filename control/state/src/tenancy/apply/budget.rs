@@ -4,10 +4,14 @@
 //! They keep a single user from filling the memory of control. An administrator changes them:
 //! `metalmesh settings set`.
 
+use std::collections::BTreeMap;
+
 use proto_errors::{Error, ErrorCode};
-use proto_types::{ProjectId, TenantId};
+use proto_types::{NetworkId, ProjectId, TenantId};
 
 use crate::cluster::read::settings;
+use crate::levels::{SHARED_BOUNDS, feature_level};
+use crate::network::entity::{Ip, Network};
 use crate::reply::CheckResult;
 use crate::tables::Tx;
 
@@ -73,6 +77,7 @@ pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -
     let ips = ips.map_or(0, std::collections::BTreeSet::len);
     let networks = index.project_networks.get(&project).copied().unwrap_or(0);
     let over_ips = !bounded.ips && is_full(ips, budgets.ips_per_project.saturating_add(1));
+    check_announced(tx, project)?;
     let over_networks = !bounded.networks && networks > budgets.networks_per_project;
     let (count, what) = match (over_ips, over_networks) {
         (true, _) => (ips - 1, "addresses"),
@@ -90,6 +95,41 @@ pub(crate) fn check_project(tx: &Tx<'_>, project: ProjectId, bounded: Bounded) -
         what,
         way_out,
     ))
+}
+
+/// Most single addresses that a project announces beside the prefixes of its own networks: those in
+/// networks that it shares with others, such as external ones. A switch takes as many prefixes for
+/// a port (`PORT_PREFIXES_MAX` of the mesh contract), and further ones would not pass there. No
+/// quota lifts it.
+const ANNOUNCED_IPS_MAX: usize = 4_096;
+
+/// Refuses an address beyond [`ANNOUNCED_IPS_MAX`]. The tables already hold it.
+pub(crate) fn check_announced(tx: &Tx<'_>, project: ProjectId) -> CheckResult {
+    let tables = tx.tables();
+    let index = tables.index();
+    let ips = index.project_ips.get(&project).into_iter().flatten();
+    let is_bound = feature_level(tables) >= SHARED_BOUNDS;
+    if !is_bound || ips.clone().count() <= ANNOUNCED_IPS_MAX {
+        return Ok(());
+    }
+    let mut announced: BTreeMap<&NetworkId, usize> = BTreeMap::new();
+    for ip in ips.filter_map(|key| tables.get::<Ip>(key)) {
+        let network = tables.get::<Network>(&ip.network);
+        if network.is_some_and(|network| network.project != Some(project)) {
+            *announced.entry(&ip.network).or_default() += 1;
+        }
+    }
+    let sum: usize = announced.values().sum();
+    let largest = announced.into_iter().max_by_key(|(_, count)| *count);
+    let Some((network, count)) = largest.filter(|_| sum > ANNOUNCED_IPS_MAX) else {
+        return Ok(());
+    };
+    let rule = format!(
+        "project \"{project}\" would have {sum} addresses in networks of others, {count} of them in \
+         network \"{network}\": switches let it announce {ANNOUNCED_IPS_MAX}"
+    );
+    let error = Error::new(ErrorCode::TooMany, rule).object("network", network);
+    Err(error.hint("release those that nobody needs, or spread them over several projects"))
 }
 
 /// The resources of a project that a quota bounds, so that no budget applies to them.

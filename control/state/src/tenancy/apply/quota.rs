@@ -63,6 +63,12 @@ pub(crate) fn within(
     Ok(reply)
 }
 
+/// `true` if a quota bounds the networks of the project.
+pub(crate) fn bounds_networks(tables: &Tables, project: ProjectId) -> bool {
+    let quotas = quotas(tables, project);
+    quotas.iter().any(|quota| quota.limits.networks.is_some())
+}
+
 /// The quotas of a project: its own and its tenant's.
 fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
     let tenant = tables

@@ -1,6 +1,6 @@
 //! Networks that come out of others.
 
-use super::{bare, dual, namespaced};
+use super::{bare, dual, namespaced, no_change};
 use crate::world::*;
 use control_state::*;
 
@@ -157,4 +157,90 @@ fn an_underlay_is_the_administrators() {
         underlay: true,
         ..ip(1, "underlay", 1)
     });
+}
+
+fn lengths(v4: u8) -> ChildLength {
+    ChildLength {
+        v4: Some(v4),
+        v6: None,
+    }
+}
+
+/// One call must not take half of what all projects share.
+#[test]
+fn without_a_minimum_a_child_of_a_shared_network_is_no_larger_than_the_default() {
+    let mut world = upgraded();
+    let wanted = |length| CreateChildNetwork {
+        length: lengths(length),
+        ..child(&format!("of-{length}"), 1)
+    };
+    for length in [17, 21] {
+        let error = world.apply(wanted(length)).result.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidField, "/{length}");
+        assert!(error.to_string().contains("22..=32"), "{error}");
+    }
+    world.ok(wanted(22));
+    world.ok(wanted(23));
+    // An administrator decides otherwise, for one child or for all.
+    world.ok(CreateNetwork {
+        kind: NetworkType::Child,
+        project: Some(id(1)),
+        prefixes: vec![],
+        default_child_length: ChildLength::default(),
+        length: lengths(20),
+        ..network("given")
+    });
+    world.ok(UpdateNetwork {
+        min_child_length: Some(lengths(19)),
+        ..no_change("super")
+    });
+    world.ok(wanted(19));
+    assert_eq!(world.refused(wanted(18)), ErrorCode::InvalidField);
+}
+
+/// Nobody else takes addresses of these.
+#[test]
+fn in_a_network_of_its_own_a_project_chooses_the_length() {
+    let mut world = bare();
+    world.ok(tests_support::announcement(1));
+    world.ok(namespaced("anyone"));
+    world.ok(CreateNetwork {
+        partition: None,
+        project: Some(id(1)),
+        prefixes: vec!["172.16.0.0/16".parse().unwrap()],
+        ..network("own")
+    });
+    for parent in ["anyone", "own"] {
+        world.ok(CreateChildNetwork {
+            partition: None,
+            parent: Some(text(parent)),
+            length: lengths(17),
+            ..child(&format!("in-{parent}"), 1)
+        });
+    }
+}
+
+#[test]
+fn a_project_takes_at_most_half_of_a_shared_network() {
+    let mut world = bare();
+    world.ok(tests_support::announcement(1));
+    world.ok(CreateNetwork {
+        prefixes: vec!["10.0.0.0/16".parse().unwrap()],
+        default_child_length: lengths(18),
+        ..network("super")
+    });
+    world.ok(child("one", 1));
+    world.ok(child("two", 1));
+    let error = world.apply(child("three", 1)).result.unwrap_err();
+    assert_eq!(error.code, ErrorCode::TooMany, "{error}");
+    assert!(error.hint.contains("metalmesh quota set"), "{error}");
+    world.ok(child("theirs", 2));
+    world.ok(SetQuota {
+        subject: QuotaSubject::Project(id(1)),
+        limits: Limits {
+            networks: Some(3),
+            ..Limits::default()
+        },
+    });
+    world.ok(child("three", 1));
 }

@@ -59,3 +59,22 @@ pub(crate) fn external(name: &str, prefix: &str, vrf: u32) -> CreateNetwork {
         ..network(name)
     }
 }
+
+/// An update of a network by an administrator that changes nothing.
+pub(crate) fn no_change(name: &str) -> UpdateNetwork {
+    UpdateNetwork {
+        id: text(name),
+        lock: Lock::Server,
+        project: None,
+        name: None,
+        description: None,
+        labels: None,
+        prefixes: None,
+        destination_prefixes: None,
+        default_child_length: None,
+        min_child_length: None,
+        nat: None,
+        additional_announcable_cidrs: None,
+        force: false,
+    }
+}

@@ -1,61 +1,46 @@
 //! Changes of networks.
 
-use super::{external, namespaced};
+use super::{external, namespaced, no_change};
 use crate::world::*;
 use control_state::*;
 
 #[test]
 fn updates() {
     let mut world = World::new();
-    let update = |name: &str| UpdateNetwork {
-        id: text(name),
-        lock: Lock::Server,
-        project: None,
-        name: None,
-        description: None,
-        labels: None,
-        prefixes: None,
-        destination_prefixes: None,
-        default_child_length: None,
-        min_child_length: None,
-        nat: None,
-        additional_announcable_cidrs: None,
-        force: false,
-    };
     let prefixes = |nets: &[&str]| Some(nets.iter().map(|net| net.parse().unwrap()).collect());
     let cases = [
         (
             UpdateNetwork {
                 prefixes: prefixes(&[]),
-                ..update("super")
+                ..no_change("super")
             },
             ErrorCode::InvalidField,
         ),
         (
             UpdateNetwork {
                 prefixes: prefixes(&["10.9.0.0/16"]),
-                ..update("super")
+                ..no_change("super")
             },
             ErrorCode::StillInUse,
         ),
         (
             UpdateNetwork {
                 prefixes: prefixes(&["10.9.0.0/16"]),
-                ..update("private")
+                ..no_change("private")
             },
             ErrorCode::NetworkFieldNotAllowed,
         ),
         (
             UpdateNetwork {
                 lock: Lock::Client(ms(1)),
-                ..update("super")
+                ..no_change("super")
             },
             ErrorCode::Conflict,
         ),
         (
             UpdateNetwork {
                 project: Some(id(2)),
-                ..update("private")
+                ..no_change("private")
             },
             ErrorCode::NotFound,
         ),
@@ -66,7 +51,7 @@ fn updates() {
     let more = prefixes(&["10.128.0.0/16", "10.130.0.0/16"]);
     world.ok(UpdateNetwork {
         prefixes: more,
-        ..update("super")
+        ..no_change("super")
     });
     let before = world
         .tables
@@ -78,7 +63,7 @@ fn updates() {
     let named = UpdateNetwork {
         lock,
         name: Some("mine".into()),
-        ..update("private")
+        ..no_change("private")
     };
     let after = world.ok(named.clone()).network().unwrap();
     assert_eq!(after.meta.generation, before.generation + 1);

@@ -4,6 +4,13 @@ use control_state::*;
 
 use super::*;
 
+/// A world whose control nodes know every rule.
+pub(crate) fn upgraded() -> World {
+    let mut world = World::new();
+    world.ok(tests_support::announcement(1));
+    world
+}
+
 /// A static address out of a network.
 pub(crate) fn ip(number: u128, network: &str, project: u128) -> CreateIp {
     CreateIp {
