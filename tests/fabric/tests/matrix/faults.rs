@@ -123,8 +123,8 @@ async fn traffic_survives_every_single_fault() {
     assert!(heal(&rack).await, "the rack is not whole");
     let mut streams = Vec::new();
     for ((from, to, cable), number) in STREAMS.into_iter().zip(0..) {
-        let (from, to) = (rack.machine(from), rack.machine(to));
-        streams.push(Stream::start(number, from, to, cable));
+        let (from, to) = (rack.machine(from).end(), rack.machine(to).end());
+        streams.push(Stream::start(number, &from, &to, cable));
     }
     wait(&streams, &[0; STREAMS.len()], DEADLINE);
     println!("loss in ms: during the fault, and after its end");

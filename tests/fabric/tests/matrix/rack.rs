@@ -16,6 +16,7 @@ use super::fabric::{DOWNLINKS, Fabric, UPLINKS};
 use super::hosts::{PORT, answer, cable, listen};
 use super::models::{enter, machine, name, place, tenant};
 use super::packets::answer_datagrams;
+use super::stream::End;
 
 /// A machine with a bond: name, port on both leaves, segment, its own address's last part, and the
 /// cable that it uses first.
@@ -56,6 +57,14 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn tenant(&self) -> &'static str {
         &self.name[..1]
+    }
+
+    pub(crate) fn end(&self) -> End {
+        End {
+            name: self.name.into(),
+            namespace: self.namespace.clone(),
+            address: self.address.clone(),
+        }
     }
 
     fn new(name: &'static str, namespace: &str, address: &str) -> Self {
