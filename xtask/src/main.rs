@@ -50,7 +50,7 @@ enum Task {
     Lab(lab::LabArgs),
     /// Run every test, the lab in its short form included
     Test(test::TestArgs),
-    /// Tests of switches in an emulated machine: VRFs, EVPN and BGP with FRR
+    /// Tests of switches in an emulated machine: VRFs, EVPN and BGP with FRR; vms: in one each
     Fabric(fabric::FabricArgs),
     /// Measure: the store beside etcd
     Bench(bench::BenchArgs),

@@ -249,7 +249,8 @@ fn leave_out_unknown(tables: &Tables, op: &mut ReportSwitch) {
 /// log would carry them, and this node would keep their counters.
 fn leave_out_unregistered(tables: &Tables, id: &SwitchId, report: &mut SwitchReport) {
     let switch = tables.get::<Switch>(id);
-    let is_registered = |name: &String| switch.is_some_and(|switch| switch.ports.contains_key(name));
+    let is_registered =
+        |name: &String| switch.is_some_and(|switch| switch.ports.contains_key(name));
     report.ports.retain(|port| is_registered(&port.name));
 }
 

@@ -67,11 +67,17 @@ impl Budget {
     /// Takes the time since the last call off; false when nothing is left.
     pub fn spend(&mut self) -> bool {
         let now = Instant::now();
-        let passed = (now - self.last).div_f64(stretch(load(), cpus()));
+        let passed = (now - self.last).div_f64(stretch_now());
         self.last = now;
         self.left = self.left.saturating_sub(passed);
         !self.left.is_zero()
     }
+}
+
+/// The factor by which the load of this machine stretches times at the moment: 1 on an idle one.
+#[must_use]
+pub fn stretch_now() -> f64 {
+    stretch(load(), cpus())
 }
 
 fn cpus() -> f64 {

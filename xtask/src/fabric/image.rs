@@ -36,16 +36,20 @@ const FRR: [&str; 4] = [
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 17] = [
     "8021q",
     "af_packet",
     "bonding",
     "bridge",
+    "crc32c_generic",
     "dummy",
+    "ext4",
     "macvlan",
     "sch_netem",
     "sch_tbf",
     "veth",
+    "virtio_blk",
+    "virtio_net",
     "virtio_pci",
     "virtio_rng",
     "vrf",
@@ -70,7 +74,19 @@ const FILES: [(&str, &str); 6] = [
     ),
 ];
 
-const INIT: &str = include_str!("init.sh");
+const INIT: &str = include_str!("guest_files/init.sh");
+
+/// Makes the file system of a leaf's disk; from the packages of hammer's initramfs.
+const MKE2FS: &str = "mke2fs";
+const MKE2FS_CONF: &str = "etc/mke2fs.conf";
+
+/// Scripts in `/roles`, one of which init continues with.
+const ROLES: [(&str, &str); 4] = [
+    ("leaf", include_str!("guest_files/leaf.sh")),
+    ("spine", include_str!("guest_files/spine.sh")),
+    ("switch", include_str!("guest_files/switch.sh")),
+    ("test", include_str!("guest_files/test.sh")),
+];
 
 /// Everything of the guest but the test program.
 #[derive(Debug)]
@@ -86,10 +102,10 @@ pub(super) fn prepare() -> Result<Base> {
         kernel_version,
     } = initramfs::fetch_packages()?;
     let tree = debs::fetch("fabric", &PACKAGES)?;
-    let recipe = format!("{TOOLS:?} {FRR:?} {MODULES:?} {FILES:?} {PAM_MODULE} {INIT}");
+    let recipe = format!("{TOOLS:?} {FRR:?} {MODULES:?} {FILES:?} {PAM_MODULE} {INIT} {ROLES:?}");
     let inputs = format!("{} {} {kernel_version} {recipe}", kernel_tree.key, tree.key);
     let (layer, was_cached) = initramfs::cached_layer(&inputs, initramfs::LEVEL_DEFAULT, || {
-        let mut archive = base(&tree)?;
+        let mut archive = base(&tree, &kernel_tree)?;
         modules::add(&mut archive, &kernel_tree.root, &kernel_version, MODULES)?;
         Ok(archive)
     })?;
@@ -107,10 +123,11 @@ pub(super) fn prepare() -> Result<Base> {
     })
 }
 
-fn base(tree: &DebTree) -> Result<Archive> {
+fn base(tree: &DebTree, kernel_tree: &DebTree) -> Result<Archive> {
     let root = &tree.root;
     let mut archive = Archive::default();
     contents::skeleton(&mut archive);
+    mke2fs(&mut archive, &kernel_tree.root)?;
     for dir in ["var/tmp", "var/lib"] {
         archive.insert(dir, Node::Dir { mode: 0o1777 });
     }
@@ -138,7 +155,17 @@ fn base(tree: &DebTree) -> Result<Archive> {
     }
     archive.file("modules", 0o644, MODULES.join("\n") + "\n");
     archive.file("init", 0o755, INIT);
+    for (role, script) in ROLES {
+        archive.file(&format!("roles/{role}"), 0o644, script);
+    }
     Ok(archive)
+}
+
+fn mke2fs(archive: &mut Archive, root: &Path) -> Result<()> {
+    let path = contents::find_tool(root, MKE2FS).context("no package has mke2fs")?;
+    archive.file("usr/bin/mke2fs", 0o755, fs::read(&path)?);
+    archive.file(MKE2FS_CONF, 0o644, fs::read(root.join(MKE2FS_CONF))?);
+    contents::libraries(archive, root, &[path])
 }
 
 /// Writes the initramfs that runs the test with `arguments` to `dir`.
@@ -149,23 +176,46 @@ pub(super) fn write(
     dir: &Path,
 ) -> Result<PathBuf> {
     let mut archive = Archive::default();
-    let mut stripped = vec![strip(&built.test, dir)?];
-    archive.file("test", 0o755, fs::read(&stripped[0])?);
-    for daemon in &built.daemons {
-        let program = strip(daemon, dir)?;
+    let test = strip(&built.test, dir)?;
+    archive.file("test", 0o755, fs::read(&test)?);
+    let lines: String = arguments.iter().map(|a| format!("{a}\n")).collect();
+    archive.file("arguments", 0o644, lines);
+    finish(base, archive, &built.daemons, vec![test], dir, "initramfs")
+}
+
+/// Writes the initramfs of a guest that has these programs, but no test, to `dir`.
+pub(super) fn write_switch(
+    base: &Base,
+    programs: &[PathBuf],
+    dir: &Path,
+    name: &str,
+) -> Result<PathBuf> {
+    let archive = Archive::default();
+    finish(base, archive, programs, Vec::new(), dir, name)
+}
+
+/// Adds programs, and the libraries of these and of `linked`, and writes the initramfs.
+fn finish(
+    base: &Base,
+    mut archive: Archive,
+    programs: &[PathBuf],
+    mut linked: Vec<PathBuf>,
+    dir: &Path,
+    name: &str,
+) -> Result<PathBuf> {
+    for program in programs {
+        let program = strip(program, dir)?;
         let name = program.file_name().context("a program without a name")?;
         let at = format!("usr/bin/{}", name.to_string_lossy());
         archive.file(&at, 0o755, fs::read(&program)?);
-        stripped.push(program);
+        linked.push(program);
     }
     // The host's: the programs were linked with them. They replace those of the packages.
-    for (name, path) in elf::closure(Path::new("/"), &stripped)? {
+    for (name, path) in elf::closure(Path::new("/"), &linked)? {
         archive.file(&format!("usr/lib/{name}"), 0o755, fs::read(path)?);
     }
-    let lines: String = arguments.iter().map(|a| format!("{a}\n")).collect();
-    archive.file("arguments", 0o644, lines);
     let layer = initramfs::pack(&archive, initramfs::LEVEL_DEFAULT)?;
-    let initrd = dir.join("initramfs.cpio.zst");
+    let initrd = dir.join(format!("{name}.cpio.zst"));
     fs::write(&initrd, [base.layer.as_slice(), &layer].concat())?;
     Ok(initrd)
 }
@@ -185,6 +235,6 @@ mod tests {
     #[test]
     fn lists_are_sorted() {
         assert!(PACKAGES.is_sorted() && TOOLS.is_sorted() && FRR.is_sorted());
-        assert!(MODULES.is_sorted());
+        assert!(MODULES.is_sorted() && ROLES.is_sorted());
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! Leaves, spines and machines are network namespaces inside one guest, whose kernel has what a
 //! host's may lack: VRFs, VLAN filtering, bonds. The guest is Debian's kernel, FRR and iproute2 in
-//! an initramfs; nothing of it touches the host, and no part of it needs root.
+//! an initramfs; nothing of it touches the host, and no part of it needs root. The program `vms` has
+//! a guest for each switch besides ([`vms`]).
 
 mod guest;
 mod image;
+mod qemu;
+mod vms;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,40 +20,65 @@ use serde::Deserialize;
 use tests_lab::kvm;
 
 use self::guest::Guest;
+use self::qemu::Qemu;
 use crate::debs;
 
+/// Memory of the guest, MiB.
+const MEMORY_MIB: u32 = 1024;
+
 /// The test programs that run in the guest.
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 5] = [
     Program {
         test: "guest",
         daemons: &[],
         limit: Duration::from_secs(120),
-        is_short: true,
+        extent: Extent::Short,
     },
     Program {
         test: "leaf",
         daemons: &[],
         limit: Duration::from_secs(600),
-        is_short: false,
+        extent: Extent::Long,
     },
     Program {
         test: "matrix",
         daemons: &[],
         limit: Duration::from_secs(900),
-        is_short: false,
+        extent: Extent::Long,
     },
     Program {
         test: "tenancy",
         daemons: &["metalmeshd", "metalmesh-core", "metalmesh"],
         limit: Duration::from_secs(2400),
-        is_short: false,
+        extent: Extent::Long,
+    },
+    Program {
+        test: "vms",
+        daemons: &["metalmeshd", "metalmesh-core"],
+        limit: Duration::from_secs(2400),
+        extent: Extent::Switches,
     },
 ];
 
 #[derive(Debug, Args)]
 pub(crate) struct FabricArgs {
-    /// Run only tests whose names contain this
+    /// Run only the program of this name (guest, leaf, matrix, tenancy, vms), or the tests whose
+    /// names contain this; vms has two leaves and a spine as machines of their own
     filter: Option<String>,
+    /// Run vms too
+    #[arg(long)]
+    all: bool,
+}
+
+/// What it takes to run a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// A guest for seconds: `./dev test` runs it too.
+    Short,
+    /// A guest for minutes.
+    Long,
+    /// A guest for each switch, for many minutes; run only on request.
+    Switches,
 }
 
 /// A test program of the table.
@@ -61,26 +89,36 @@ struct Program {
     daemons: &'static [&'static str],
     /// Time limit on an idle machine.
     limit: Duration,
-    /// `true` if `./dev test` runs it too.
-    is_short: bool,
+    extent: Extent,
 }
 
 /// Boots the guest once for every test program that has a test of the filter.
 pub(crate) fn run(root: &Path, args: &FabricArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
-    run_programs(root, filter, |_| true)
+    if PROGRAMS.iter().any(|program| program.test == filter) {
+        return run_programs(root, "", |program| program.test == filter);
+    }
+    if args.all || !filter.is_empty() {
+        return run_programs(root, filter, |_| true);
+    }
+    println!("SKIPPED fabric vms: ./dev fabric vms, or ./dev fabric --all, runs it");
+    run_programs(root, "", |program| program.extent != Extent::Switches)
 }
 
 /// Runs the short programs alone.
 pub(crate) fn run_short(root: &Path) -> Result<()> {
-    let long = PROGRAMS.iter().filter(|program| !program.is_short);
+    let long = PROGRAMS.iter();
+    let long = long.filter(|program| program.extent != Extent::Short);
     let long: Vec<&str> = long.map(|program| program.test).collect();
-    println!("SKIPPED fabric {}: ./dev fabric runs them", long.join(", "));
-    run_programs(root, "", |program| program.is_short)
+    println!(
+        "SKIPPED fabric {}: ./dev fabric --all runs them",
+        long.join(", ")
+    );
+    run_programs(root, "", |program| program.extent == Extent::Short)
 }
 
 fn run_programs(root: &Path, filter: &str, is_wanted: impl Fn(&Program) -> bool) -> Result<()> {
-    if let Some(reason) = guest::missing() {
+    if let Some(reason) = qemu::missing() {
         println!("SKIPPED fabric: {reason}");
         return Ok(());
     }
@@ -122,14 +160,29 @@ fn run_program(base: &image::Base, program: &Program, built: &Built, filter: &st
     let initrd = image::write(base, built, &arguments, dir.path())?;
     let accelerator = kvm::probe(&base.kernel, dir.path(), &debs::cache_dir()?)?;
     println!("fabric | {}: boots by {}", program.test, accelerator.name());
-    let guest = Guest {
-        kernel: &base.kernel,
-        initrd: &initrd,
-        accelerator,
-        dir: dir.path(),
-        limit: program.limit,
+    let print = |line: &str| println!("fabric | {line}");
+    let code = if program.extent == Extent::Switches {
+        let files = vms::Files {
+            kernel: base.kernel.clone(),
+            site: initrd,
+            leaf: image::write_switch(base, &built.daemons[1..], dir.path(), "leaf")?,
+            spine: image::write_switch(base, &[], dir.path(), "spine")?,
+        };
+        vms::run(&files, accelerator, dir.path(), program.limit, print)?
+    } else {
+        let qemu = Qemu {
+            kernel: base.kernel.clone(),
+            initrd,
+            accelerator,
+            memory_mib: MEMORY_MIB,
+            cpus: 2,
+            log: dir.path().join("serial.log"),
+            append: String::new(),
+            more: vec!["-no-reboot".into()],
+        };
+        let limit = program.limit;
+        Guest { qemu, limit }.run(print)?
     };
-    let code = guest.run(|line| println!("fabric | {line}"))?;
     let seconds = started.elapsed().as_secs();
     println!("fabric | {}: {seconds} s, exit code {code}", program.test);
     if code != 0 {

@@ -115,7 +115,12 @@ impl Fault {
 pub(super) fn start_streams(rack: &Rack) -> Vec<Stream> {
     let streams = STREAMS.into_iter().zip(0..);
     let streams = streams.map(|((from, to, cable), number)| {
-        Stream::start(number, rack.machine(from), rack.machine(to), cable)
+        Stream::start(
+            number,
+            &rack.machine(from).end(),
+            &rack.machine(to).end(),
+            cable,
+        )
     });
     streams.collect()
 }

@@ -17,6 +17,7 @@ use super::filters::filter_as_agent;
 use super::hosts::{PORT, answer, cable, listen};
 use super::models::{enter, machine, name, place, tenant};
 use super::packets::answer_datagrams;
+use super::stream::End;
 use super::switch::run_back_end;
 
 /// A machine with a bond: name, port on both leaves, segment, its own address's last part, and the
@@ -72,6 +73,14 @@ impl Machine {
 
     pub(crate) fn tenant(&self) -> &'static str {
         &self.name[..1]
+    }
+
+    pub(crate) fn end(&self) -> End {
+        End {
+            name: self.name.into(),
+            namespace: self.namespace.clone(),
+            address: self.address.clone(),
+        }
     }
 
     fn new(name: &'static str, namespace: &str, address: &str) -> Self {

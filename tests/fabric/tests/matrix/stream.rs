@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::daemons::DEADLINE;
 use super::hosts::inside;
-use super::rack::Machine;
 
 /// Time between two packets.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -21,6 +20,14 @@ const SOURCES: std::ops::Range<u16> = 40_000..40_100;
 /// Packets in a row after which a way works again.
 const RUN: u32 = 100;
 
+/// A machine as an end of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) address: String,
+}
+
 /// A stream from one machine to another, to its drop.
 pub(crate) struct Stream {
     pub(crate) name: String,
@@ -32,7 +39,7 @@ pub(crate) struct Stream {
 impl Stream {
     /// Starts the stream `number` between two machines. `cable` is the one that it leaves by, of a
     /// sender with BGP, which shares its streams among all.
-    pub(crate) fn start(number: u16, from: &Machine, to: &Machine, cable: Option<&str>) -> Self {
+    pub(crate) fn start(number: u16, from: &End, to: &End, cable: Option<&str>) -> Self {
         let port = PORT + number;
         let source = cable.map_or(0, |cable| source_port(from, to, port, cable));
         let sent = Arc::default();
@@ -105,7 +112,7 @@ fn send(socket: &UdpSocket, target: &(String, u16), sent: &Mutex<u32>, stopped: 
 }
 
 /// A port whose packets the kernel of a machine sends over a cable: found by sending some.
-fn source_port(from: &Machine, to: &Machine, port: u16, cable: &str) -> u16 {
+fn source_port(from: &End, to: &End, port: u16, cable: &str) -> u16 {
     let until = Instant::now() + DEADLINE;
     for source in SOURCES.cycle() {
         let (target, device) = (to.address.clone(), cable.to_owned());

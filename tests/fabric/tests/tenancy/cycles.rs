@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::crossing::{Crossed, Place, judge};
 use super::flow::{Flow, Probes, Targets};
 use super::machine::Networking;
 use super::site::Site;
@@ -20,34 +21,6 @@ const CHANGING: [(u8, Networking); 3] = [
     (7, Networking::Bridged),
 ];
 const NAMES: [char; 2] = ['A', 'B'];
-
-/// Packets that another tenant's machine saw.
-type Crossed = Vec<String>;
-
-/// The place of a machine while packets came to it.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// Both leaves have it in the place of a tenant.
-    Of(char),
-    /// On the way to a tenant or from it.
-    Between(char),
-    Nobodys,
-}
-
-/// Judges the packets that came to a machine.
-///
-/// The mark of a machine that comes or goes is in lower case, and nobody's is a dash. Where there is
-/// no tenant, they are the business of the provisioning segment.
-fn judge(number: u8, place: Place, seen: &BTreeMap<char, u64>) -> Crossed {
-    let is_stranger = |of: char| match place {
-        Place::Of(tenant) => of.to_ascii_uppercase() != tenant,
-        Place::Between(tenant) => of.is_ascii_uppercase() && of != tenant,
-        Place::Nobodys => of.is_ascii_uppercase(),
-    };
-    let strangers = seen.iter().filter(|(of, _)| is_stranger(**of));
-    let say = |(of, count): (&char, &u64)| format!("m{number} {place:?}: {count} of {of}");
-    strangers.map(say).collect()
-}
 
 /// A machine's packets, and the cycles that it has made.
 struct Changing<'a> {

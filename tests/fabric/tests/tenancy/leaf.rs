@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::control::{connect, show_log};
 use super::daemons::{Switch, ip};
+use super::hosts::cable;
 
 /// The agent sees FRR's sockets of its namespace where FRR has them by default.
 const START: &str = "mount --bind /var/run/frr/$0 /var/run/frr && exec /usr/bin/metalmesh-core \
@@ -52,6 +53,12 @@ impl Leaf {
     /// File of the agent's join ticket.
     pub(crate) fn ticket(&self) -> PathBuf {
         self.dir.join("ticket")
+    }
+
+    /// Connects a port with a NIC of a machine.
+    pub(crate) fn connect(&self, port: &str, namespace: &str, nic: &str) {
+        cable(&self.switch, port, namespace, nic);
+        self.switch.ip(&format!("link set {port} up"));
     }
 
     /// Starts the agent.

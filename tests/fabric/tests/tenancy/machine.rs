@@ -7,7 +7,7 @@ use proto_wire_lldp::{Frame, Socket};
 use tokio::time::interval;
 
 use super::daemons::{Switch, ip};
-use super::hosts::{cable, inside};
+use super::hosts::inside;
 use super::leaf::Leaf;
 use super::life::Installed;
 use super::tap::Tap;
@@ -54,8 +54,7 @@ impl Machine {
         let switch = Switch::start(&format!("m{number}"), &[]).await;
         let port = format!("swp{number}");
         for (leaf, nic) in leaves.iter().zip(["eth0", "eth1"]) {
-            cable(&leaf.switch, &port, &switch.name, nic);
-            leaf.switch.ip(&format!("link set {port} up"));
+            leaf.connect(&port, &switch.name, nic);
         }
         let macs = [0, 1].map(|side| [2, 0, 0, 0, number, side]);
         for (nic, mac) in ["eth0", "eth1"].iter().zip(macs) {

@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod control;
+mod crossing;
 mod cycles;
 mod firewall;
 mod flow;
@@ -18,6 +19,7 @@ mod machine;
 mod moves;
 mod offline;
 mod operator;
+mod rack;
 mod roles;
 mod site;
 mod stages;
@@ -37,6 +39,9 @@ mod models;
 #[allow(dead_code, reason = "shared with the tests of leaves")]
 #[path = "../../../../agents/nos/tests/leaf/switch.rs"]
 mod switch;
+
+/// Longest time until something happens in an emulated machine under load.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(240);
 
 /// `false`, with a printed reason, outside the guest.
 fn is_guest() -> bool {

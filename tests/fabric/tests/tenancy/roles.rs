@@ -63,20 +63,30 @@ pub(crate) async fn invite(
     let key = KeyArgs {
         state_dir: state_dir.to_owned(),
     };
+    let secret = join_ticket(client, kind, id, key.fingerprint().unwrap()).await;
+    let mut file = fs::OpenOptions::new();
+    let file = file.write(true).create_new(true).mode(0o600).open(ticket);
+    file.unwrap().write_all(secret.as_bytes()).unwrap();
+}
+
+/// Makes a join ticket for an agent with a key.
+pub(crate) async fn join_ticket(
+    client: &Client,
+    kind: mesh_admin::AgentKind,
+    id: &str,
+    key_sha256: String,
+) -> String {
     let request = JoinServiceCreateRequest {
         kind: kind.into(),
         partition: PARTITION.into(),
         id: id.into(),
-        key_sha256: key.fingerprint().unwrap(),
+        key_sha256,
         minutes: 60,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
     };
     let made = client.joins().create(request).await.unwrap();
-    let mut file = fs::OpenOptions::new();
-    let file = file.write(true).create_new(true).mode(0o600).open(ticket);
-    let secret = made.into_inner().secret;
-    file.unwrap().write_all(secret.as_bytes()).unwrap();
+    made.into_inner().secret
 }
 
 async fn join(control: &Control, client: &Client, kind: AgentKind, id: &str) -> Agent {

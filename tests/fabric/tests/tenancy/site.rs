@@ -11,15 +11,12 @@ use tokio::time::timeout;
 
 use super::catalogue::{BRIDGED, FIREWALL, ROUTED, Tenant, set_up};
 use super::control::Control;
-use super::daemons::Switch;
-use super::hosts::cable;
 use super::leaf::Leaf;
 use super::life::Installer;
 use super::machine::{Machine, Networking};
-use super::models::underlay;
-use super::roles::{Roles, invite};
+use super::rack::{Rack, Spine};
+use super::roles::Roles;
 use super::stages::{Offered, Released, Rented};
-use super::switch::reconcile;
 use super::times::Times;
 use super::wait::{PATIENCE, found};
 
@@ -33,7 +30,7 @@ pub(crate) struct Site {
     pub(crate) times: Times,
     client: Client,
     roles: Roles,
-    _spine: Switch,
+    _spine: Spine,
     pub(crate) control: Control,
 }
 
@@ -45,20 +42,7 @@ impl Site {
         println!("control answers after {:?}", began.elapsed());
         let client = control.admin().unwrap();
         let tenants = set_up(&client).await;
-        let spine = Switch::start("ts", &[]).await;
-        let dir = control.place("leaves");
-        std::fs::create_dir(&dir).unwrap();
-        let mut leaves = [Leaf::new(11, &dir).await, Leaf::new(12, &dir).await];
-        for (leaf, port) in leaves.iter().zip(["swp1", "swp2"]) {
-            cable(&leaf.switch, "swp31", &spine.name, port);
-        }
-        reconcile(&spine, &underlay(1, &["swp1", "swp2"]));
-        for leaf in &mut leaves {
-            let kind = proto_public::metalmesh::admin::v1::AgentKind::Core;
-            let name = leaf.name();
-            invite(&client, kind, &name, &leaf.state_dir(), &leaf.ticket()).await;
-            leaf.begin();
-        }
+        let Rack { leaves, spine } = Rack::start(&control, &client).await;
         let roles = Roles::join(&control, &client).await;
         println!("site started after {:?}", began.elapsed());
         Self {

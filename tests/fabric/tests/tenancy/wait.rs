@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// Longest time until something happens in an emulated machine under load.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) use super::PATIENCE;
+
 /// Interval of looks at a condition that tells nobody when it changes.
 const LOOK: Duration = Duration::from_millis(50);
 

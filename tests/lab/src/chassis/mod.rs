@@ -6,7 +6,7 @@
 
 mod notify;
 mod qemu;
-mod qmp;
+pub mod qmp;
 mod relay;
 mod server;
 

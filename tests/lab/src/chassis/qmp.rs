@@ -1,4 +1,4 @@
-//! One command to QEMU's monitor.
+//! Commands to QEMU's monitor.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,23 +12,49 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Events that may come before an answer.
 const LINES_MAX: usize = 64;
 
-/// Connects, runs one command, disconnects.
-pub(super) fn call(socket: &Path, command: &str, arguments: Option<Value>) -> Result<Value> {
-    let stream = UnixStream::connect(socket).context("the machine's monitor does not answer")?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut greeting = String::new();
-    reader.read_line(&mut greeting)?;
-    exchange(
-        &stream,
-        &mut reader,
-        &json!({"execute": "qmp_capabilities"}),
-    )?;
-    let mut request = json!({"execute": command});
-    if let Some(arguments) = arguments {
-        request["arguments"] = arguments;
+/// A connection to the monitor of a machine.
+#[derive(Debug)]
+pub struct Monitor {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+}
+
+impl Monitor {
+    /// Connects to the monitor's socket. QEMU serves one connection at a time.
+    ///
+    /// # Errors
+    /// Nobody listens, or the other side does not speak QMP.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let stream =
+            UnixStream::connect(socket).context("the machine's monitor does not answer")?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut greeting = String::new();
+        reader.read_line(&mut greeting)?;
+        let mut monitor = Self { stream, reader };
+        monitor.run("qmp_capabilities", None)?;
+        Ok(monitor)
     }
-    exchange(&stream, &mut reader, &request)
+
+    /// Runs a command; its result.
+    ///
+    /// # Errors
+    /// QEMU refuses the command, or does not answer in time.
+    pub fn run(&mut self, command: &str, arguments: Option<Value>) -> Result<Value> {
+        let mut request = json!({"execute": command});
+        if let Some(arguments) = arguments {
+            request["arguments"] = arguments;
+        }
+        exchange(&self.stream, &mut self.reader, &request)
+    }
+}
+
+/// Connects, runs one command, disconnects.
+///
+/// # Errors
+/// Those of [`Monitor`].
+pub fn call(socket: &Path, command: &str, arguments: Option<Value>) -> Result<Value> {
+    Monitor::connect(socket)?.run(command, arguments)
 }
 
 fn exchange(

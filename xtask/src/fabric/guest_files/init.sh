@@ -1,6 +1,7 @@
 #!/bin/sh
-# The first process of the fabric's guest: runs /test with the arguments of /arguments (one a line)
-# as root. What it prints goes to the second serial port, the kernel's messages to the first.
+# The first process of the fabric's guest: makes it ready for its role, a script in /roles that the
+# kernel's command line names; the test's program if it names none. Messages of the kernel and of the
+# scripts go to the first serial port.
 export PATH=/usr/bin:/usr/lib/frr HOME=/root METALMESH_FABRIC=guest RUST_BACKTRACE=1
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -30,14 +31,16 @@ for module in $(cat /modules); do
     modprobe "$module" || echo "no module $module"
 done
 # A terminal would add carriage returns and stop at full screens.
-stty -F /dev/ttyS1 raw -echo
-echo "guest ready after $(cut -d' ' -f1 /proc/uptime) s"
-set --
-while read -r argument; do
-    set -- "$@" "$argument"
-done </arguments
-cd /tmp
-/test "$@" </dev/null >/dev/ttyS1 2>&1
-echo "metalmesh-fabric-exit $?" >/dev/ttyS1
-stty -F /dev/ttyS1 drain 2>/dev/null
-poweroff -f
+for port in /dev/ttyS1 /dev/ttyS2; do
+    stty -F "$port" raw -echo 2>/dev/null
+done
+# Network cards have the names of the ports that they are: pairs of MAC and name from the command
+# line.
+for pair in $(echo "$nics" | tr , ' '); do
+    for card in /sys/class/net/*; do
+        if [ "$(cat "$card/address" 2>/dev/null)" = "${pair%=*}" ]; then
+            ip link set "${card##*/}" name "${pair#*=}"
+        fi
+    done
+done
+. "/roles/${role:-test}"
