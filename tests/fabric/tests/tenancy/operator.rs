@@ -74,8 +74,8 @@ async fn an_operator_sees_an_edit_and_where_a_packet_stops() {
     ];
     shows(&site, &trace, &whole).await;
 
-    site.leaves[1].switch.ip("link set swp3 nomaster");
-    let edited = ["leaf12", "in VRF Vrf1", "in no segment or VRF", "healed"];
+    site.leaves[1].switch.ip("link set swp3 down");
+    let edited = ["leaf12", "in VRF Vrf1, down", "healed"];
     shows(&site, &["switch", "diff"], &edited).await;
 
     ip(&format!("-n {} link set eth1 down", to.machine.namespace()));
