@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use futures::future::join_all;
+
 use super::crossing::{Crossed, Place, judge};
 use super::flow::{Flow, Probes, Targets};
 use super::machine::Networking;
@@ -15,10 +17,13 @@ const CYCLES: usize = 200;
 /// Machines that stay: number and tenant.
 const STAYING: [(u8, usize); 4] = [(1, 0), (2, 1), (3, 0), (4, 1)];
 /// Machines that come and go.
-const CHANGING: [(u8, Networking); 3] = [
+const CHANGING: [(u8, Networking); 6] = [
     (5, Networking::Routed),
     (6, Networking::Bridged),
     (7, Networking::Bridged),
+    (8, Networking::Routed),
+    (9, Networking::Bridged),
+    (10, Networking::Bridged),
 ];
 const NAMES: [char; 2] = ['A', 'B'];
 
@@ -152,8 +157,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
             changing
         }
     });
-    let [one, two, three] = <[_; 3]>::try_from(work.collect::<Vec<_>>()).ok().unwrap();
-    let done = tokio::join!(one, two, three);
+    let done = join_all(work).await;
     println!("{} cycles in {:?}", share * CHANGING.len(), began.elapsed());
     site.times.print();
     let mut crossed: Crossed = Vec::new();
@@ -163,7 +167,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
         own,
         nobodys,
         ..
-    } in [done.0, done.1, done.2]
+    } in done
     {
         println!("m{number}: {own} packets of its own tenants, {found:?} of others");
         println!("m{number}: {nobodys} packets without tenants on both ends");

@@ -87,8 +87,8 @@ impl Traffic {
         traffic.cross(site).await;
         traffic.whole(site).await;
         let end = |number: u8| {
-            let all = traffic.staying.iter();
-            let rented = all.filter(|rented| rented.machine.number == number).last();
+            let mut all = traffic.staying.iter();
+            let rented = all.rfind(|rented| rented.machine.number == number);
             let rented = rented.unwrap();
             End {
                 name: format!("m{number}"),
