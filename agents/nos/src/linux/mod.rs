@@ -16,6 +16,8 @@
 //!   remotes learns, and is flooded by head-end replication.
 //! - The address of the tunnels is the one on `lo` that has our mark; an operator's stay.
 //! - Ports that are not routed have no IPv6 of their own.
+//! - Three tables of nftables filter what ports send to the switch and what firewalls send into the
+//!   underlay.
 //! - After a boot, a machine's port comes up only when EVPN has been up for some seconds.
 //! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
 //!   repaired with the next step.
@@ -28,6 +30,7 @@ mod layer3;
 mod link;
 mod names;
 mod neighbours;
+mod packet_filter;
 mod requests;
 mod routed;
 mod routing;
@@ -53,6 +56,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::layer3::Layer3;
+pub use self::packet_filter::{NftError, decode as decode_packet_filter};
 use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
@@ -204,6 +208,7 @@ impl Nos for Linux {
                 Capability::Underlay,
                 Capability::Vrfs,
                 Capability::Bgp,
+                Capability::PacketFilter,
             ],
         }
     }
