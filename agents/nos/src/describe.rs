@@ -46,7 +46,14 @@ pub fn describe(object: &SwitchObject, model: &SwitchModel) -> String {
         SwitchObject::Vtep => model.vtep.map(|address| address.to_string()),
         SwitchObject::PacketFilter => {
             let is_in_place = model.packet_filter.is_in_place;
-            Some(if is_in_place { "in place" } else { "missing or changed" }.to_owned())
+            Some(
+                if is_in_place {
+                    "in place"
+                } else {
+                    "missing or changed"
+                }
+                .to_owned(),
+            )
         }
         SwitchObject::VxlanFilter(port) => {
             let filters = &model.packet_filter.firewalls;

@@ -51,10 +51,7 @@ pub enum Step {
     /// Puts the rules for all ports in place, and those of firewalls that are as they were set.
     EnsurePacketFilter,
     /// Sets the packets that the firewall on a port may send.
-    SetVxlanFilter {
-        port: PortName,
-        filter: VxlanFilter,
-    },
+    SetVxlanFilter { port: PortName, filter: VxlanFilter },
     /// Removes the filter of a port that is no firewall's any more.
     RemoveVxlanFilter { port: PortName },
     /// Makes BGP, sets its router id, drains it or ends the drain, or repairs the settings of all

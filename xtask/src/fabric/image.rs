@@ -39,7 +39,7 @@ const FRR: [&str; 4] = [
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 16] = [
     "8021q",
     "af_packet",
     "bonding",
@@ -48,6 +48,7 @@ const MODULES: [&str; 15] = [
     "macvlan",
     "nf_tables",
     "nft_limit",
+    "nft_meta_bridge",
     "sch_netem",
     "sch_tbf",
     "veth",

@@ -20,7 +20,7 @@ use self::guest::Guest;
 use crate::debs;
 
 /// The test programs that run in the guest.
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 5] = [
     Program {
         test: "guest",
         daemons: &[],
@@ -29,6 +29,12 @@ const PROGRAMS: [Program; 4] = [
     },
     Program {
         test: "leaf",
+        daemons: &[],
+        limit: Duration::from_secs(600),
+        is_short: false,
+    },
+    Program {
+        test: "packet_filter",
         daemons: &[],
         limit: Duration::from_secs(600),
         is_short: false,

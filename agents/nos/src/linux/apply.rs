@@ -192,9 +192,9 @@ fn needed(step: &Step) -> Capability {
         | Step::PutL3mdevFirst
         | Step::EnsureVrf { .. }
         | Step::RemoveVrf { .. } => Capability::Vrfs,
-        Step::EnsurePacketFilter
-        | Step::SetVxlanFilter { .. }
-        | Step::RemoveVxlanFilter { .. } => Capability::PacketFilter,
+        Step::EnsurePacketFilter | Step::SetVxlanFilter { .. } | Step::RemoveVxlanFilter { .. } => {
+            Capability::PacketFilter
+        }
         _ => Capability::Bgp,
     }
 }

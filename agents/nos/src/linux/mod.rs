@@ -56,6 +56,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::layer3::Layer3;
+use self::packet_filter::FilterReading;
 pub use self::packet_filter::{NftError, decode as decode_packet_filter};
 use self::view::View;
 use crate::back_end::{Nos, NosError};
@@ -101,6 +102,7 @@ pub struct Linux {
     config: Config,
     handle: Handle,
     changed: Arc<Notify>,
+    filter_reading: FilterReading,
     /// `None` on a switch without FRR.
     router: Option<Router>,
     /// Tasks that drive both netlink sockets; they end when the back-end is dropped.
@@ -125,6 +127,7 @@ impl Linux {
             router,
             handle,
             changed,
+            filter_reading: FilterReading::default(),
             _tasks: tasks,
         })
     }
@@ -216,7 +219,10 @@ impl Nos for Linux {
     async fn observe(&self) -> Result<Observation, NosError> {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
-            Some(router) => router.observe(self).await,
+            Some(router) => {
+                self.filter_reading.discard();
+                router.observe(self).await
+            }
         }
     }
 

@@ -84,11 +84,7 @@ mod tests {
         ] {
             assert_eq!(filter(given), Ok(merged.to_owned()), "{given:?}");
         }
-        for open in [
-            &["0.0.0.0/0"][..],
-            &["::/0"],
-            &["0.0.0.0/1", "128.0.0.0/1"],
-        ] {
+        for open in [&["0.0.0.0/0"][..], &["::/0"], &["0.0.0.0/1", "128.0.0.0/1"]] {
             let refused = filter(open).unwrap_err();
             assert!(matches!(refused, ModelError::OpenSource(_)), "{open:?}");
         }

@@ -55,12 +55,27 @@ fn solicit(mac: [u8; 6], number: u16) -> Vec<u8> {
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0xfe).octets();
     let mut body = [&[135, 0, 0, 0, 0, 0, 0, 0][..], &target, &[1, 1], &mac].concat();
     let length = u16::try_from(body.len()).unwrap();
-    let pseudo = [&from[..], &group, &[0, 0], &length.to_be_bytes(), &[0, 0, 0, 58]].concat();
+    let pseudo = [
+        &from[..],
+        &group,
+        &[0, 0],
+        &length.to_be_bytes(),
+        &[0, 0, 0, 58],
+    ]
+    .concat();
     let sum = super::frames::checksum(&[&pseudo[..], &body].concat());
     body[2..4].copy_from_slice(&sum.to_be_bytes());
     let to = [0x33, 0x33, 0xff, 0, 0, 0xfe];
     let head = [&to[..], &mac, &[0x86, 0xdd, 0x60, 0, 0, 0]].concat();
-    [&head[..], &length.to_be_bytes(), &[58, 255], &from, &group, &body].concat()
+    [
+        &head[..],
+        &length.to_be_bytes(),
+        &[58, 255],
+        &from,
+        &group,
+        &body,
+    ]
+    .concat()
 }
 
 /// Addresses that a device of the leaf knows, without the other end's own.

@@ -66,30 +66,118 @@ fn packets() -> Vec<(&'static str, Vxlan, bool)> {
     vec![
         ("own network", own, true),
         ("own network, priority tag", Vxlan { tags: 1, ..own }, true),
-        ("own network, IP options", packet(OWN, odd(true, false)), true),
-        ("own network, fragments", packet(OWN, odd(false, true)), false),
+        (
+            "own network, IP options",
+            packet(OWN, odd(true, false)),
+            true,
+        ),
+        (
+            "own network, fragments",
+            packet(OWN, odd(false, true)),
+            false,
+        ),
         ("own network, spoofed", packet(OWN, spoofed), false),
         ("foreign network", foreign, false),
-        ("foreign, IP options", packet(FOREIGN, odd(true, false)), false),
-        ("foreign, fragments", packet(FOREIGN, odd(false, true)), false),
-        ("foreign, options, fragments", packet(FOREIGN, odd(true, true)), false),
+        (
+            "foreign, IP options",
+            packet(FOREIGN, odd(true, false)),
+            false,
+        ),
+        (
+            "foreign, fragments",
+            packet(FOREIGN, odd(false, true)),
+            false,
+        ),
+        (
+            "foreign, options, fragments",
+            packet(FOREIGN, odd(true, true)),
+            false,
+        ),
         ("foreign, priority tag", Vxlan { tags: 1, ..foreign }, false),
-        ("foreign, two priority tags", Vxlan { tags: 2, ..foreign }, false),
-        ("foreign, three priority tags", Vxlan { tags: 3, ..foreign }, false),
+        (
+            "foreign, two priority tags",
+            Vxlan { tags: 2, ..foreign },
+            false,
+        ),
+        (
+            "foreign, three priority tags",
+            Vxlan { tags: 3, ..foreign },
+            false,
+        ),
         ("to a leaf, own", packet(OWN, v4(OTHER)), true),
         ("to a leaf, foreign", packet(FOREIGN, v4(OTHER)), false),
-        ("to a leaf, GPE", Vxlan { flags: 0x0c00_0003, ..packet(OWN, v4(OTHER)) }, false),
-        ("to a leaf, GBP", Vxlan { flags: 0x8800_0000, ..packet(OWN, v4(OTHER)) }, false),
-        ("to a leaf, no VNI", Vxlan { flags: 0, ..packet(OWN, v4(OTHER)) }, false),
-        ("to a leaf, reserved", Vxlan { reserved: 1, ..packet(OWN, v4(OTHER)) }, false),
-        ("IPv6, own", packet(OWN, v6(FIREWALL_V6, false, false)), true),
-        ("IPv6, own, options", packet(OWN, v6(FIREWALL_V6, true, false)), true),
-        ("IPv6, own, fragment", packet(OWN, v6(FIREWALL_V6, false, true)), false),
-        ("IPv6, foreign", packet(FOREIGN, v6(FIREWALL_V6, false, false)), false),
-        ("IPv6, foreign, options", packet(FOREIGN, v6(FIREWALL_V6, true, false)), false),
-        ("IPv6, foreign, fragment", packet(FOREIGN, v6(FIREWALL_V6, true, true)), false),
-        ("IPv6, spoofed", packet(OWN, v6(stranger, false, false)), false),
-        ("IPv6, link-local", packet(OWN, v6(link_local, false, false)), false),
+        (
+            "to a leaf, GPE",
+            Vxlan {
+                flags: 0x0c00_0003,
+                ..packet(OWN, v4(OTHER))
+            },
+            false,
+        ),
+        (
+            "to a leaf, GBP",
+            Vxlan {
+                flags: 0x8800_0000,
+                ..packet(OWN, v4(OTHER))
+            },
+            false,
+        ),
+        (
+            "to a leaf, no VNI",
+            Vxlan {
+                flags: 0,
+                ..packet(OWN, v4(OTHER))
+            },
+            false,
+        ),
+        (
+            "to a leaf, reserved",
+            Vxlan {
+                reserved: 1,
+                ..packet(OWN, v4(OTHER))
+            },
+            false,
+        ),
+        (
+            "IPv6, own",
+            packet(OWN, v6(FIREWALL_V6, false, false)),
+            true,
+        ),
+        (
+            "IPv6, own, options",
+            packet(OWN, v6(FIREWALL_V6, true, false)),
+            true,
+        ),
+        (
+            "IPv6, own, fragment",
+            packet(OWN, v6(FIREWALL_V6, false, true)),
+            false,
+        ),
+        (
+            "IPv6, foreign",
+            packet(FOREIGN, v6(FIREWALL_V6, false, false)),
+            false,
+        ),
+        (
+            "IPv6, foreign, options",
+            packet(FOREIGN, v6(FIREWALL_V6, true, false)),
+            false,
+        ),
+        (
+            "IPv6, foreign, fragment",
+            packet(FOREIGN, v6(FIREWALL_V6, true, true)),
+            false,
+        ),
+        (
+            "IPv6, spoofed",
+            packet(OWN, v6(stranger, false, false)),
+            false,
+        ),
+        (
+            "IPv6, link-local",
+            packet(OWN, v6(link_local, false, false)),
+            false,
+        ),
     ]
 }
 
@@ -111,7 +199,9 @@ impl Rack {
         leaf.ip("route add 10.0.0.12 dev swp6");
         leaf.ip(&format!("neigh replace 10.0.0.12 lladdr {mac} dev swp6"));
         leaf.ip("-6 route add 2001:db8::12 dev swp6");
-        leaf.ip(&format!("-6 neigh replace 2001:db8::12 lladdr {mac} dev swp6"));
+        leaf.ip(&format!(
+            "-6 neigh replace 2001:db8::12 lladdr {mac} dev swp6"
+        ));
         Self {
             leaf,
             firewall,
@@ -157,6 +247,9 @@ async fn a_firewall_sends_vxlan_of_its_networks_and_nothing_else() {
     let all: Vec<_> = packets().into_iter().map(|(words, _, _)| words).collect();
     println!("without a filter: {open:?}");
     // A kernel forwards nothing of link-local addresses.
-    let all: Vec<_> = all.into_iter().filter(|words| *words != "IPv6, link-local").collect();
+    let all: Vec<_> = all
+        .into_iter()
+        .filter(|words| *words != "IPv6, link-local")
+        .collect();
     assert_eq!(open, all);
 }

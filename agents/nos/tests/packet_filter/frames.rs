@@ -52,7 +52,9 @@ impl Vxlan {
         };
         let tags = [0x81, 0x00, 0, 0].repeat(self.tags);
         let head = [&to[..], &from, &tags, &kind].concat();
-        let frames = packets.into_iter().map(|packet| [&head[..], &packet].concat());
+        let frames = packets
+            .into_iter()
+            .map(|packet| [&head[..], &packet].concat());
         frames.collect()
     }
 
@@ -122,7 +124,9 @@ impl Vxlan {
 }
 
 pub(crate) fn checksum(head: &[u8]) -> u16 {
-    let words = head.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let words = head
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

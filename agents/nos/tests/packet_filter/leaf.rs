@@ -4,9 +4,7 @@ use std::process::{Command, Stdio};
 
 use agents_nos::frr::Vtysh;
 use agents_nos::linux::{Config, Linux};
-use agents_nos::model::{
-    Mtu, PacketFilter, Port, PortName, Segment, VxlanFilter,
-};
+use agents_nos::model::{Mtu, PacketFilter, Port, PortName, Segment, VxlanFilter};
 use agents_nos::{Capability, Membership, Nos, SwitchModel, Vni, plan};
 
 use super::daemons::{self, Switch};
@@ -21,7 +19,10 @@ pub(crate) fn is_available() -> bool {
     if !daemons::is_available() {
         return false;
     }
-    let nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status();
+    let nft = Command::new("nft")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
     let is_there = nft.is_ok_and(|status| status.success());
     if !is_there {
         eprintln!("SKIPPED: nft (Debian package nftables) is missing");
@@ -72,7 +73,9 @@ pub(crate) fn desired() -> SwitchModel {
         model.ports.insert(port(name), made);
     }
     for number in [OWN, FOREIGN] {
-        model.segments.insert(vni(number), Segment::new(Mtu::ETHERNET));
+        model
+            .segments
+            .insert(vni(number), Segment::new(Mtu::ETHERNET));
     }
     model
 }

@@ -33,7 +33,12 @@ fn a_filter_is_there_before_its_firewall_and_after_it() {
             name: "a firewall that goes",
             from: with_firewall(&[27]),
             to: without_firewall(),
-            steps: &["p9 down", "no neighbour p9", "p9 leaves", "p9 filters no VXLAN"],
+            steps: &[
+                "p9 down",
+                "no neighbour p9",
+                "p9 leaves",
+                "p9 filters no VXLAN",
+            ],
         },
         Case {
             name: "a firewall whose port is a machine's now",
@@ -41,7 +46,12 @@ fn a_filter_is_there_before_its_firewall_and_after_it() {
             to: without_firewall()
                 .segment(10, &[])
                 .port("p9", segment_place(10), true),
-            steps: &["no neighbour p9", "p9 leaves", "p9 enters 10", "p9 filters no VXLAN"],
+            steps: &[
+                "no neighbour p9",
+                "p9 leaves",
+                "p9 enters 10",
+                "p9 filters no VXLAN",
+            ],
         },
         Case {
             name: "a firewall with one network less",
@@ -74,7 +84,9 @@ fn a_filter_that_somebody_takes_away_is_unsafe() {
     let desired = with_firewall(&[27]).0;
     let told = |seen: &agents_nos::SwitchModel| {
         let drift = find_drift(seen, &desired, &[], Capability::ALL);
-        let told = drift.iter().map(|d| format!("{} {}", d.object, d.is_unsafe));
+        let told = drift
+            .iter()
+            .map(|d| format!("{} {}", d.object, d.is_unsafe));
         told.collect::<Vec<_>>()
     };
     let mut seen = desired.clone();
@@ -96,7 +108,9 @@ fn what_a_firewall_does_waits_for_its_filter() {
         target: &target,
     };
     let steps = agents_nos::plan(&observed, &target, Capability::ALL).steps;
-    let filter = steps.iter().find(|s| matches!(s, Step::SetVxlanFilter { .. }));
+    let filter = steps
+        .iter()
+        .find(|s| matches!(s, Step::SetVxlanFilter { .. }));
     let filter = filter.unwrap();
     let waiting = steps.iter().filter(|step| dependencies.holds(filter, step));
     let waiting: Vec<_> = waiting.map(crate::fixture::short).collect();

@@ -15,7 +15,13 @@ pub(crate) fn needed(from: &SwitchModel, to: &SwitchModel) -> usize {
         from.packet_filter.is_in_place != to.packet_filter.is_in_place,
     ];
     let globals = globals.iter().filter(|differs| **differs).count();
-    globals + count.packet_filters() + count.ports() + count.segments() + count.vrfs() + count.policies() + count.bgp()
+    globals
+        + count.packet_filters()
+        + count.ports()
+        + count.segments()
+        + count.vrfs()
+        + count.policies()
+        + count.bgp()
 }
 
 struct Count<'a> {

@@ -204,22 +204,20 @@ pub(crate) fn any_state(kind: Kind) -> impl Strategy<Value = SwitchModel> {
         prop::option::weighted(0.85, bgp(kind)),
         (vtep, any::<bool>(), is_bound, packet_filter()),
     );
-    parts.prop_map(
-        |(ports, segments, vrfs, policies, bgp, globals)| {
-            let (vtep, is_l3mdev_first, is_bound, packet_filter) = globals;
-            let state = SwitchModel {
-                ports,
-                segments,
-                vrfs,
-                policies,
-                bgp,
-                vtep,
-                is_l3mdev_first,
-                packet_filter,
-            };
-            if is_bound { bound(state) } else { state }
-        },
-    )
+    parts.prop_map(|(ports, segments, vrfs, policies, bgp, globals)| {
+        let (vtep, is_l3mdev_first, is_bound, packet_filter) = globals;
+        let state = SwitchModel {
+            ports,
+            segments,
+            vrfs,
+            policies,
+            bgp,
+            vtep,
+            is_l3mdev_first,
+            packet_filter,
+        };
+        if is_bound { bound(state) } else { state }
+    })
 }
 
 /// Gives each routed port a neighbour with filters that exist, which chance seldom does.

@@ -102,7 +102,9 @@ fn normal(value: Value) -> Value {
 /// again.
 fn firewalls(found: &Objects) -> BTreeMap<PortName, VxlanFilter> {
     let chains = found.iter().filter_map(|(name, rules)| {
-        let port = name.strip_prefix("inet chain ")?.strip_prefix(CHAIN_PREFIX)?;
+        let port = name
+            .strip_prefix("inet chain ")?
+            .strip_prefix(CHAIN_PREFIX)?;
         Some((PortName::new(port).ok()?, rules))
     });
     chains
@@ -186,10 +188,7 @@ fn expected(firewalls: &BTreeMap<PortName, VxlanFilter>) -> Objects {
         ),
         (
             "inet chain input",
-            vec![
-                hook("input", -350),
-                json!([inner, vxlan(), {"drop": null}]),
-            ],
+            vec![hook("input", -350), json!([inner, vxlan(), {"drop": null}])],
         ),
         (
             "inet chain firewalls",
@@ -233,7 +232,11 @@ fn chain(filter: &VxlanFilter) -> Vec<Value> {
         .sources()
         .iter()
         .partition(|source| matches!(source, IpNet::V4(_)));
-    let texts = |of: &[IpNet]| of.iter().map(|s| address(&s.to_string())).collect::<Vec<_>>();
+    let texts = |of: &[IpNet]| {
+        of.iter()
+            .map(|s| address(&s.to_string()))
+            .collect::<Vec<_>>()
+    };
     let saddr = |protocol: &str| json!({"payload": {"protocol": protocol, "field": "saddr"}});
     let version = |of: &str| matches("==", meta("nfproto"), json!(of));
     let fragment = json!({"&": [{"payload": {"protocol": "ip", "field": "frag-off"}}, 0x3fff]});

@@ -13,9 +13,13 @@ mod listing;
 mod nft;
 mod rules;
 
+use std::time::Duration;
+
+pub use listing::decode;
 use listing::read;
 pub use nft::NftError;
-pub use listing::decode;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::Linux;
 use crate::back_end::NosError;
@@ -31,13 +35,11 @@ const FAMILIES: [&str; 3] = ["inet", "bridge", "arp"];
 /// Begin of the name of a firewall's chain.
 const CHAIN_PREFIX: &str = "firewall-";
 
-/// Packets a second by which one port may teach the switch neighbours (ARP, ND). A port at this rate
-/// has less than 20,000 neighbours in the table before it forgets them, which is a third of it.
+/// Packets a second by which one port may teach the switch neighbours (ARP, ND). The kernel drops idle
+/// neighbours after a minute: at this rate one port has some 12,000 of the table's 65,536.
 const NEIGHBOUR_RATE: u32 = 200;
 /// Such packets that a port may send at once: a host with many addresses that comes up.
 const NEIGHBOUR_BURST: u32 = 400;
-/// Drops what a port sends above the rate.
-const ARPS: &str = "update @senders { iifname limit rate over 200/second burst 400 packets } drop";
 /// The set of the ports' rates.
 const SENDERS: &str = "type ifname; size 4096; flags dynamic,timeout; timeout 1m;";
 
@@ -57,25 +59,70 @@ fn chain_name(port: &PortName) -> String {
     format!("{CHAIN_PREFIX}{port}")
 }
 
+/// Age at which a reading is repeated: a change by hand is to be seen within 5 s, also during a long
+/// pass.
+const AGE_MAX: Duration = Duration::from_secs(5);
+
+/// The last reading of the packet filter. Three runs of nft take some ten milliseconds, and each step
+/// looks at the switch: those of FRR and of ports need not read it again.
+#[derive(Debug, Default)]
+pub(super) struct FilterReading(Mutex<Option<(Instant, PacketFilter)>>);
+
+impl FilterReading {
+    /// Drops the reading: nftables may have other rules from now on.
+    pub(super) fn discard(&self) {
+        *self.0.lock() = None;
+    }
+
+    fn kept(&self) -> Option<PacketFilter> {
+        let kept = self.0.lock().clone();
+        let kept = kept.filter(|(at, _)| at.elapsed() < AGE_MAX);
+        kept.map(|(_, filter)| filter)
+    }
+
+    fn keep(&self, filter: &PacketFilter) {
+        *self.0.lock() = Some((Instant::now(), filter.clone()));
+    }
+}
+
 impl Linux {
-    /// The packet filter as it is. Without nft, or with one of its tables missing, there is none.
-    pub(super) async fn packet_filter(&self) -> PacketFilter {
+    /// The packet filter as it was read last, or as it is if there is no reading.
+    ///
+    /// # Errors
+    /// As for [`Self::read_packet_filter`].
+    pub(super) async fn packet_filter(&self) -> Result<PacketFilter, NftError> {
+        if let Some(kept) = self.filter_reading.kept() {
+            return Ok(kept);
+        }
+        let filter = self.read_packet_filter().await?;
+        self.filter_reading.keep(&filter);
+        Ok(filter)
+    }
+
+    /// The packet filter as it is. Without nftables, or with one of its tables missing, there is
+    /// none.
+    ///
+    /// # Errors
+    /// When nft fails for another reason: no filter instead would be repaired, and open all others
+    /// for a moment.
+    async fn read_packet_filter(&self) -> Result<PacketFilter, NftError> {
         // Not in one run: nft 1.0.6 lists the tables of one family in a run.
         let [inet, bridge, arp] = FAMILIES.map(|family| nft::list(family, TABLE));
         let listed = tokio::try_join!(inet, bridge, arp);
-        match listed.and_then(|(inet, bridge, arp)| read(&[inet, bridge, arp].concat())) {
-            Ok(filter) => filter,
-            Err(error) => {
+        match listed {
+            Ok((inet, bridge, arp)) => read(&[inet, bridge, arp].concat()),
+            Err(error) if error.is_absence() => {
                 tracing::debug!(%error, "no packet filter");
-                PacketFilter::default()
+                Ok(PacketFilter::default())
             }
+            Err(error) => Err(error),
         }
     }
 
     /// Applies a step of the packet filter.
     pub(super) async fn change_packet_filter(&self, step: &Step) -> Result<(), NosError> {
         let mut model = SwitchModel {
-            packet_filter: self.packet_filter().await,
+            packet_filter: self.read_packet_filter().await?,
             ..SwitchModel::default()
         };
         let before = model.packet_filter.clone();
@@ -83,6 +130,8 @@ impl Linux {
         if model.packet_filter == before {
             return Ok(());
         }
+        // Also if a time limit cuts this future here.
+        self.filter_reading.discard();
         Ok(nft::load(&rules::render(&model.packet_filter)).await?)
     }
 }

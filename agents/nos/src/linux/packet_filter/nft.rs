@@ -31,6 +31,22 @@ pub enum NftError {
     Output(#[source] serde_json::Error),
 }
 
+impl NftError {
+    /// `true` if there is no table, or nothing that could have one: the program or the kernel's part
+    /// is missing.
+    pub(super) fn is_absence(&self) -> bool {
+        match self {
+            Self::Run(error) => error.kind() == std::io::ErrorKind::NotFound,
+            // As the C library says ENOENT, EPROTONOSUPPORT and EOPNOTSUPP.
+            Self::Refused(reason) => {
+                let absent = ["No such file or directory", "not supported"];
+                absent.iter().any(|text| reason.contains(text))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Carries out commands as one transaction: all of them or none.
 ///
 /// # Errors
@@ -54,6 +70,8 @@ async fn run(arguments: &[&str], input: &str) -> Result<Vec<u8>, NftError> {
 
 async fn process(arguments: &[&str], input: &str) -> Result<Vec<u8>, NftError> {
     let mut child = Command::new(PROGRAM)
+        // Reasons in English.
+        .env("LC_ALL", "C")
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -4,14 +4,17 @@ use std::fmt::{Display, Write as _};
 
 use ipnet::IpNet;
 
-use super::{ARPS, LINK_LOCAL, TABLE, VXLAN_FLAGS, chain_name, vxlan_word};
+use super::{
+    FAMILIES, LINK_LOCAL, NEIGHBOUR_BURST, NEIGHBOUR_RATE, SENDERS, TABLE, VXLAN_FLAGS, chain_name,
+    vxlan_word,
+};
 use crate::linux::VXLAN_PORT;
 use crate::model::{PacketFilter, VxlanFilter};
 
 /// The rules as one transaction, which replaces those that are there.
 pub(super) fn render(filter: &PacketFilter) -> String {
     let mut out = String::new();
-    for family in super::FAMILIES {
+    for family in FAMILIES {
         append(&mut out, format_args!("table {family} {TABLE}\n"));
         append(&mut out, format_args!("delete table {family} {TABLE}\n"));
     }
@@ -24,9 +27,8 @@ pub(super) fn render(filter: &PacketFilter) -> String {
 fn inet(filter: &PacketFilter) -> String {
     let mut out = format!(
         "table inet {TABLE} {{\n\
-         set senders {{ {ARPS_SET} }}\n\
-         chain firewalls {{\n",
-        ARPS_SET = super::SENDERS,
+         set senders {{ {SENDERS} }}\n\
+         chain firewalls {{\n"
     );
     for port in filter.firewalls.keys() {
         let chain = chain_name(port);
@@ -38,13 +40,14 @@ fn inet(filter: &PacketFilter) -> String {
         out.push_str(&firewall(of));
         out.push_str("}\n");
     }
+    let limit = limit();
     append(
         &mut out,
         format_args!(
             "chain prerouting {{\n\
              type filter hook prerouting priority -350; policy accept;\n\
              jump firewalls\n\
-             meta iifkind != {{ \"bridge\", \"vrf\" }} icmpv6 type 133-137 {ARPS}\n\
+             meta iifkind != {{ \"bridge\", \"vrf\" }} icmpv6 type 133-137 {limit}\n\
              }}\n\
              chain input {{\n\
              type filter hook input priority -350; policy accept;\n\
@@ -93,24 +96,32 @@ fn firewall(of: &VxlanFilter) -> String {
 /// The packets by which a port teaches the switch neighbours. A frame with a tag of VLAN 0 around
 /// another one would be one of them that no rule sees: the kernel unpacks it afterwards.
 fn neighbours() -> String {
-    let senders = super::SENDERS;
+    let limit = limit();
     format!(
         "table bridge {TABLE} {{\n\
-         set senders {{ {senders} }}\n\
+         set senders {{ {SENDERS} }}\n\
          chain prerouting {{\n\
          type filter hook prerouting priority -300; policy accept;\n\
          meta iifkind \"vxlan\" return\n\
          meta protocol {{ 8021q, 8021ad }} @ll,112,16 & 0xfff == 0 drop\n\
-         meta protocol arp {ARPS}\n\
-         meta protocol ip6 icmpv6 type 133-137 {ARPS}\n\
+         meta protocol arp {limit}\n\
+         meta protocol ip6 icmpv6 type 133-137 {limit}\n\
          }}\n}}\n\
          table arp {TABLE} {{\n\
-         set senders {{ {senders} }}\n\
+         set senders {{ {SENDERS} }}\n\
          chain input {{\n\
          type filter hook input priority -300; policy accept;\n\
          meta iifkind \"bridge\" return\n\
-         {ARPS}\n\
+         {limit}\n\
          }}\n}}\n"
+    )
+}
+
+/// Drops what a port sends above its rate.
+fn limit() -> String {
+    format!(
+        "update @senders {{ iifname limit rate over {NEIGHBOUR_RATE}/second burst \
+         {NEIGHBOUR_BURST} packets }} drop"
     )
 }
 
