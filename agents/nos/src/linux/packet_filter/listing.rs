@@ -167,63 +167,64 @@ fn address(text: &str) -> Value {
 
 /// The objects of unchanged tables.
 fn expected(firewalls: &BTreeMap<PortName, VxlanFilter>) -> Objects {
-    let hook = |hook: &str, priority: i32| json!(["filter", hook, priority, "accept"]);
-    let inner = matches("==", meta("iifkind"), of_set(INNER.map(Value::from)));
-    let outer = matches("!=", meta("iifkind"), of_set(INNER.map(Value::from)));
-    let protocol = |of: Value| matches("==", meta("protocol"), of);
-    let tagged = of_set(["8021ad", "8021q"].map(Value::from));
-    let untagged = json!({"&": [{"payload": {"base": "ll", "offset": 112, "len": 16}}, 0xfff]});
-    let jumps = firewalls.keys().map(|port| {
-        let from = matches("==", meta("iifname"), json!(port.as_ref() as &str));
-        json!([from, {"jump": {"target": chain_name(port)}}])
-    });
-    let mut out: Objects = [
-        (
-            "inet chain prerouting",
-            vec![
-                hook("prerouting", -350),
-                json!([{"jump": {"target": "firewalls"}}]),
-                json!([outer, discovery(), slow(), {"drop": null}]),
-            ],
-        ),
-        (
-            "inet chain input",
-            vec![hook("input", -350), json!([inner, vxlan(), {"drop": null}])],
-        ),
-        (
-            "inet chain firewalls",
-            [no_hook()].into_iter().chain(jumps).collect(),
-        ),
-        (
-            "bridge chain prerouting",
-            vec![
-                hook("prerouting", -300),
-                json!([matches("==", meta("iifkind"), json!("vxlan")), {"return": null}]),
-                json!([protocol(tagged), matches("==", untagged, json!(0)), {"drop": null}]),
-                json!([protocol(json!("arp")), slow(), {"drop": null}]),
-                json!([discovery(), slow(), {"drop": null}]),
-            ],
-        ),
-        (
-            "arp chain input",
-            vec![
-                hook("input", -300),
-                json!([matches("==", meta("iifkind"), json!("bridge")), {"return": null}]),
-                json!([slow(), {"drop": null}]),
-            ],
-        ),
-    ]
-    .into_iter()
-    .map(|(name, rules)| (name.to_owned(), rules))
-    .collect();
+    let mut out = Objects::new();
     for family in super::FAMILIES {
         out.insert(format!("{family} table {TABLE}"), vec![Value::Null]);
         out.insert(format!("{family} set senders"), vec![json!("ifname")]);
     }
+    for (name, rules) in chains_of_inet().into_iter().chain(chains_of_neighbours()) {
+        out.insert(name.to_owned(), rules);
+    }
+    let jumps = firewalls.keys().map(|port| {
+        let from = matches("==", meta("iifname"), json!(port.as_ref() as &str));
+        json!([from, {"jump": {"target": chain_name(port)}}])
+    });
+    let jumps = std::iter::once(no_hook()).chain(jumps);
+    out.insert("inet chain firewalls".to_owned(), jumps.collect());
     for (port, filter) in firewalls {
         out.insert(format!("inet chain {}", chain_name(port)), chain(filter));
     }
     out
+}
+
+fn chains_of_inet() -> [(&'static str, Vec<Value>); 2] {
+    let inner = |op| matches(op, meta("iifkind"), of_set(INNER.map(Value::from)));
+    let prerouting = vec![
+        hook("prerouting", -350),
+        json!([{"jump": {"target": "firewalls"}}]),
+        json!([inner("!="), discovery(), slow(), {"drop": null}]),
+    ];
+    let input = vec![
+        hook("input", -350),
+        json!([inner("=="), vxlan(), {"drop": null}]),
+    ];
+    [
+        ("inet chain prerouting", prerouting),
+        ("inet chain input", input),
+    ]
+}
+
+fn chains_of_neighbours() -> [(&'static str, Vec<Value>); 2] {
+    let kind = |of: &str| matches("==", meta("iifkind"), json!(of));
+    let protocol = |of: Value| matches("==", meta("protocol"), of);
+    let tagged = of_set(["8021ad", "8021q"].map(Value::from));
+    let outer = json!({"&": [{"payload": {"base": "ll", "offset": 112, "len": 16}}, 0xfff]});
+    let bridge = vec![
+        hook("prerouting", -300),
+        json!([kind("vxlan"), {"return": null}]),
+        json!([protocol(tagged), matches("==", outer, json!(0)), {"drop": null}]),
+        json!([protocol(json!("arp")), slow(), {"drop": null}]),
+        json!([discovery(), slow(), {"drop": null}]),
+    ];
+    let arp = vec![
+        hook("input", -300),
+        json!([kind("bridge"), {"return": null}]),
+        json!([slow(), {"drop": null}]),
+    ];
+    [
+        ("bridge chain prerouting", bridge),
+        ("arp chain input", arp),
+    ]
 }
 
 /// The chain of a firewall, as `rules` writes it.
@@ -266,6 +267,10 @@ fn chain(filter: &VxlanFilter) -> Vec<Value> {
     }
     out.push(json!([vxlan(), {"drop": null}]));
     out
+}
+
+fn hook(hook: &str, priority: i32) -> Value {
+    json!(["filter", hook, priority, "accept"])
 }
 
 fn no_hook() -> Value {
