@@ -36,6 +36,7 @@ mod report;
 mod retries;
 mod route_limit;
 mod routing;
+mod suspensions;
 mod telemetry;
 mod traces;
 
@@ -48,7 +49,8 @@ use config::Config;
 pub use intent::intent;
 use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
-use route_limit::{RouteLimiter, Suspensions};
+use route_limit::RouteLimiter;
+use suspensions::Suspensions;
 use telemetry::Sample;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

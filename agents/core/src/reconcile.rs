@@ -22,7 +22,7 @@ use crate::drift_log::DriftEntry;
 use crate::intent::intent;
 use crate::pass_memory::{LastPass, PassMemory};
 use crate::problems::Problems;
-use crate::route_limit::Suspensions;
+use crate::suspensions::Suspensions;
 use crate::traces::PortTraces;
 
 /// Longest time between two passes, so that drift without an event is found within five seconds.

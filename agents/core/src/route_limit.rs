@@ -3,16 +3,15 @@
 //! of bgpd, of zebra and of the kernel's table, and with it all other tenants of the leaf.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use agents_nos::SwitchModel;
 use agents_nos::frr::sessions::BgpSession;
-use agents_nos::model::PortName;
 use proto_mesh::{PortPlace, SwitchDesired};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::warn;
+
+use crate::suspensions::{Suspension, Suspensions};
 
 /// EVPN routes that every firewall may announce: the prefixes that its networks reach through it.
 const ROUTES: u64 = 4096;
@@ -26,18 +25,6 @@ const WAIT_MAX: Duration = Duration::from_secs(3600);
 const FORGET: Duration = Duration::from_secs(2 * 3600);
 /// EVPN as FRR names it.
 const EVPN: &str = "l2VpnEvpn";
-
-/// The sessions that are away, by port.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Suspensions(BTreeMap<String, Suspension>);
-
-/// The reason why a session is away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Suspension {
-    received: u64,
-    limit: u64,
-    wait: Duration,
-}
 
 /// Looks for sessions with too many routes.
 #[derive(Debug)]
@@ -53,34 +40,6 @@ struct Offender {
     times: u32,
     until: Instant,
     last: Suspension,
-}
-
-impl fmt::Display for Suspension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            received,
-            limit,
-            wait,
-        } = self;
-        write!(
-            f,
-            "{received} EVPN routes, and may announce {limit}: its session is away for {wait:?}"
-        )
-    }
-}
-
-impl Suspensions {
-    /// Takes the sessions out of a desired state. Returns the reasons.
-    pub(crate) fn apply(&self, wanted: &mut SwitchModel) -> Vec<String> {
-        let Some(bgp) = &mut wanted.bgp else {
-            return Vec::new();
-        };
-        let away = self.0.iter().filter_map(|(port, reason)| {
-            bgp.underlay.remove(&PortName::new(port).ok()?)?;
-            Some(format!("the firewall on port {port} announced {reason}"))
-        });
-        away.collect()
-    }
 }
 
 impl RouteLimiter {
@@ -111,7 +70,7 @@ impl RouteLimiter {
             }
         }
         let away = self.offenders.iter().filter(|(_, of)| now < of.until);
-        let away = Suspensions(away.map(|(port, of)| (port.clone(), of.last)).collect());
+        let away: Suspensions = away.map(|(port, of)| (port.clone(), of.last)).collect();
         self.told.send_if_modified(|told| {
             let is_news = *told != away;
             *told = away;
@@ -212,7 +171,7 @@ mod tests {
             (session("swp5", "default", EVPN, limit + 1), true),
         ] {
             limiter.look(std::slice::from_ref(&one), Instant::now());
-            assert_eq!(!heard.borrow().0.is_empty(), is_away, "{one:?}");
+            assert_eq!(heard.borrow().wait_of("swp5").is_some(), is_away, "{one:?}");
         }
     }
 
@@ -226,12 +185,15 @@ mod tests {
         for seconds in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
             limiter.look(&flood, now);
             let wait = Duration::from_secs(seconds);
-            assert_eq!(heard.borrow().0["swp5"].wait, wait);
+            assert_eq!(heard.borrow().wait_of("swp5"), Some(wait));
             // What is read before the session has gone counts once.
             limiter.look(&flood, now + Duration::from_secs(5));
             now += wait;
             limiter.look(&[], now);
-            assert!(heard.borrow().0.is_empty(), "after {seconds} s");
+            assert!(
+                heard.borrow().wait_of("swp5").is_none(),
+                "after {seconds} s"
+            );
         }
         limiter.look(&[], now + FORGET);
         assert!(limiter.offenders.is_empty());
@@ -239,6 +201,6 @@ mod tests {
         limiter.look(&flood, now);
         desired_in.send_replace(None);
         limiter.look(&flood, now);
-        assert!(heard.borrow().0.is_empty() && limiter.offenders.is_empty());
+        assert!(heard.borrow().wait_of("swp5").is_none() && limiter.offenders.is_empty());
     }
 }

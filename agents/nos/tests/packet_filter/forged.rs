@@ -45,129 +45,83 @@ fn packet(vni: u32, outer: Outer) -> Vxlan {
     }
 }
 
-/// Packets in words, with `true` for those that a firewall may send.
-fn packets() -> Vec<(&'static str, Vxlan, bool)> {
-    let own = packet(OWN, v4(VTEP));
-    let foreign = packet(FOREIGN, v4(VTEP));
-    let spoofed = Outer::V4 {
-        from: [10, 1, 0, 6].into(),
-        to: VTEP,
-        has_options: false,
-        is_fragmented: false,
-    };
+/// A packet in words, with `true` if a firewall may send it.
+type Case = (&'static str, Vxlan, bool);
+
+fn packets() -> Vec<Case> {
+    let [own, foreign] = [OWN, FOREIGN].map(to_its_leaf);
+    [own, foreign, to_another_leaf(), over_v6()].concat()
+}
+
+/// To the firewall's own leaf, which unpacks them.
+fn to_its_leaf(vni: u32) -> Vec<Case> {
     let odd = |has_options, is_fragmented| Outer::V4 {
         from: [10, 1, 0, 5].into(),
         to: VTEP,
         has_options,
         is_fragmented,
     };
+    let plain = packet(vni, v4(VTEP));
+    let tagged = |tags| Vxlan { tags, ..plain };
+    if vni == OWN {
+        let spoofed = Outer::V4 {
+            from: [10, 1, 0, 6].into(),
+            to: VTEP,
+            has_options: false,
+            is_fragmented: false,
+        };
+        return vec![
+            ("own network", plain, true),
+            ("own, priority tag", tagged(1), true),
+            ("own, IP options", packet(vni, odd(true, false)), true),
+            ("own, fragments", packet(vni, odd(false, true)), false),
+            ("own, spoofed", packet(vni, spoofed), false),
+        ];
+    }
+    vec![
+        ("foreign network", plain, false),
+        ("foreign, IP options", packet(vni, odd(true, false)), false),
+        ("foreign, fragments", packet(vni, odd(false, true)), false),
+        ("foreign, both", packet(vni, odd(true, true)), false),
+        ("foreign, priority tag", tagged(1), false),
+        ("foreign, two priority tags", tagged(2), false),
+        ("foreign, three priority tags", tagged(3), false),
+    ]
+}
+
+fn to_another_leaf() -> Vec<Case> {
+    let plain = packet(OWN, v4(OTHER));
+    let flagged = |flags| Vxlan { flags, ..plain };
+    let reserved = Vxlan {
+        reserved: 1,
+        ..plain
+    };
+    vec![
+        ("to a leaf, own", plain, true),
+        ("to a leaf, foreign", packet(FOREIGN, v4(OTHER)), false),
+        ("to a leaf, GPE", flagged(0x0c00_0003), false),
+        ("to a leaf, GBP", flagged(0x8800_0000), false),
+        ("to a leaf, no VNI", flagged(0), false),
+        ("to a leaf, reserved", reserved, false),
+    ]
+}
+
+fn over_v6() -> Vec<Case> {
     let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 5);
     let stranger = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 5);
+    let [plain, options, fragment, both] = [
+        v6(FIREWALL_V6, false, false),
+        v6(FIREWALL_V6, true, false),
+        v6(FIREWALL_V6, false, true),
+        v6(FIREWALL_V6, true, true),
+    ];
     vec![
-        ("own network", own, true),
-        ("own network, priority tag", Vxlan { tags: 1, ..own }, true),
-        (
-            "own network, IP options",
-            packet(OWN, odd(true, false)),
-            true,
-        ),
-        (
-            "own network, fragments",
-            packet(OWN, odd(false, true)),
-            false,
-        ),
-        ("own network, spoofed", packet(OWN, spoofed), false),
-        ("foreign network", foreign, false),
-        (
-            "foreign, IP options",
-            packet(FOREIGN, odd(true, false)),
-            false,
-        ),
-        (
-            "foreign, fragments",
-            packet(FOREIGN, odd(false, true)),
-            false,
-        ),
-        (
-            "foreign, options, fragments",
-            packet(FOREIGN, odd(true, true)),
-            false,
-        ),
-        ("foreign, priority tag", Vxlan { tags: 1, ..foreign }, false),
-        (
-            "foreign, two priority tags",
-            Vxlan { tags: 2, ..foreign },
-            false,
-        ),
-        (
-            "foreign, three priority tags",
-            Vxlan { tags: 3, ..foreign },
-            false,
-        ),
-        ("to a leaf, own", packet(OWN, v4(OTHER)), true),
-        ("to a leaf, foreign", packet(FOREIGN, v4(OTHER)), false),
-        (
-            "to a leaf, GPE",
-            Vxlan {
-                flags: 0x0c00_0003,
-                ..packet(OWN, v4(OTHER))
-            },
-            false,
-        ),
-        (
-            "to a leaf, GBP",
-            Vxlan {
-                flags: 0x8800_0000,
-                ..packet(OWN, v4(OTHER))
-            },
-            false,
-        ),
-        (
-            "to a leaf, no VNI",
-            Vxlan {
-                flags: 0,
-                ..packet(OWN, v4(OTHER))
-            },
-            false,
-        ),
-        (
-            "to a leaf, reserved",
-            Vxlan {
-                reserved: 1,
-                ..packet(OWN, v4(OTHER))
-            },
-            false,
-        ),
-        (
-            "IPv6, own",
-            packet(OWN, v6(FIREWALL_V6, false, false)),
-            true,
-        ),
-        (
-            "IPv6, own, options",
-            packet(OWN, v6(FIREWALL_V6, true, false)),
-            true,
-        ),
-        (
-            "IPv6, own, fragment",
-            packet(OWN, v6(FIREWALL_V6, false, true)),
-            false,
-        ),
-        (
-            "IPv6, foreign",
-            packet(FOREIGN, v6(FIREWALL_V6, false, false)),
-            false,
-        ),
-        (
-            "IPv6, foreign, options",
-            packet(FOREIGN, v6(FIREWALL_V6, true, false)),
-            false,
-        ),
-        (
-            "IPv6, foreign, fragment",
-            packet(FOREIGN, v6(FIREWALL_V6, true, true)),
-            false,
-        ),
+        ("IPv6, own", packet(OWN, plain), true),
+        ("IPv6, own, options", packet(OWN, options), true),
+        ("IPv6, own, fragment", packet(OWN, fragment), false),
+        ("IPv6, foreign", packet(FOREIGN, plain), false),
+        ("IPv6, foreign, options", packet(FOREIGN, options), false),
+        ("IPv6, foreign, both", packet(FOREIGN, both), false),
         (
             "IPv6, spoofed",
             packet(OWN, v6(stranger, false, false)),

@@ -38,7 +38,7 @@ const CHAIN_PREFIX: &str = "firewall-";
 /// Packets a second by which one port may teach the switch neighbours (ARP, ND). The kernel drops idle
 /// neighbours after a minute: at this rate one port has some 12,000 of the table's 65,536.
 const NEIGHBOUR_RATE: u32 = 200;
-/// Such packets that a port may send at once: a host with many addresses that comes up.
+/// Packets of this kind that a port may send at once: a host with many addresses that comes up.
 const NEIGHBOUR_BURST: u32 = 400;
 /// The set of the ports' rates.
 const SENDERS: &str = "type ifname; size 4096; flags dynamic,timeout; timeout 1m;";
