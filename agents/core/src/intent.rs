@@ -6,7 +6,7 @@ use proto_mesh::{PortIntent, PortPlace, Segment, SwitchDesired};
 
 use crate::config::Config;
 use crate::gateway::insert_gateways;
-use crate::routing::{insert_bgp, insert_session, insert_vrfs};
+use crate::routing::{insert_bgp, insert_session, insert_vrfs, vxlan_filter};
 
 /// Translates control's desired state into the model of a switch, and adds the site's
 /// configuration: the uplinks in the provisioning segment, the routers in every tenant segment.
@@ -51,6 +51,7 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
             Membership::Quarantine
         });
         insert_port(&mut out, &port.name, port.admin_up, place, &mut problems);
+        insert_vxlan_filter(&mut out, port, &mut problems);
         insert_neighbour(&mut out, port, config, &mut problems);
     }
     for uplink in &config.uplinks {
@@ -113,6 +114,25 @@ fn place(
         Ok(PortPlace::Underlay) => has_bgp.then_some(Membership::Underlay).ok_or_else(no_bgp),
         Ok(PortPlace::Other) | Err(_) => Err(format!("place {} is unknown", port.place)),
     }
+}
+
+/// Inserts the filter of a firewall's port: every port of the underlay that faces machines. One
+/// whose filter is missing or invalid may send nothing.
+fn insert_vxlan_filter(out: &mut SwitchModel, port: &PortIntent, problems: &mut Vec<String>) {
+    let Ok(name) = PortName::new(&port.name) else {
+        return;
+    };
+    let place = out.ports.get(&name).map(|port| &port.membership);
+    if place != Some(&Membership::Underlay) {
+        return;
+    }
+    let filter = port.filter.as_ref().map(vxlan_filter).transpose();
+    let filter = filter.unwrap_or_else(|problem| {
+        problems.push(format!("VXLAN filter of port {name}: {problem}"));
+        None
+    });
+    let firewalls = &mut out.packet_filter.firewalls;
+    firewalls.insert(name, filter.unwrap_or_default());
 }
 
 /// Inserts the BGP session of a routed port.

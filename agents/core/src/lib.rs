@@ -34,7 +34,9 @@ mod reconcile;
 pub mod relay;
 mod report;
 mod retries;
+mod route_limit;
 mod routing;
+mod suspensions;
 mod telemetry;
 mod traces;
 
@@ -47,6 +49,8 @@ use config::Config;
 pub use intent::intent;
 use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};
+use route_limit::RouteLimiter;
+use suspensions::Suspensions;
 use telemetry::Sample;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -67,12 +71,15 @@ pub async fn run<S: Nos + 'static>(
     let of_switch = switch.neighbours();
     let (desired_in, desired) = watch::channel(None);
     let (observed_in, observed) = watch::channel(reconcile::Outcome::default());
+    let (suspended_in, suspended) = watch::channel(Suspensions::default());
+    let limiter = RouteLimiter::new(desired.clone(), suspended_in);
     let mut tasks = JoinSet::new();
 
     let reconciler = reconcile::Reconciler {
         config: Arc::clone(&config),
         switch: Arc::clone(&switch),
         desired,
+        suspended,
         outcome: observed_in,
         steps: agent.steps(),
         traces: PortTraces::new(agent.spans(), agent.identity().id.clone()),
@@ -91,6 +98,9 @@ pub async fn run<S: Nos + 'static>(
         neighbours
     });
     start_relay(&agent, &config, &observed, &mut tasks, &stop);
+    let (told, telemetry) = watch::channel(Sample::default());
+    let read = telemetry::run(Arc::clone(&switch), told, limiter, stop.clone());
+    tasks.spawn(read);
     if !agent.is_offline() {
         tasks.spawn(report::register(
             agent.client(),
@@ -99,8 +109,6 @@ pub async fn run<S: Nos + 'static>(
             observed.clone(),
             stop.clone(),
         ));
-        let (told, telemetry) = watch::channel(Sample::default());
-        tasks.spawn(telemetry::run(Arc::clone(&switch), told, stop.clone()));
         let sources = report::Sources {
             observed,
             neighbours,

@@ -22,6 +22,7 @@ use crate::drift_log::DriftEntry;
 use crate::intent::intent;
 use crate::pass_memory::{LastPass, PassMemory};
 use crate::problems::Problems;
+use crate::suspensions::Suspensions;
 use crate::traces::PortTraces;
 
 /// Longest time between two passes, so that drift without an event is found within five seconds.
@@ -59,6 +60,8 @@ pub(crate) struct Reconciler<S> {
     pub(crate) config: Arc<Config>,
     pub(crate) switch: Arc<S>,
     pub(crate) desired: watch::Receiver<Option<SwitchDesired>>,
+    /// Sessions that have to go, whatever control desires.
+    pub(crate) suspended: watch::Receiver<Suspensions>,
     pub(crate) outcome: watch::Sender<Outcome>,
     pub(crate) steps: Steps,
     pub(crate) traces: PortTraces,
@@ -91,6 +94,7 @@ impl<S: Nos> Reconciler<S> {
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = self.desired.changed() => if changed.is_err() { return },
+                changed = self.suspended.changed() => if changed.is_err() { return },
                 // After a failed observation events do not shorten the pause: the loop would spin.
                 () = self.switch.changed(), if failures == 0 => sleep(SETTLE).await,
                 () = sleep(rest) => {}
@@ -126,7 +130,8 @@ impl<S: Nos> Reconciler<S> {
             });
             return Ok(());
         };
-        let (wanted, invalid) = intent(desired, &self.config);
+        let (mut wanted, mut invalid) = intent(desired, &self.config);
+        invalid.extend(self.suspended.borrow_and_update().apply(&mut wanted));
         self.notice_drift(&observed.model);
         let withheld = self.withheld(&observed.model, &wanted);
         let mut last = LastPass {

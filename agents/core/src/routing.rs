@@ -13,7 +13,7 @@ use agents_nos::Vni;
 use agents_nos::model::{
     AsPathList, Bgp, BgpNeighbour, Membership, ModelError, PolicyName, Port, PortName, PrefixList,
     PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, SwitchModel, Table, Vrf as VrfModel,
-    VrfName,
+    VrfName, VxlanFilter,
 };
 use proto_mesh::{PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, Vrf};
 use proto_types::{Asn, IpNet};
@@ -60,7 +60,10 @@ pub(crate) fn insert_bgp(out: &mut SwitchModel, config: &Config, problems: &mut 
         return;
     };
     match Bgp::new(Asn(settings.asn), router_id) {
-        Ok(bgp) => out.bgp = Some(bgp),
+        Ok(bgp) => {
+            out.bgp = Some(bgp);
+            out.packet_filter.is_in_place = true;
+        }
         Err(error) => {
             problems.push(format!("BGP: {error}"));
             return;
@@ -237,6 +240,18 @@ fn vnis(filter: &PortFilter, is_underlay: bool) -> Result<BTreeSet<Vni>, String>
     let vnis = filter.vnis.iter().map(|vni| Vni::new(*vni));
     vnis.collect::<Result<_, _>>()
         .map_err(|error| error.to_string())
+}
+
+/// The packets that a firewall may send: VXLAN of the VNIs whose EVPN routes it may announce, from
+/// the addresses that it may announce in the underlay.
+///
+/// # Errors
+/// The reason why the filter is none.
+pub(crate) fn vxlan_filter(filter: &PortFilter) -> Result<VxlanFilter, String> {
+    let vnis = vnis(filter, true)?;
+    let mut sources = parsed(&filter.prefixes_v4)?;
+    sources.extend(parsed(&filter.prefixes_v6)?);
+    VxlanFilter::new(vnis, sources).map_err(|error| error.to_string())
 }
 
 fn parsed(texts: &[String]) -> Result<Vec<IpNet>, String> {

@@ -137,6 +137,18 @@ fn a_leaf_of_an_evpn_partition() {
     assert_eq!(of("swp4"), None, "nothing may be announced there");
     assert_eq!(of("swp31"), Some((false, None, true)));
 
+    assert!(model.packet_filter.is_in_place);
+    let filters = model.packet_filter.firewalls.iter();
+    let filters = filters.map(|(port, filter)| {
+        let vnis = filter.vnis().iter().map(|vni| vni.get());
+        let sources = filter.sources().iter().map(ToString::to_string);
+        (port.to_string(), vnis.collect(), sources.collect())
+    });
+    let filters: Vec<(String, Vec<u32>, Vec<String>)> = filters.collect();
+    let sources = ["10.0.0.0/22", "2001:db8::/48"].map(str::to_owned);
+    let firewall = ("swp3".to_owned(), vec![27, 100], sources.to_vec());
+    assert_eq!(filters, [firewall], "the spine's port may send everything");
+
     let own = [
         vec!["10.0.0.0/22 le 32", "as 4210000001"],
         vec!["2001:db8::/48 le 128", "as 4210000001"],
@@ -211,6 +223,22 @@ fn without_bgp_a_routed_port_is_a_problem_and_isolated() {
     assert!(model.ports["swp1"].membership.segment().is_some());
     assert_eq!(model.bgp, None);
     assert!(model.policies.route_maps.is_empty());
+}
+
+/// A port of the underlay that faces machines and has no filter may send nothing.
+#[test]
+fn a_firewall_without_a_filter_sends_nothing() {
+    let open = PortFilter {
+        prefixes_v4: vec!["0.0.0.0/0".into()],
+        ..filter(&[27])
+    };
+    for (filter, problems_of) in [(None, 0), (Some(open), 1)] {
+        let leaf = desired(vec![port("swp3", 27, PortPlace::Underlay, filter)]);
+        let (model, problems) = intent(&leaf, &config(bgp()));
+        assert_eq!(problems.len(), problems_of, "{problems:?}");
+        let filter = &model.packet_filter.firewalls["swp3"];
+        assert!(filter.vnis().is_empty() && filter.sources().is_empty());
+    }
 }
 
 /// Each is one problem, and leaves the other ports as they are.

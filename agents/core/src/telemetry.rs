@@ -12,9 +12,11 @@ use base_runtime::Chain;
 use base_telemetry::traces::now_ns;
 use proto_mesh::{PortCounters, PortOptics, SwitchEvpn, SwitchSession};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
+
+use crate::route_limit::RouteLimiter;
 
 /// Pause between two readings.
 const EVERY: Duration = Duration::from_secs(5);
@@ -31,10 +33,11 @@ pub(crate) struct Sample {
     at_ms: u64,
 }
 
-/// Reads until `stop`. Wakes the reports when a session came up or went down, and not for numbers.
+/// Reads until `stop`, and lets the limiter look at the sessions. Wakes the reports when a session came up or went down, and not for numbers.
 pub(crate) async fn run<S: Nos>(
     switch: Arc<S>,
     told: watch::Sender<Sample>,
+    mut limiter: RouteLimiter,
     stop: CancellationToken,
 ) {
     loop {
@@ -55,6 +58,7 @@ pub(crate) async fn run<S: Nos>(
                 Telemetry::default()
             }
         };
+        limiter.look(&telemetry.sessions, Instant::now());
         told.send_if_modified(|sample| {
             let is_news = up(&sample.telemetry) != up(&telemetry);
             let at_ms = now_ns() / 1_000_000;

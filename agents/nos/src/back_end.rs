@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::capability::Capability;
 use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
+use crate::linux::NftError;
 use crate::lldp;
 use crate::observation::Observation;
 use crate::sonic::SonicError;
@@ -54,6 +55,9 @@ pub enum NosError {
     /// FRR cannot be observed or changed.
     #[error("FRR")]
     Frr(#[from] FrrError),
+    /// nftables cannot be changed.
+    #[error("packet filter")]
+    PacketFilter(#[from] NftError),
     /// FRR cannot have a part of the switch's state.
     #[error("FRR cannot have this state")]
     Routing(#[from] RoutingError),

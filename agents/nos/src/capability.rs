@@ -19,6 +19,8 @@ pub enum Capability {
     Vrfs,
     /// BGP, with its policies.
     Bgp,
+    /// Rules for the packets that ports send to the switch and into the underlay.
+    PacketFilter,
 }
 
 impl Capability {
@@ -32,6 +34,7 @@ impl Capability {
         Self::Underlay,
         Self::Vrfs,
         Self::Bgp,
+        Self::PacketFilter,
     ];
 }
 
@@ -46,6 +49,7 @@ impl fmt::Display for Capability {
             Self::Underlay => "routed ports of the underlay",
             Self::Vrfs => "VRFs",
             Self::Bgp => "a BGP daemon",
+            Self::PacketFilter => "filters of VXLAN packets by port",
         })
     }
 }

@@ -31,11 +31,14 @@ impl Dependencies<'_> {
             ),
             Step::SetAdmin { port, up: true } => match earlier {
                 Step::Quarantine { port: of } | Step::Enter { port: of, .. } => of == port,
-                Step::SetNeighbour { port: of, .. } => of == port,
+                Step::SetNeighbour { port: of, .. } | Step::SetVxlanFilter { port: of, .. } => {
+                    of == port
+                }
                 _ => false,
             },
             Step::Enter { port, place } => {
                 matches!(earlier, Step::Quarantine { port: of } if of == port)
+                    || filters_packets_of(earlier, port)
                     || self.holds_place(earlier, place)
             }
             Step::EnsureSegment { vni, vlan, .. } => match earlier {
@@ -52,6 +55,7 @@ impl Dependencies<'_> {
                 gateway: Some(gateway),
             } => self.holds_segment(earlier, *vni) || self.holds_vrf(earlier, gateway.vrf()),
             Step::EnsureVrf { name, vrf } => self.holds_new_vrf(earlier, name, vrf),
+            Step::SetVxlanFilter { .. } => matches!(earlier, Step::EnsurePacketFilter),
             step if step.removes() => self.holds_removal(earlier, step),
             step => self.holds_bgp(earlier, step),
         }
@@ -131,6 +135,11 @@ impl Dependencies<'_> {
             (Step::Quarantine { .. }, Step::RemoveSegment { vni }) => {
                 self.holds_segment(earlier, *vni)
             }
+            (Step::EnsurePacketFilter, Step::RemoveVxlanFilter { .. }) => true,
+            (
+                Step::Quarantine { port: of } | Step::RemoveNeighbour { port: of, .. },
+                Step::RemoveVxlanFilter { port },
+            ) => of == port,
             (Step::RemoveBgpVrf { vrf }, Step::RemoveVrf { name }) => vrf == name,
             (_, Step::RemoveVrf { name }) => self.leaves_vrf(earlier, name),
             (Step::RemoveNeighbour { vrf: Some(of), .. }, Step::RemoveBgpVrf { vrf }) => of == vrf,
@@ -185,6 +194,7 @@ impl Dependencies<'_> {
                 let mut filters = filters;
                 self.holds_session(earlier, vrf.as_ref())
                     || is_of_port(earlier, port)
+                    || filters_packets_of(earlier, port)
                     || filters.any(|name| self.changes_filter(earlier, name))
             }
             _ => false,
@@ -225,6 +235,11 @@ fn changes_list(earlier: &Step, list: &RouteMatch) -> bool {
         (Step::SetAsPathList { name: of, .. }, RouteMatch::AsPath(name)) => of == name,
         _ => false,
     }
+}
+
+/// `true` if a port may send to others before a step what it must not.
+fn filters_packets_of(earlier: &Step, port: &PortName) -> bool {
+    matches!(earlier, Step::SetVxlanFilter { port: of, .. } if of == port)
 }
 
 /// `true` if a step moves a port, or removes the session on it.

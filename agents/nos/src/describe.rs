@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::model::{
     Bgp, BgpNeighbour, Gateway, Membership, Port, PrefixList, RouteMap, Segment, SwitchModel,
-    Tunnel, Vrf,
+    Tunnel, Vrf, VxlanFilter,
 };
 use crate::problem::SwitchObject;
 
@@ -44,6 +44,21 @@ pub fn describe(object: &SwitchObject, model: &SwitchModel) -> String {
         }
         SwitchObject::RouteMap(name) => model.policies.route_maps.get(name).map(route_map),
         SwitchObject::Vtep => model.vtep.map(|address| address.to_string()),
+        SwitchObject::PacketFilter => {
+            let is_in_place = model.packet_filter.is_in_place;
+            Some(
+                if is_in_place {
+                    "in place"
+                } else {
+                    "missing or changed"
+                }
+                .to_owned(),
+            )
+        }
+        SwitchObject::VxlanFilter(port) => {
+            let filters = &model.packet_filter.firewalls;
+            filters.get(port).map(vxlan_filter)
+        }
         SwitchObject::RoutingRules => Some(rules(model.is_l3mdev_first).to_owned()),
     };
     text.unwrap_or_else(|| MISSING.to_owned())
@@ -138,6 +153,11 @@ fn route_map(map: &RouteMap) -> String {
     let permits = map.rules().values().filter(|rule| rule.permits).count();
     let matches = map.matches().count();
     format!("{permits} permit rules with {matches} matches")
+}
+
+fn vxlan_filter(filter: &VxlanFilter) -> String {
+    let vnis = listed("VNIs ", filter.vnis());
+    format!("{vnis}{}", listed(", from ", filter.sources()))
 }
 
 fn rules(is_l3mdev_first: bool) -> &'static str {

@@ -38,6 +38,12 @@ pub fn is_in_effect(step: &Step, seen: &SwitchModel) -> bool {
         Step::EnsureVrf { name, vrf } => seen.vrfs.get(name) == Some(vrf),
         Step::RemoveVrf { name } => !seen.vrfs.contains_key(name),
         Step::SetVtep { address } => seen.vtep == Some(*address),
+        Step::EnsurePacketFilter => seen.packet_filter.is_in_place,
+        Step::SetVxlanFilter { port, filter } => {
+            let filters = &seen.packet_filter;
+            filters.is_in_place && filters.firewalls.get(port) == Some(filter)
+        }
+        Step::RemoveVxlanFilter { port } => !seen.packet_filter.firewalls.contains_key(port),
         bgp => is_bgp_in_effect(bgp, seen),
     }
 }

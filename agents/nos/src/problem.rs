@@ -39,6 +39,10 @@ pub enum SwitchObject {
     Vtep,
     /// The order of the kernel's routing rules.
     RoutingRules,
+    /// The packets that every port may send.
+    PacketFilter,
+    /// The packets that the firewall on a port may send.
+    VxlanFilter(PortName),
 }
 
 /// A part of a desired state that this switch cannot have. The others are planned all the same.
@@ -122,6 +126,8 @@ impl fmt::Display for SwitchObject {
             } => write!(f, "neighbour {port} in VRF {vrf}"),
             Self::Vtep => f.write_str("loopback"),
             Self::RoutingRules => f.write_str("routing rules"),
+            Self::PacketFilter => f.write_str("packet filter"),
+            Self::VxlanFilter(port) => write!(f, "VXLAN filter of port {port}"),
         }
     }
 }

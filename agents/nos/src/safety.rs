@@ -14,6 +14,7 @@ pub fn keeps_tenants_apart(step: &Step, observed: &SwitchModel) -> bool {
         | Step::RemoveRemote { .. }
         | Step::SetGateway { gateway: None, .. }
         | Step::PutL3mdevFirst
+        | Step::EnsurePacketFilter
         | Step::EnsurePrefixList { .. }
         | Step::RemovePrefix { .. }
         | Step::SetAsPathList { .. }
@@ -22,6 +23,11 @@ pub fn keeps_tenants_apart(step: &Step, observed: &SwitchModel) -> bool {
         Step::Enter { port, .. } => {
             let seen = observed.ports.get(port);
             seen.is_some_and(|seen| seen.membership != Membership::Quarantine)
+        }
+        // Before its port enters the underlay it filters nothing.
+        Step::SetVxlanFilter { port, .. } => {
+            let seen = observed.ports.get(port);
+            seen.is_some_and(|seen| seen.membership == Membership::Underlay)
         }
         // A tunnel that is more open than desired joins private ports of several switches.
         Step::EnsureSegment { vni, tunnel, .. } => {

@@ -4,7 +4,7 @@ use proto_types::Asn;
 
 use crate::model::{
     AsPathList, BgpNeighbour, Gateway, Membership, Mtu, PolicyName, PortName, PrefixListId,
-    PrefixRule, RouteMap, Tunnel, Vlan, Vrf, VrfName,
+    PrefixRule, RouteMap, Tunnel, Vlan, Vrf, VrfName, VxlanFilter,
 };
 use crate::problem::SwitchObject;
 use crate::vni::Vni;
@@ -48,6 +48,12 @@ pub enum Step {
     EnsureVrf { name: VrfName, vrf: Vrf },
     /// Removes a VRF without ports, gateways and BGP.
     RemoveVrf { name: VrfName },
+    /// Puts the rules for all ports in place, and those of firewalls that are as they were set.
+    EnsurePacketFilter,
+    /// Sets the packets that the firewall on a port may send.
+    SetVxlanFilter { port: PortName, filter: VxlanFilter },
+    /// Removes the filter of a port that is no firewall's any more.
+    RemoveVxlanFilter { port: PortName },
     /// Makes BGP, sets its router id, drains it or ends the drain, or repairs the settings of all
     /// instances.
     EnsureBgp {
@@ -113,6 +119,10 @@ impl Step {
             | Self::RemoveRemote { vni, .. } => SwitchObject::Segment(*vni),
             Self::SetGateway { vni, .. } => SwitchObject::Gateway(*vni),
             Self::PutL3mdevFirst => SwitchObject::RoutingRules,
+            Self::EnsurePacketFilter => SwitchObject::PacketFilter,
+            Self::SetVxlanFilter { port, .. } | Self::RemoveVxlanFilter { port } => {
+                SwitchObject::VxlanFilter(port.clone())
+            }
             Self::EnsureVrf { name, .. } | Self::RemoveVrf { name } => {
                 SwitchObject::Vrf(name.clone())
             }
@@ -146,6 +156,7 @@ impl Step {
             self,
             Self::RemoveSegment { .. }
                 | Self::RemoveVrf { .. }
+                | Self::RemoveVxlanFilter { .. }
                 | Self::RemoveBgp
                 | Self::RemoveBgpVrf { .. }
                 | Self::RemovePrefixList { .. }

@@ -12,7 +12,7 @@ use crate::initramfs::cpio::{Archive, Node};
 use crate::initramfs::{self, Packages, cached, contents, elf, mib, modules};
 
 /// Debian packages of the guest beside those of hammer's initramfs.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "busybox-static",
     "frr",
     "iproute2",
@@ -21,11 +21,14 @@ const PACKAGES: [&str; 9] = [
     "libc6",
     "libgcc-s1",
     "libpam-modules",
+    "nftables",
     "tcpdump",
 ];
 
 /// Programs; all go to /usr/bin.
-const TOOLS: [&str; 7] = ["bridge", "ip", "kmod", "ping", "ss", "tc", "tcpdump"];
+const TOOLS: [&str; 8] = [
+    "bridge", "ip", "kmod", "nft", "ping", "ss", "tc", "tcpdump",
+];
 
 /// FRR's daemons and their shell, at Debian's paths.
 const FRR: [&str; 4] = [
@@ -36,7 +39,7 @@ const FRR: [&str; 4] = [
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 20] = [
     "8021q",
     "af_packet",
     "bonding",
@@ -45,6 +48,9 @@ const MODULES: [&str; 17] = [
     "dummy",
     "ext4",
     "macvlan",
+    "nf_tables",
+    "nft_limit",
+    "nft_meta_bridge",
     "sch_netem",
     "sch_tbf",
     "veth",

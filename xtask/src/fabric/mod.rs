@@ -41,6 +41,12 @@ const PROGRAMS: [Program; 5] = [
         extent: Extent::Long,
     },
     Program {
+        test: "packet_filter",
+        daemons: &[],
+        limit: Duration::from_secs(600),
+        is_short: false,
+    },
+    Program {
         test: "matrix",
         daemons: &[],
         limit: Duration::from_secs(900),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use agents_core::config::BgpConfig;
 use agents_kit::Agent;
 use agents_nos::frr::sessions::BgpSession;
-use agents_nos::model::PortName;
-use agents_nos::{LinkCounters, Nos, PortTelemetry, Telemetry};
-use proto_mesh::SwitchDesired;
+use agents_nos::model::{PortName, SwitchModel};
+use agents_nos::{LinkCounters, Membership, Nos, PortTelemetry, Telemetry};
+use proto_mesh::{PortFilter, PortIntent, PortPlace, SwitchDesired};
 
 use crate::fixture::{Control, Running, Site, config, desired, fresh, heard};
 
@@ -90,5 +90,70 @@ async fn a_drain_reaches_bgp_and_is_reported() {
         let bgp = switch.observe().await.unwrap().model.bgp.unwrap();
         assert_eq!(bgp.is_draining, drained);
     }
+    running.stop().await;
+}
+
+/// A leaf whose port `swp2` is a firewall's, with one network.
+fn with_firewall() -> SwitchDesired {
+    let mut out = desired(1, 4000);
+    let filter = PortFilter {
+        asn: 4_210_000_001,
+        prefixes_v4: vec!["10.1.0.5/32".into()],
+        vnis: vec![27],
+        ..PortFilter::default()
+    };
+    let port = PortIntent {
+        name: "swp2".into(),
+        vni: 27,
+        admin_up: true,
+        place: PortPlace::Underlay.into(),
+        filter: Some(filter),
+        ..PortIntent::default()
+    };
+    out.ports.retain(|of| of.name != port.name);
+    out.ports.push(port);
+    out
+}
+
+/// It announces more than its networks have reason for, and the port stays.
+#[tokio::test]
+async fn a_firewall_with_too_many_routes_loses_its_session() {
+    let (site, control, switch) = (Site::new(), Control::default(), fresh());
+    control.desired.send_replace(with_firewall());
+    let (address, _server) = site.serve(&control);
+    let mut config = config();
+    config.bgp = Some(BgpConfig {
+        asn: 4_200_000_011,
+        ..BgpConfig::default()
+    });
+    let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
+    let running = Running::start(agent, config, switch.clone());
+    let report = heard(&control.report, |report| report.applied_generation == 1).await;
+    assert_eq!(report.error, "");
+    let seen = async || switch.observe().await.unwrap().model;
+    let has_session = |model: &SwitchModel| {
+        let bgp = model.bgp.as_ref().unwrap();
+        bgp.underlay.contains_key("swp2")
+    };
+    assert!(has_session(&seen().await));
+    assert!(seen().await.packet_filter.firewalls.contains_key("swp2"));
+
+    let flood = BgpSession {
+        family: "l2VpnEvpn".into(),
+        received: 40_000,
+        ..session(2, true)
+    };
+    switch.set_telemetry(Telemetry {
+        sessions: vec![flood],
+        ..Telemetry::default()
+    });
+    let report = heard(&control.report, |report| !report.error.is_empty()).await;
+    let reason = "the firewall on port swp2 announced 40000 EVPN routes, and may announce 4160: its \
+                  session is away for 60s";
+    assert_eq!(report.error, reason);
+    let after = seen().await;
+    assert!(!has_session(&after));
+    assert_eq!(after.ports["swp2"].membership, Membership::Underlay);
+    assert_eq!(report.drift, []);
     running.stop().await;
 }

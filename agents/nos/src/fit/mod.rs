@@ -2,6 +2,7 @@
 
 mod bgp;
 mod numbers;
+mod packet_filter;
 mod policies;
 mod ports;
 mod segments;
@@ -38,6 +39,7 @@ pub fn fit(observed: &SwitchModel, desired: &SwitchModel, capabilities: &[Capabi
     let mut taken = fitter.vrfs();
     fitter.segments(&mut taken);
     fitter.ports();
+    fitter.packet_filter();
     fitter.policies();
     fitter.bgp();
     fitter.keep_policies_of_others();

@@ -2,6 +2,7 @@
 
 mod bgp;
 mod error;
+mod packet_filter;
 mod policies;
 mod ports;
 mod segments;
@@ -60,6 +61,12 @@ pub fn interpret(model: &mut SwitchModel, step: &Step) -> Result<(), StepError> 
             model.vtep = Some(*address);
             Ok(())
         }
+        Step::EnsurePacketFilter => {
+            model.packet_filter.is_in_place = true;
+            Ok(())
+        }
+        Step::SetVxlanFilter { port, filter } => packet_filter::set(model, port, Some(filter)),
+        Step::RemoveVxlanFilter { port } => packet_filter::set(model, port, None),
         Step::EnsureBgp { .. }
         | Step::RemoveBgp
         | Step::EnsureBgpVrf { .. }

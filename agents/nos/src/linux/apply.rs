@@ -58,6 +58,13 @@ impl Linux {
                 self.check_empty(&view, name.as_ref(), SwitchObject::Vrf(name.clone()))?;
                 self.remove_vrf(&view, name).await
             }
+            Step::EnsurePacketFilter
+            | Step::SetVxlanFilter { .. }
+            | Step::RemoveVxlanFilter { .. }
+                if is_routing =>
+            {
+                self.change_packet_filter(step).await
+            }
             Step::SetVtep { address } if is_routing => self.set_vtep(&view, *address).await,
             other => Err(NosError::Unsupported(needed(other))),
         }
@@ -185,6 +192,9 @@ fn needed(step: &Step) -> Capability {
         | Step::PutL3mdevFirst
         | Step::EnsureVrf { .. }
         | Step::RemoveVrf { .. } => Capability::Vrfs,
+        Step::EnsurePacketFilter | Step::SetVxlanFilter { .. } | Step::RemoveVxlanFilter { .. } => {
+            Capability::PacketFilter
+        }
         _ => Capability::Bgp,
     }
 }

@@ -16,6 +16,8 @@
 //!   remotes learns, and is flooded by head-end replication.
 //! - The address of the tunnels is the one on `lo` that has our mark; an operator's stay.
 //! - Ports that are not routed have no IPv6 of their own.
+//! - Three tables of nftables filter what ports send to the switch and what firewalls send into the
+//!   underlay.
 //! - After a boot, a machine's port comes up only when EVPN has been up for some seconds.
 //! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
 //!   repaired with the next step.
@@ -28,6 +30,7 @@ mod layer3;
 mod link;
 mod names;
 mod neighbours;
+mod packet_filter;
 mod requests;
 mod routed;
 mod router_macs;
@@ -54,6 +57,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::layer3::Layer3;
+use self::packet_filter::FilterReading;
+pub use self::packet_filter::{NftError, decode as decode_packet_filter};
 use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
@@ -98,6 +103,7 @@ pub struct Linux {
     config: Config,
     handle: Handle,
     changed: Arc<Notify>,
+    filter_reading: FilterReading,
     /// `None` on a switch without FRR.
     router: Option<Router>,
     /// Tasks that drive the netlink sockets; they end when the back-end is dropped.
@@ -125,6 +131,7 @@ impl Linux {
             router,
             handle,
             changed,
+            filter_reading: FilterReading::default(),
             _tasks: tasks,
         })
     }
@@ -204,6 +211,7 @@ impl Nos for Linux {
                 Capability::Underlay,
                 Capability::Vrfs,
                 Capability::Bgp,
+                Capability::PacketFilter,
             ],
         }
     }
@@ -211,7 +219,10 @@ impl Nos for Linux {
     async fn observe(&self) -> Result<Observation, NosError> {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
-            Some(router) => router.observe(self).await,
+            Some(router) => {
+                self.filter_reading.discard();
+                router.observe(self).await
+            }
         }
     }
 

@@ -12,6 +12,7 @@ impl RoutedSwitch for Linux {
         let view = self.view().await?;
         let mut observation = view.observation(&self.config);
         let model = &mut observation.model;
+        model.packet_filter = self.packet_filter().await?;
         model.vrfs = view.vrfs(routing, model.vtep).collect();
         Ok(observation)
     }

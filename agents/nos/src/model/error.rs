@@ -45,6 +45,9 @@ pub enum ModelError {
     /// An as-path list permits no origin.
     #[error("an as-path list needs an AS number")]
     NoOrigin,
+    /// A filter would permit every source.
+    #[error("{0} is every address, and no source of a filter")]
+    OpenSource(ipnet::IpNet),
     /// A route map has no rule.
     #[error("a route map needs a rule")]
     NoRule,

@@ -11,6 +11,7 @@ mod error;
 mod names;
 mod neighbour;
 mod numbers;
+mod packet_filter;
 mod policies;
 mod port;
 mod prefix_list;
@@ -28,6 +29,7 @@ pub use error::ModelError;
 pub use names::{PolicyName, PortName, VrfName};
 pub use neighbour::BgpNeighbour;
 pub use numbers::{Mtu, Table, Vlan};
+pub use packet_filter::{PacketFilter, VxlanFilter};
 pub use policies::Policies;
 pub use port::{Membership, Port};
 pub use prefix_list::{PrefixList, PrefixListId, PrefixRule};
@@ -57,6 +59,8 @@ pub struct SwitchModel {
     /// `true` if the kernel's rule for VRFs (l3mdev) stands before the one for the table `local`.
     /// Otherwise a tenant in a VRF reaches the addresses of the switch itself.
     pub is_l3mdev_first: bool,
+    /// The packets that ports may send to the switch itself and into the underlay.
+    pub packet_filter: PacketFilter,
 }
 
 impl SwitchModel {

@@ -15,6 +15,7 @@ pub(super) fn plan(change: &Kept<'_>, steps: &mut Vec<Step>) {
     for (vni, wanted) in &change.target.segments {
         segment(change, *vni, wanted, steps);
     }
+    filters(change, steps);
     policies(change, steps);
     bgp(change, steps);
     ports_enter(change, steps);
@@ -61,6 +62,22 @@ fn segment(change: &Kept<'_>, vni: Vni, wanted: &Segment, steps: &mut Vec<Step>)
             vni,
             gateway: wanted.gateway.clone(),
         });
+    }
+}
+
+/// Before ports enter the underlay.
+fn filters(change: &Kept<'_>, steps: &mut Vec<Step>) {
+    let (seen, wanted) = (&change.observed.packet_filter, &change.target.packet_filter);
+    if wanted.is_in_place && !seen.is_in_place {
+        steps.push(Step::EnsurePacketFilter);
+    }
+    for (port, filter) in &wanted.firewalls {
+        if seen.firewalls.get(port) != Some(filter) {
+            steps.push(Step::SetVxlanFilter {
+                port: port.clone(),
+                filter: filter.clone(),
+            });
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Plan {
 ///    enters: an exchange of two tenants' ports would otherwise have both in one place for a moment.
 /// 2. Tunnel ends and prefixes that must pass nothing more are cut.
 /// 3. BGP instances that end are removed, and segments and VRFs whose VLAN, VNI or table is needed.
-/// 4. VRFs, segments, gateways, filters and BGP instances are made.
+/// 4. VRFs, segments, gateways, filters of packets and routes, and BGP instances are made.
 /// 5. Ports enter, neighbours enter, and only then ports come up, those of the underlay first.
 /// 6. Leftovers are removed. They come after the ports, because one that the switch does not give
 ///    up must not keep a tenant's port down.

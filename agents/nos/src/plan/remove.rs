@@ -26,6 +26,10 @@ pub(super) fn plan_early(change: &Kept<'_>, steps: &mut Vec<Step>) {
 
 /// Removes leftovers, each object before those that it uses.
 pub(super) fn plan_late(change: &Kept<'_>, steps: &mut Vec<Step>) {
+    let wanted = &change.target.packet_filter.firewalls;
+    let filters = change.observed.packet_filter.firewalls.keys();
+    let filters = filters.filter(|port| !wanted.contains_key(*port));
+    steps.extend(filters.map(|port| Step::RemoveVxlanFilter { port: port.clone() }));
     let (seen, wanted) = (&change.observed.policies, &change.target.policies);
     let maps = seen.route_maps.keys();
     let maps = maps.filter(|name| !wanted.route_maps.contains_key(*name));

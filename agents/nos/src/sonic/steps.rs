@@ -50,6 +50,11 @@ impl Planner<'_> {
             Step::AddRemote { .. } | Step::RemoveRemote { .. } => {
                 Err(NosError::Unsupported(Capability::Remotes))
             }
+            Step::EnsurePacketFilter
+            | Step::SetVxlanFilter { .. }
+            | Step::RemoveVxlanFilter { .. } => {
+                Err(NosError::Unsupported(Capability::PacketFilter))
+            }
             _ => Err(NosError::Unsupported(Capability::Bgp)),
         }
     }

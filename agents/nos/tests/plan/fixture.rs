@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use agents_nos::model::{
     AsPathList, Bgp, BgpNeighbour, Gateway, Mtu, PolicyName, Port, PortName, PrefixList,
     PrefixListId, PrefixRule, RouteMap, RouteMatch, RouteRule, Segment, Table, Vlan, Vrf, VrfName,
+    VxlanFilter,
 };
 use agents_nos::{Capability, Membership, Step, SwitchModel, Vni, interpret, plan};
 use proto_types::Asn;
@@ -150,6 +151,18 @@ impl Build {
         self
     }
 
+    /// A firewall on a port: its VXLAN filter, and a neighbour in the underlay.
+    pub(crate) fn firewall(mut self, name: &str, vnis: &[u32]) -> Self {
+        let vnis = vnis.iter().map(|number| vni(*number));
+        let filter = VxlanFilter::new(vnis, ["10.1.0.5/32".parse().unwrap()]).unwrap();
+        self.0.packet_filter.is_in_place = true;
+        self.0.packet_filter.firewalls.insert(port(name), filter);
+        if let Some(bgp) = &mut self.0.bgp {
+            bgp.underlay.insert(port(name), neighbour());
+        }
+        self.port(name, Membership::Underlay, true)
+    }
+
     pub(crate) fn change(mut self, change: impl FnOnce(&mut SwitchModel)) -> Self {
         change(&mut self.0);
         self
@@ -203,6 +216,9 @@ pub(crate) fn short(step: &Step) -> String {
         Step::EnsureVrf { name, .. } => format!("make {name}"),
         Step::RemoveVrf { name } => format!("remove {name}"),
         Step::SetVtep { address } => format!("loopback {address}"),
+        Step::EnsurePacketFilter => "packet filter".to_owned(),
+        Step::SetVxlanFilter { port, .. } => format!("{port} filters VXLAN"),
+        Step::RemoveVxlanFilter { port } => format!("{port} filters no VXLAN"),
         other => short_bgp(other),
     }
 }

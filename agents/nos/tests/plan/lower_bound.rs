@@ -1,5 +1,7 @@
 //! The number of steps that a difference needs, counted object by object without an order.
 
+use std::collections::BTreeSet;
+
 use agents_nos::model::{Bgp, PortName, Segment, VrfName};
 use agents_nos::{Membership, SwitchModel, Vni};
 
@@ -10,9 +12,16 @@ pub(crate) fn needed(from: &SwitchModel, to: &SwitchModel) -> usize {
     let globals = [
         from.vtep != to.vtep,
         from.is_l3mdev_first != to.is_l3mdev_first,
+        from.packet_filter.is_in_place != to.packet_filter.is_in_place,
     ];
     let globals = globals.iter().filter(|differs| **differs).count();
-    globals + count.ports() + count.segments() + count.vrfs() + count.policies() + count.bgp()
+    globals
+        + count.packet_filters()
+        + count.ports()
+        + count.segments()
+        + count.vrfs()
+        + count.policies()
+        + count.bgp()
 }
 
 struct Count<'a> {
@@ -44,6 +53,13 @@ impl Count<'_> {
                 Membership::Routed(vrf) => self.is_same_vrf(vrf),
                 _ => true,
             }
+    }
+
+    fn packet_filters(&self) -> usize {
+        let [from, to] = [self.from, self.to].map(|state| &state.packet_filter.firewalls);
+        let ports: BTreeSet<&PortName> = from.keys().chain(to.keys()).collect();
+        let differs = |port: &&&PortName| from.get(**port) != to.get(**port);
+        ports.iter().filter(differs).count()
     }
 
     fn ports(&self) -> usize {

@@ -5,6 +5,7 @@ mod cases_bgp;
 mod cases_drift;
 mod cases_held;
 mod cases_inexpressible;
+mod cases_packet_filter;
 mod cases_ports;
 mod cases_refused;
 mod cases_segments;

@@ -166,6 +166,7 @@ proptest! {
                 bgp.underlay = bgp.underlay.into_iter().rev().collect();
                 bgp
             }),
+            packet_filter: from.packet_filter.clone(),
             ..from
         };
         prop_assert_eq!(&reversed, &from);
@@ -188,6 +189,6 @@ fn random_plans_have_every_kind_of_step() {
         }
     }
     println!("{kinds:?}");
-    assert_eq!(kinds.len(), 27, "{kinds:?}");
+    assert_eq!(kinds.len(), 30, "{kinds:?}");
     assert!(kinds.values().all(|count| *count >= 10), "{kinds:?}");
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use agents_nos::model::{
-    Bgp, BgpNeighbour, BgpNeighbours, Mtu, Policies, Port, PrefixList, Segment, Table, Tunnel,
-    Vlan, Vrf,
+    Bgp, BgpNeighbour, BgpNeighbours, Mtu, PacketFilter, Policies, Port, PrefixList, Segment,
+    Table, Tunnel, Vlan, Vrf, VxlanFilter,
 };
 use agents_nos::{Membership, SwitchModel, Vni};
 use proptest::collection::{btree_map, btree_set};
@@ -179,6 +179,17 @@ fn bgp(kind: Kind) -> impl Strategy<Value = Bgp> {
 }
 
 /// A random state, with references that may lead nowhere and numbers that may be taken.
+fn packet_filter() -> impl Strategy<Value = PacketFilter> {
+    let names = prop::sample::select(&PORTS[..]).prop_map(port);
+    let vnis = btree_set(prop::sample::select(&VNIS[..]).prop_map(vni), 0..3);
+    let filters = vnis.prop_map(|vnis| VxlanFilter::new(vnis, []).unwrap());
+    let parts = (any::<bool>(), btree_map(names, filters, 0..3));
+    parts.prop_map(|(is_in_place, firewalls)| PacketFilter {
+        is_in_place,
+        firewalls,
+    })
+}
+
 pub(crate) fn any_state(kind: Kind) -> impl Strategy<Value = SwitchModel> {
     let names = prop::sample::select(&PORTS[..]).prop_map(port);
     let vnis = prop::sample::select(&VNIS[..]).prop_map(vni);
@@ -191,22 +202,22 @@ pub(crate) fn any_state(kind: Kind) -> impl Strategy<Value = SwitchModel> {
         btree_map(vrf_names, one_vrf(kind), 1..4),
         policies(),
         prop::option::weighted(0.85, bgp(kind)),
-        (vtep, any::<bool>(), is_bound),
+        (vtep, any::<bool>(), is_bound, packet_filter()),
     );
-    parts.prop_map(
-        |(ports, segments, vrfs, policies, bgp, (vtep, is_l3mdev_first, is_bound))| {
-            let state = SwitchModel {
-                ports,
-                segments,
-                vrfs,
-                policies,
-                bgp,
-                vtep,
-                is_l3mdev_first,
-            };
-            if is_bound { bound(state) } else { state }
-        },
-    )
+    parts.prop_map(|(ports, segments, vrfs, policies, bgp, globals)| {
+        let (vtep, is_l3mdev_first, is_bound, packet_filter) = globals;
+        let state = SwitchModel {
+            ports,
+            segments,
+            vrfs,
+            policies,
+            bgp,
+            vtep,
+            is_l3mdev_first,
+            packet_filter,
+        };
+        if is_bound { bound(state) } else { state }
+    })
 }
 
 /// Gives each routed port a neighbour with filters that exist, which chance seldom does.

@@ -1,0 +1,137 @@
+//! The packet filter: three tables of nftables, which are the agent's alone.
+//!
+//! - `inet`: what firewalls send into the underlay, before it is routed or unpacked; and VXLAN for
+//!   the switch itself from a VRF or a bridge, which the kernel would unpack into any segment where
+//!   an operator has set `udp_l3mdev_accept`. It knows fragments, options and extension headers.
+//! - `bridge`, `arp`: the rate at which a port teaches the switch neighbours. All tenants share one
+//!   table of them.
+//!
+//! A change replaces all three tables in one transaction. What nft lists is compared with what it
+//! lists of the same filters unchanged, so that any change by hand is seen.
+
+mod listing;
+mod nft;
+mod rules;
+
+use std::time::Duration;
+
+pub use listing::decode;
+use listing::read;
+pub use nft::NftError;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::Linux;
+use crate::back_end::NosError;
+use crate::interpret::interpret;
+use crate::model::{PacketFilter, PortName, SwitchModel};
+use crate::step::Step;
+use crate::vni::Vni;
+
+/// Name of the tables.
+const TABLE: &str = "metalmesh";
+/// The families that have one.
+const FAMILIES: [&str; 3] = ["inet", "bridge", "arp"];
+/// Begin of the name of a firewall's chain.
+const CHAIN_PREFIX: &str = "firewall-";
+
+/// Packets a second by which one port may teach the switch neighbours (ARP, ND). The kernel drops idle
+/// neighbours after a minute: at this rate one port has some 12,000 of the table's 65,536.
+const NEIGHBOUR_RATE: u32 = 200;
+/// Packets of this kind that a port may send at once: a host with many addresses that comes up.
+const NEIGHBOUR_BURST: u32 = 400;
+/// The set of the ports' rates.
+const SENDERS: &str = "type ifname; size 4096; flags dynamic,timeout; timeout 1m;";
+
+/// The first word of VXLAN's header: only the flag that says that there is a VNI (RFC 7348 §5). With
+/// others it is another protocol (GBP, GPE).
+const VXLAN_FLAGS: u32 = 0x0800_0000;
+/// IPv6 sources that need no address: those of BGP unnumbered, and of duplicate address detection.
+const LINK_LOCAL: [&str; 2] = ["::", "fe80::/10"];
+
+/// The second word of VXLAN's header: the VNI, and eight bits that are zero.
+fn vxlan_word(vni: Vni) -> u32 {
+    vni.get() << 8
+}
+
+/// Name of the chain of a firewall's port. A device has no character in its name that nft refuses.
+fn chain_name(port: &PortName) -> String {
+    format!("{CHAIN_PREFIX}{port}")
+}
+
+/// Age at which a reading is repeated: a change by hand is to be seen within 5 s, also during a long
+/// pass.
+const AGE_MAX: Duration = Duration::from_secs(5);
+
+/// The last reading of the packet filter. Three runs of nft take some ten milliseconds, and each step
+/// looks at the switch: those of FRR and of ports need not read it again.
+#[derive(Debug, Default)]
+pub(super) struct FilterReading(Mutex<Option<(Instant, PacketFilter)>>);
+
+impl FilterReading {
+    /// Drops the reading: nftables may have other rules from now on.
+    pub(super) fn discard(&self) {
+        *self.0.lock() = None;
+    }
+
+    fn kept(&self) -> Option<PacketFilter> {
+        let kept = self.0.lock().clone();
+        let kept = kept.filter(|(at, _)| at.elapsed() < AGE_MAX);
+        kept.map(|(_, filter)| filter)
+    }
+
+    fn keep(&self, filter: &PacketFilter) {
+        *self.0.lock() = Some((Instant::now(), filter.clone()));
+    }
+}
+
+impl Linux {
+    /// The packet filter as it was read last, or as it is if there is no reading.
+    ///
+    /// # Errors
+    /// As for [`Self::read_packet_filter`].
+    pub(super) async fn packet_filter(&self) -> Result<PacketFilter, NftError> {
+        if let Some(kept) = self.filter_reading.kept() {
+            return Ok(kept);
+        }
+        let filter = self.read_packet_filter().await?;
+        self.filter_reading.keep(&filter);
+        Ok(filter)
+    }
+
+    /// The packet filter as it is. Without nftables, or with one of its tables missing, there is
+    /// none.
+    ///
+    /// # Errors
+    /// When nft fails for another reason: no filter instead would be repaired, and open all others
+    /// for a moment.
+    async fn read_packet_filter(&self) -> Result<PacketFilter, NftError> {
+        // Not in one run: nft 1.0.6 lists the tables of one family in a run.
+        let [inet, bridge, arp] = FAMILIES.map(|family| nft::list(family, TABLE));
+        let listed = tokio::try_join!(inet, bridge, arp);
+        match listed {
+            Ok((inet, bridge, arp)) => read(&[inet, bridge, arp].concat()),
+            Err(error) if error.is_absence() => {
+                tracing::debug!(%error, "no packet filter");
+                Ok(PacketFilter::default())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Applies a step of the packet filter.
+    pub(super) async fn change_packet_filter(&self, step: &Step) -> Result<(), NosError> {
+        let mut model = SwitchModel {
+            packet_filter: self.read_packet_filter().await?,
+            ..SwitchModel::default()
+        };
+        let before = model.packet_filter.clone();
+        interpret(&mut model, step)?;
+        if model.packet_filter == before {
+            return Ok(());
+        }
+        // Also if a time limit cuts this future here.
+        self.filter_reading.discard();
+        Ok(nft::load(&rules::render(&model.packet_filter)).await?)
+    }
+}
