@@ -1,0 +1,96 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::static_source::StaticSource;
+
+/// A cluster of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KubernetesSource {
+    /// File with the credential.
+    pub kubeconfig: PathBuf,
+    /// Namespace of the objects.
+    pub namespace: String,
+}
+
+/// Control of this site. The agent's mesh identity says which firewall of which project it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetalSource {
+    /// Project that the identity must be of. `None` takes the identity's.
+    #[serde(default, rename = "projectID")]
+    pub project_id: Option<String>,
+    #[serde(default, rename = "url", deserialize_with = "refuse_url")]
+    _url: (),
+    #[serde(default, rename = "hmac", deserialize_with = "refuse_hmac")]
+    _hmac: (),
+    #[serde(default, rename = "type", deserialize_with = "refuse_hmac")]
+    _type: (),
+}
+
+/// Sources that controllers may use.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourcesConfig {
+    /// The Kubernetes cluster with the `Firewall`.
+    #[serde(default)]
+    pub seed: Option<KubernetesSource>,
+    /// The tenant's Kubernetes cluster.
+    #[serde(default)]
+    pub shoot: Option<KubernetesSource>,
+    /// Control of this site.
+    #[serde(default)]
+    pub metal: Option<MetalSource>,
+    /// Rules in the file itself.
+    #[serde(default, rename = "static")]
+    pub static_: Option<StaticSource>,
+}
+
+/// Name of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceName {
+    Seed,
+    Shoot,
+    Metal,
+    Static,
+}
+
+impl SourceName {
+    pub(crate) const ALL: [Self; 4] = [Self::Seed, Self::Shoot, Self::Metal, Self::Static];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Shoot => "shoot",
+            Self::Metal => "metal",
+            Self::Static => "static",
+        }
+    }
+}
+
+impl SourcesConfig {
+    /// `true` if the source is declared.
+    pub(super) fn has(&self, source: SourceName) -> bool {
+        match source {
+            SourceName::Seed => self.seed.is_some(),
+            SourceName::Shoot => self.shoot.is_some(),
+            SourceName::Metal => self.metal.is_some(),
+            SourceName::Static => self.static_.is_some(),
+        }
+    }
+}
+
+fn refuse_url<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(de::Error::custom(
+        "control's address is not configured here, because it came with the firewall's join \
+         ticket; remove `url`, and join the agent to control",
+    ))
+}
+
+fn refuse_hmac<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(de::Error::custom(
+        "a shared secret would let one firewall read every project, so the firewall's mesh \
+         identity replaces it; remove `hmac` and `type`, and join the agent to control",
+    ))
+}

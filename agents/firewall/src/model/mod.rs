@@ -1,0 +1,25 @@
+//! An nftables table as typed values.
+
+mod chain;
+mod expression;
+mod set;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use chain::{BaseChain, Chain, NftRule};
+pub use expression::{Expression, MetaKey, PayloadBase, Register, Verdict};
+pub use set::{Element, NftSet, SetSpec};
+
+/// Name of our table, of the family `inet`. Nothing outside of it is ever changed.
+pub const TABLE: &str = "metalmesh-firewall";
+
+/// The whole table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NftTable {
+    /// Names of counters.
+    pub counters: BTreeSet<String>,
+    /// Sets and maps by name.
+    pub sets: BTreeMap<String, NftSet>,
+    /// Chains by name.
+    pub chains: BTreeMap<String, Chain>,
+}
