@@ -106,7 +106,7 @@ fn errors_name_line_field_and_remedy() {
         ),
         (
             format!("{firewall}    source: metal\n"),
-            "line 3: controllers.firewall: duplicate field `source`; keep one of them",
+            "line 4: controllers.firewall: duplicate field `source`; keep one of them",
         ),
         (
             format!("{firewall}    sorce: metal\n"),
@@ -139,9 +139,9 @@ fn errors_name_line_field_and_remedy() {
             "line 3: controllers: missing field `firewall`; add it",
         ),
     ];
-    for (text, expected) in cases {
-        assert_eq!(error(&text), expected, "{text}");
-    }
+    let found: Vec<String> = cases.iter().map(|case| error(&case.0)).collect();
+    let expected: Vec<&str> = cases.iter().map(|case| case.1).collect();
+    assert_eq!(found, expected);
     for text in ["", "a", "- b", "sources:\n\t- x", "name: &a [*a]", "sources: &a {static: *a}"] {
         assert!(!error(text).is_empty(), "{text:?}");
     }

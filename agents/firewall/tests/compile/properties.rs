@@ -191,7 +191,7 @@ fn verdict(rules: &RuleSet, packet: &Packet) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn the_table_has_the_verdict_of_the_rules(

@@ -6,6 +6,9 @@
     reason = "a test's helpers"
 )]
 
+mod agent;
 mod apply;
+mod load;
 mod namespace;
+mod nat;
 mod site;

@@ -1,14 +1,15 @@
 //! A private host, a router with the firewall, and a host outside.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use agents_firewall::admit::{Problem, admit};
+use agents_firewall::admit::admit;
 use agents_firewall::compile::compile;
 use agents_firewall::config::Config;
 use agents_firewall::model::NftTable;
 use agents_firewall::netlink::{CounterValue, Kernel};
 use agents_firewall::plan::Change;
+use agents_firewall::rule::RuleSet;
 
 use crate::namespace::Namespace;
 
@@ -61,10 +62,25 @@ impl Site {
             host.ip(&format!("route add default via {own6}1"));
         }
         router.output("sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
-        Self {
+        let site = Self {
             inside,
             router,
             outside,
+        };
+        site.await_links();
+        site
+    }
+
+    /// Waits until both hosts know their neighbours, so that no later packet is late for it.
+    fn await_links(&self) {
+        for (from, to) in [(INSIDE, OUTSIDE), (INSIDE6, OUTSIDE6)] {
+            let sender = udp(&self.inside, from, 0);
+            let receiver = udp(&self.outside, to, 9);
+            let until = Instant::now() + Duration::from_secs(20);
+            while !arrives(&sender, &receiver) {
+                assert!(Instant::now() < until, "{from} does not reach {to} without rules");
+            }
+            assert!(arrives(&receiver, &sender));
         }
     }
 
@@ -86,19 +102,18 @@ impl Site {
     }
 }
 
-/// The table of a configuration after the networks.
-pub(crate) fn table(rest: &str) -> NftTable {
-    let (table, problems) = table_and_problems(rest);
-    assert_eq!(problems, Vec::new());
-    table
-}
-
-/// The table of a configuration, and its objects that are wrong.
-pub(crate) fn table_and_problems(rest: &str) -> (NftTable, Vec<Problem>) {
+/// The rules of a configuration after the networks.
+pub(crate) fn rules(rest: &str) -> RuleSet {
     let text = format!("{NETWORKS}{rest}{CONTROLLERS}");
     let config = Config::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let admitted = admit(&config);
-    (compile(&admitted.rules), admitted.problems)
+    assert_eq!(admitted.problems, Vec::new());
+    admitted.rules
+}
+
+/// The table of a configuration after the networks.
+pub(crate) fn table(rest: &str) -> NftTable {
+    compile(&rules(rest))
 }
 
 /// A UDP socket in a namespace.
