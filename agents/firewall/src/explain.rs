@@ -52,8 +52,14 @@ pub fn explain(rules: &RuleSet, question: &Question) -> Explanation {
         destination: question.to,
         protocol: question.protocol,
         port: question.port,
-        input: question.input.clone().unwrap_or_else(|| by_address(question.from)),
-        output: question.output.clone().unwrap_or_else(|| by_address(question.to)),
+        input: question
+            .input
+            .clone()
+            .unwrap_or_else(|| by_address(question.from)),
+        output: question
+            .output
+            .clone()
+            .unwrap_or_else(|| by_address(question.to)),
         state: FlowState::New,
     };
     let decision = decide(&compile(rules), &packet);

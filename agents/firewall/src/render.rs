@@ -25,7 +25,9 @@ pub fn render(rules: &RuleSet) -> String {
         if let Some(network) = rules.networks.iter().find(|net| net.id == limit.network) {
             let names = quoted(&network.interfaces);
             let rate = limit.mebibytes_per_second;
-            line(&format!("iifname {{ {names} }} limit rate over {rate} mbytes/second drop"));
+            line(&format!(
+                "iifname {{ {names} }} limit rate over {rate} mbytes/second drop"
+            ));
         }
     }
     line("ct state invalid counter drop");
@@ -86,10 +88,21 @@ fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
         ) else {
             continue;
         };
-        let family_match = if family { "meta nfproto ipv4 " } else { "meta nfproto ipv6 " };
+        let family_match = if family {
+            "meta nfproto ipv4 "
+        } else {
+            "meta nfproto ipv6 "
+        };
         for protocol in rule.protocols.iter().filter(|own| own.fits(family)) {
-            let matches = format!("{direction}{family_match}{from}{to}{}", protocol_text(*protocol));
-            let prefix = if rule.action == Action::Drop { "dropped" } else { "accepted" };
+            let matches = format!(
+                "{direction}{family_match}{from}{to}{}",
+                protocol_text(*protocol)
+            );
+            let prefix = if rule.action == Action::Drop {
+                "dropped"
+            } else {
+                "accepted"
+            };
             if rule.log || rule.action == Action::Log {
                 lines.push(format!(
                     "{matches}limit rate 10/second log prefix \"nftables-firewall-{prefix}: \""
@@ -108,7 +121,10 @@ fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
 
 /// The match of the addresses of a family: nothing for all of them, `None` if there are none.
 fn addresses(prefixes: &[IpNet], family: bool, field: &str) -> Option<String> {
-    let own: Vec<&IpNet> = prefixes.iter().filter(|net| is_ipv4(net) == family).collect();
+    let own: Vec<&IpNet> = prefixes
+        .iter()
+        .filter(|net| is_ipv4(net) == family)
+        .collect();
     let name = if family { "ip" } else { "ip6" };
     match own.as_slice() {
         [] => None,
@@ -131,7 +147,11 @@ fn protocol_text(protocol: ProtocolMatch) -> String {
             last,
         } => format!("{} dport {first}-{last} ", protocol_name(protocol)),
         ProtocolMatch::IcmpType { protocol, kind } => {
-            let name = if protocol == protocol_number::ICMP { "icmp" } else { "icmpv6" };
+            let name = if protocol == protocol_number::ICMP {
+                "icmp"
+            } else {
+                "icmpv6"
+            };
             format!("{name} type {kind} ")
         }
     }

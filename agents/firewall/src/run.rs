@@ -140,7 +140,10 @@ impl FirewallAgent {
             }
             Ok(Outcome::RolledBack(reason)) => error!(reason, "rolled back"),
             Err(error) => {
-                error!(error = format!("{error:#}"), "cannot apply the configuration");
+                error!(
+                    error = format!("{error:#}"),
+                    "cannot apply the configuration"
+                );
                 // The next tick tries again.
                 self.seen = None;
             }
@@ -151,7 +154,10 @@ impl FirewallAgent {
         if let Some(path) = &self.files.rules_file
             && let Err(error) = write_rules_file(path, &loaded.admitted)
         {
-            warn!(error = format!("{error:#}"), "the rules are in force, but not as text");
+            warn!(
+                error = format!("{error:#}"),
+                "the rules are in force, but not as text"
+            );
         }
     }
 
@@ -168,7 +174,10 @@ impl FirewallAgent {
                 let changes = applied.changes;
                 if is_drift && !changes.is_empty() {
                     let first = changes.first().map(ToString::to_string);
-                    warn!(changes = changes.len(), first, "somebody changed the rules; repaired");
+                    warn!(
+                        changes = changes.len(),
+                        first, "somebody changed the rules; repaired"
+                    );
                 }
                 // That of the comparison: a change since then is seen by the next tick.
                 self.generation = Some(applied.generation);

@@ -164,7 +164,7 @@ impl FirewallState {
 /// # Errors
 /// The file cannot be written.
 pub fn write_rules_file(path: &PathBuf, admitted: &Admitted) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
         // nftables.service loads every file of the folder but those that begin with a dot.
         let mut file = tempfile::Builder::new()

@@ -80,7 +80,10 @@ pub fn roll_back(kernel: &Kernel, state: &FirewallState) -> Result<()> {
             RuleSet::default()
         }
         Err(error) => {
-            warn!(error = format!("{error:#}"), "every forwarded packet is dropped");
+            warn!(
+                error = format!("{error:#}"),
+                "every forwarded packet is dropped"
+            );
             RuleSet::default()
         }
     };

@@ -47,7 +47,8 @@ pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
         Some(Ok(allowed)) => allowed,
         Some(Err(fault)) => {
             // Tenants must not get more because the operator's list has a mistake.
-            into.problems.push(fault.of("firewall allowedNetworks".to_owned()));
+            into.problems
+                .push(fault.of("firewall allowedNetworks".to_owned()));
             AllowedNetworks::nothing()
         }
     }
@@ -55,7 +56,8 @@ pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
 
 impl Admitted {
     fn refuse(&mut self, list: &str, index: usize, fault: Fault) {
-        self.problems.push(fault.of(format!("firewall {list}[{index}]")));
+        self.problems
+            .push(fault.of(format!("firewall {list}[{index}]")));
     }
 }
 
@@ -78,12 +80,18 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
     let spec: NetworkSpec = decode(value)?;
     let id = name("networkID", &spec.network_id)?;
     if others.iter().any(|other| other.id == id) {
-        return Err(Fault::new("networkID", "another network has it", "remove one of both"));
+        return Err(Fault::new(
+            "networkID",
+            "another network has it",
+            "remove one of both",
+        ));
     }
     let kind = match spec.network_type.as_str() {
         "external" => NetworkKind::External,
         "underlay" => NetworkKind::Underlay,
-        "private" | "privateprimaryunshared" | "privateprimaryshared"
+        "private"
+        | "privateprimaryunshared"
+        | "privateprimaryshared"
         | "privatesecondaryshared" => NetworkKind::Private,
         other => {
             let problem = format!("{:?} is not a type of networks", shortened(other));
@@ -111,7 +119,11 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
         interface("vrf", own)?;
         if others.iter().any(|other| other.interfaces.contains(own)) {
             let problem = format!("the interface {own} belongs to another network");
-            return Err(Fault::new("interfaces", &problem, "remove it from one of both"));
+            return Err(Fault::new(
+                "interfaces",
+                &problem,
+                "remove it from one of both",
+            ));
         }
     }
     let prefixes: Result<Vec<IpNet>, Fault> = spec
@@ -148,9 +160,15 @@ fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Fault> {
         addresses.push(address);
     }
     if addresses.is_empty() {
-        return Err(Fault::new("ips", "there is no address", "add one, or remove the rule"));
+        return Err(Fault::new(
+            "ips",
+            "there is no address",
+            "add one, or remove the rule",
+        ));
     }
-    let network = networks.iter_mut().find(|network| network.id == spec.network_id);
+    let network = networks
+        .iter_mut()
+        .find(|network| network.id == spec.network_id);
     let network = network.ok_or_else(unknown_network)?;
     if network.kind != NetworkKind::External {
         let problem = "source NAT is for external networks";

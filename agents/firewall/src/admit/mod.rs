@@ -70,7 +70,11 @@ impl Admitted {
         let mut keep = |rule: &Rule| {
             let count = entry_count(rule);
             let fault = if !seen.insert(rule.id.clone()) {
-                Fault::new("name", "another object has the same name", "rename one of them")
+                Fault::new(
+                    "name",
+                    "another object has the same name",
+                    "rename one of them",
+                )
             } else if count == 0 {
                 let problem = "source, destination and protocol have no address family in common";
                 Fault::new("from", problem, "use IPv4 on both sides, or IPv6")

@@ -9,7 +9,11 @@ use crate::rule::{ProtocolMatch, prefixes, protocol_number};
 pub(super) fn prefix(field: &str, text: &str) -> Result<IpNet, Fault> {
     let Ok(net) = text.parse::<IpNet>() else {
         let problem = format!("{:?} is not a prefix", shortened(text));
-        return Err(Fault::new(field, &problem, "write it as 10.0.0.0/8 or fd00::/8"));
+        return Err(Fault::new(
+            field,
+            &problem,
+            "write it as 10.0.0.0/8 or fd00::/8",
+        ));
     };
     if net.addr() != net.network() {
         let problem = format!("{net} has bits after its prefix length");
@@ -34,7 +38,11 @@ pub(super) fn addresses(field: &str, blocks: &[IpBlock]) -> Result<Vec<IpNet>, F
             let except = prefix(&field, text)?;
             if !prefixes::contains(&cidr, &except) {
                 let problem = format!("{except} is not in {cidr}");
-                return Err(Fault::new(&field, &problem, "remove it, or correct one of both"));
+                return Err(Fault::new(
+                    &field,
+                    &problem,
+                    "remove it, or correct one of both",
+                ));
             }
             excepted.push(except);
         }
@@ -42,7 +50,11 @@ pub(super) fn addresses(field: &str, blocks: &[IpBlock]) -> Result<Vec<IpNet>, F
     }
     if all.is_empty() {
         let problem = "the exceptions leave no address";
-        return Err(Fault::new(field, problem, "remove an exception, or the rule"));
+        return Err(Fault::new(
+            field,
+            problem,
+            "remove an exception, or the rule",
+        ));
     }
     Ok(prefixes::merged(&all))
 }
@@ -121,7 +133,11 @@ fn port(field: &str, number: u32) -> Result<u16, Fault> {
 fn icmp(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolMatch, Fault> {
     if spec.port.is_some() || spec.end_port.is_some() {
         let field = format!("{field}.port");
-        return Err(Fault::new(&field, "ICMP has no ports", "use `icmpType`, or remove it"));
+        return Err(Fault::new(
+            &field,
+            "ICMP has no ports",
+            "use `icmpType`, or remove it",
+        ));
     }
     Ok(match spec.icmp_type {
         Some(kind) => ProtocolMatch::IcmpType { protocol, kind },

@@ -52,11 +52,19 @@ fn build(
 ) -> Result<Rule, Fault> {
     if spec.action.is_some_and(|action| action != Action::Accept) {
         let remedy = "remove it; sources.static.firewall.rules may deny";
-        return Err(Fault::new("action", "a policy of the tenant only accepts", remedy));
+        return Err(Fault::new(
+            "action",
+            "a policy of the tenant only accepts",
+            remedy,
+        ));
     }
     if spec.direction.is_some_and(|own| own != direction) {
         let problem = "it is not that of the list";
-        return Err(Fault::new("direction", problem, "remove it, or move the rule"));
+        return Err(Fault::new(
+            "direction",
+            problem,
+            "remove it, or move the rule",
+        ));
     }
     if !spec.to_fqdns.is_empty() {
         let problem = "this version does not serve names";

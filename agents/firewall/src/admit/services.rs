@@ -56,7 +56,11 @@ fn service(value: &Value, index: usize, allowed: &AllowedNetworks) -> Result<Rul
 }
 
 fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Rule, Fault> {
-    if spec.kind.as_deref().is_some_and(|kind| kind != "LoadBalancer") {
+    if spec
+        .kind
+        .as_deref()
+        .is_some_and(|kind| kind != "LoadBalancer")
+    {
         let problem = "only services of type LoadBalancer are reached from outside";
         return Err(Fault::new("type", problem, "remove the service"));
     }
@@ -66,7 +70,11 @@ fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Ru
         return Err(Fault::new("loadBalancerIPs", problem, "add its addresses"));
     }
     if spec.ports.is_empty() {
-        return Err(Fault::new("ports", "the service has no port", "add its ports"));
+        return Err(Fault::new(
+            "ports",
+            "the service has no port",
+            "add its ports",
+        ));
     }
     if let Some(index) = spec.ports.iter().position(|port| port.port.is_none()) {
         let field = format!("ports[{index}].port");
@@ -76,7 +84,11 @@ fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Ru
     for text in &spec.load_balancer_ips {
         let Ok(address) = text.parse::<IpAddr>() else {
             let problem = format!("{:?} is not an address", shortened(text));
-            return Err(Fault::new("loadBalancerIPs", &problem, "write it as 203.0.113.7"));
+            return Err(Fault::new(
+                "loadBalancerIPs",
+                &problem,
+                "write it as 203.0.113.7",
+            ));
         };
         destinations.push(IpNet::from(address));
     }
@@ -91,7 +103,11 @@ fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Ru
     Ok(Rule {
         id,
         direction: Direction::Ingress,
-        sources: if ranges.is_empty() { anywhere() } else { merged(&ranges) },
+        sources: if ranges.is_empty() {
+            anywhere()
+        } else {
+            merged(&ranges)
+        },
         destinations: merged(&destinations),
         protocols: protocols("ports", &spec.ports)?,
         action: Action::Accept,

@@ -1,7 +1,7 @@
 //! The objects of the static source as they are written, with the names of the published CRDs.
 
-use serde::de::DeserializeOwned;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_norway::Value;
 
 use super::problem::Fault;
@@ -61,6 +61,10 @@ pub(super) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Fault> {
             Some((path, rest)) if !path.contains(' ') => (path, rest),
             _ => ("the object", text.as_str()),
         };
-        Fault::new(field, problem, "write it as docs/reference/firewall.md shows it")
+        Fault::new(
+            field,
+            problem,
+            "write it as docs/reference/firewall.md shows it",
+        )
     })
 }

@@ -42,13 +42,7 @@ fn operator_layers(rules: &[Rule]) -> Vec<Layer<'_>> {
         let number = numbers.entry((*action, *direction)).or_default();
         let name = format!("operator-{}-{}-{number}", action.name(), direction.name());
         *number += 1;
-        push(
-            &mut found,
-            &name,
-            *action,
-            *direction,
-            run.iter().collect(),
-        );
+        push(&mut found, &name, *action, *direction, run.iter().collect());
     }
     found
 }

@@ -57,11 +57,7 @@ fn from_prefix(prefix: &IpNet) -> Vec<Expression> {
 
 /// The expressions that replace a source in a network; adds the map that they need. `None` without
 /// NAT for the family.
-fn translation(
-    table: &mut NftTable,
-    network: &Network,
-    is_ipv4: bool,
-) -> Option<Vec<Expression>> {
+fn translation(table: &mut NftTable, network: &Network, is_ipv4: bool) -> Option<Vec<Expression>> {
     let of_family = |address: &&IpAddr| address.is_ipv4() == is_ipv4;
     let addresses: Vec<&IpAddr> = network.nat_addresses.iter().filter(of_family).collect();
     let replace = Expression::SourceNat {

@@ -42,18 +42,26 @@ impl ConfigError {
         let message = whole
             .rsplit_once(" at line ")
             .map_or(whole.as_str(), |(message, _)| message);
-        // The parser puts the path before its message; field names have no spaces.
-        let (field, message) = match message.split_once(": ") {
-            Some((path, rest)) if !path.contains(' ') => (path, rest),
-            _ => ("the file", message),
-        };
+        // The parser puts the path before its message, and our own messages may continue it; field
+        // names have no spaces.
+        let mut path: Vec<&str> = Vec::new();
+        let mut message = message;
+        while let Some((part, rest)) = message.split_once(": ")
+            && !part.contains(' ')
+        {
+            path.push(part);
+            message = rest;
+        }
+        if path.is_empty() {
+            path.push("the file");
+        }
         let (problem, remedy) = match message.split_once("; ") {
             Some((problem, remedy)) => (problem, remedy),
             None => (message, remedy(message)),
         };
         Self::Field {
             line,
-            field: field.to_owned(),
+            field: path.join("."),
             problem: problem.to_owned(),
             remedy: remedy.to_owned(),
         }

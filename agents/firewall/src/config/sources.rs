@@ -25,7 +25,7 @@ pub struct MetalSource {
     _url: (),
     #[serde(default, rename = "hmac", deserialize_with = "refuse_hmac")]
     _hmac: (),
-    #[serde(default, rename = "type", deserialize_with = "refuse_hmac")]
+    #[serde(default, rename = "type", deserialize_with = "refuse_type")]
     _type: (),
 }
 
@@ -83,14 +83,21 @@ impl SourcesConfig {
 
 fn refuse_url<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(de::Error::custom(
-        "control's address is not configured here, because it came with the firewall's join \
+        "url: control's address is not configured here, because it came with the firewall's join \
          ticket; remove `url`, and join the agent to control",
     ))
 }
 
 fn refuse_hmac<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(de::Error::custom(
-        "a shared secret would let one firewall read every project, so the firewall's mesh \
-         identity replaces it; remove `hmac` and `type`, and join the agent to control",
+        "hmac: a shared secret would let one firewall read every project, so the firewall's mesh \
+         identity replaces it; remove `hmac`, and join the agent to control",
+    ))
+}
+
+fn refuse_type<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(de::Error::custom(
+        "type: the kind of a shared secret has no meaning for the firewall's mesh identity; remove \
+         `type`, and join the agent to control",
     ))
 }

@@ -111,8 +111,8 @@ pub fn covers(dumped: &[u8], sent: &[Attribute]) -> bool {
     let found = parse(dumped);
     let mut taken = vec![false; found.len()];
     for attribute in sent {
-        let next = (0..found.len())
-            .find(|at| !taken[*at] && found[*at].number == attribute.number());
+        let next =
+            (0..found.len()).find(|at| !taken[*at] && found[*at].number == attribute.number());
         let Some(at) = next else {
             return false;
         };
@@ -169,8 +169,14 @@ mod tests {
             Attribute::Nest(2, vec![more.clone(), one.clone()]),
         ];
         assert!(covers(&encode(&dump), &sent));
-        assert!(!covers(&encode(&dump[..2]), &sent), "an attribute is missing");
-        assert!(!covers(&encode(&sent), &[Attribute::u32(1, 2)]), "another value");
+        assert!(
+            !covers(&encode(&dump[..2]), &sent),
+            "an attribute is missing"
+        );
+        assert!(
+            !covers(&encode(&sent), &[Attribute::u32(1, 2)]),
+            "another value"
+        );
         let repeated = [one.clone(), one.clone()];
         assert!(!covers(&encode(&repeated), &[one]), "one too many");
     }

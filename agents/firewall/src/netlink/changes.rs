@@ -33,12 +33,16 @@ pub(super) fn messages(change: &Change, number: u32) -> Vec<Message> {
             let all = vec![table(1), Attribute::text(2, set)];
             one(message::DELETE_SET, 0, all)
         }
-        Change::AddElements { set, spec, elements } => {
-            element_messages(message::NEW_ELEMENT, CREATE, set, spec, elements)
-        }
-        Change::RemoveElements { set, spec, elements } => {
-            element_messages(message::DELETE_ELEMENT, 0, set, spec, elements)
-        }
+        Change::AddElements {
+            set,
+            spec,
+            elements,
+        } => element_messages(message::NEW_ELEMENT, CREATE, set, spec, elements),
+        Change::RemoveElements {
+            set,
+            spec,
+            elements,
+        } => element_messages(message::DELETE_ELEMENT, 0, set, spec, elements),
         Change::AddChain { chain, base } => {
             let mut all = vec![table(1), Attribute::text(3, chain)];
             all.extend(base.map(hook).unwrap_or_default());
@@ -125,7 +129,10 @@ fn byte_orders(spec: &SetSpec) -> Vec<u8> {
 
 fn hook(base: BaseChain) -> Vec<Attribute> {
     let priority = base.priority().to_be_bytes().to_vec();
-    let place = vec![Attribute::u32(1, base.hook()), Attribute::Value(2, priority)];
+    let place = vec![
+        Attribute::u32(1, base.hook()),
+        Attribute::Value(2, priority),
+    ];
     vec![
         Attribute::Nest(4, place),
         Attribute::u32(5, u32::from(base.accepts())),

@@ -118,11 +118,7 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
 fn compare(at: Register, operator: u32, with: &[u8]) -> (&'static str, Vec<Attribute>) {
     (
         "cmp",
-        vec![
-            register(1, at),
-            Attribute::u32(2, operator),
-            value(3, with),
-        ],
+        vec![register(1, at), Attribute::u32(2, operator), value(3, with)],
     )
 }
 
@@ -139,7 +135,10 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
         }
         Expression::Count(counter) => (
             "objref",
-            vec![Attribute::u32(1, OBJECT_COUNTER), Attribute::text(2, counter)],
+            vec![
+                Attribute::u32(1, OBJECT_COUNTER),
+                Attribute::text(2, counter),
+            ],
         ),
         Expression::CountByMap { map, register: at } => {
             ("objref", vec![register(3, *at), Attribute::text(4, map)])
@@ -214,7 +213,10 @@ fn encode_end(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             let mut all = vec![Attribute::Value(VERDICT_CODE, code.to_be_bytes().to_vec())];
             all.extend(chain.map(|name| Attribute::text(VERDICT_CHAIN, name)));
             let data = vec![Attribute::Nest(DATA_VERDICT, all)];
-            ("immediate", vec![Attribute::u32(1, 0), Attribute::Nest(2, data)])
+            (
+                "immediate",
+                vec![Attribute::u32(1, 0), Attribute::Nest(2, data)],
+            )
         }
         _ => ("", Vec::new()),
     }

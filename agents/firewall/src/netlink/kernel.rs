@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,6 +45,8 @@ pub struct Kernel {
     /// Sequence number of the next message. Answers to earlier ones, such as the rest of the errors
     /// of a refused transaction, are skipped by it.
     sequence: AtomicU32,
+    /// Our table when it was last read. It is what the kernel holds while its generation is current.
+    last: RefCell<Installed>,
 }
 
 impl Kernel {
@@ -55,6 +58,7 @@ impl Kernel {
         Ok(Self {
             socket: Socket::open()?,
             sequence: AtomicU32::new(1),
+            last: RefCell::default(),
         })
     }
 
@@ -65,7 +69,9 @@ impl Kernel {
     pub fn generation(&self) -> Result<u32, NetlinkError> {
         let action = "read the generation of the kernel's rules";
         let answers = self.request(message::GET_GENERATION, 0, Vec::new(), action)?;
-        let first = answers.iter().find(|answer| is(answer, message::NEW_GENERATION));
+        let first = answers
+            .iter()
+            .find(|answer| is(answer, message::NEW_GENERATION));
         first
             .and_then(|answer| observe::number(&parse(answer.attributes()), 1))
             .ok_or(NetlinkError::Malformed("no generation"))
@@ -78,12 +84,16 @@ impl Kernel {
     pub fn read(&self) -> Result<Installed, NetlinkError> {
         for _ in 0..ATTEMPTS_MAX {
             let generation = self.generation()?;
+            if self.last.borrow().generation == generation {
+                return Ok(self.last.borrow().clone());
+            }
             match self.read_once() {
                 Err(error) if is_interrupted(&error) => continue,
                 read => {
                     let mut installed = read?;
                     installed.generation = generation;
                     if self.generation()? == generation {
+                        self.last.replace(installed.clone());
                         return Ok(installed);
                     }
                 }
@@ -195,7 +205,10 @@ impl Kernel {
             let which = vec![Attribute::text(1, TABLE), Attribute::text(2, name)];
             let action = format!("read the set {name}");
             let answers = self.request(message::GET_ELEMENT, DUMP, which, &action)?;
-            for answer in answers.iter().filter(|answer| is(answer, message::NEW_ELEMENT)) {
+            for answer in answers
+                .iter()
+                .filter(|answer| is(answer, message::NEW_ELEMENT))
+            {
                 observe::add_elements(&parse(answer.attributes()), set)
                     .ok_or(NetlinkError::Malformed("an element without a key"))?;
             }
@@ -243,7 +256,10 @@ impl Kernel {
             let mut all = Vec::new();
             loop {
                 let answers = self.socket.receive()?;
-                for answer in answers.into_iter().filter(|answer| answer.sequence == sequence) {
+                for answer in answers
+                    .into_iter()
+                    .filter(|answer| answer.sequence == sequence)
+                {
                     match answer.result() {
                         Some(result) => return result.map(|()| all),
                         None if answer.is_end() => return Ok(all),
@@ -269,7 +285,9 @@ impl Kernel {
             messages.extend(made);
         }
         let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
-        let begin = self.sequence.fetch_add(count.saturating_add(1), Ordering::Relaxed);
+        let begin = self
+            .sequence
+            .fetch_add(count.saturating_add(1), Ordering::Relaxed);
         let bytes = batch(&messages, generation, begin);
         let sent = self.socket.send(&bytes);
         let (offset, source) = match sent.and_then(|()| self.await_commit(begin, count)) {
@@ -282,7 +300,7 @@ impl Kernel {
             return Err(NetlinkError::Stale);
         }
         let change = offset.checked_sub(1).and_then(|at| owners.get(at));
-        let action = change.map_or("change the rules".to_owned(), ToString::to_string);
+        let action = change.map_or_else(|| "change the rules".to_owned(), ToString::to_string);
         Err(NetlinkError::Request { action, source })
     }
 

@@ -37,7 +37,14 @@ impl Message {
 pub(super) fn batch(messages: &[Message], generation: u32, begin: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let made_for = [Attribute::u32(BATCH_GENERATION, generation)];
-    encode(BATCH_BEGIN, REQUEST, begin, SUBSYSTEM, &made_for, &mut bytes);
+    encode(
+        BATCH_BEGIN,
+        REQUEST,
+        begin,
+        SUBSYSTEM,
+        &made_for,
+        &mut bytes,
+    );
     for (index, message) in messages.iter().enumerate() {
         let sequence = begin.wrapping_add(u32::try_from(index).unwrap_or(u32::MAX)) + 1;
         message.encode(sequence, index + 1 == messages.len(), &mut bytes);

@@ -103,7 +103,10 @@ impl Answer {
         if self.kind != NETLINK_ERROR {
             return None;
         }
-        let code = self.payload.first_chunk().map(|code| i32::from_ne_bytes(*code));
+        let code = self
+            .payload
+            .first_chunk()
+            .map(|code| i32::from_ne_bytes(*code));
         Some(match code {
             Some(0) => Ok(()),
             Some(code) => Err(io::Error::from_raw_os_error(code.saturating_neg())),

@@ -86,7 +86,12 @@ impl fmt::Display for Change {
             Self::AddSet { set, .. } => write!(out, "add set {set}"),
             Self::RemoveSet(name) => write!(out, "remove set {name}"),
             Self::AddElements { set, elements, .. } => {
-                write!(out, "add {} entries to {set}{}", elements.len(), owners(elements))
+                write!(
+                    out,
+                    "add {} entries to {set}{}",
+                    elements.len(),
+                    owners(elements)
+                )
             }
             Self::RemoveElements { set, elements, .. } => {
                 let (count, owners) = (elements.len(), owners(elements));

@@ -76,7 +76,10 @@ fn check(args: &FileArgs) -> Result<()> {
     let name = loaded.config.name();
     let text = || {
         let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        lines.push(format!("{name}: {rules} rules, {} problems", problems.len()));
+        lines.push(format!(
+            "{name}: {rules} rules, {} problems",
+            problems.len()
+        ));
         lines
     };
     let json = serde_json::json!({ "name": name, "rules": rules, "problems": problems });

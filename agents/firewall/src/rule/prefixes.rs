@@ -5,10 +5,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 /// Every address of both families.
 #[must_use]
 pub fn any() -> Vec<IpNet> {
-    vec![
-        IpNet::V4(Ipv4Net::default()),
-        IpNet::V6(Ipv6Net::default()),
-    ]
+    vec![IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())]
 }
 
 /// `true` if the prefix is for IPv4.
@@ -75,7 +72,9 @@ mod tests {
     use ipnet::IpNet;
 
     fn nets(text: &str) -> Vec<IpNet> {
-        text.split_whitespace().map(|net| net.parse().unwrap()).collect()
+        text.split_whitespace()
+            .map(|net| net.parse().unwrap())
+            .collect()
     }
 
     #[test]
@@ -97,7 +96,10 @@ mod tests {
 
     #[test]
     fn prefixes_are_merged() {
-        assert_eq!(merged(&nets("10.0.0.0/9 10.128.0.0/9 10.1.0.0/16")), nets("10.0.0.0/8"));
+        assert_eq!(
+            merged(&nets("10.0.0.0/9 10.128.0.0/9 10.1.0.0/16")),
+            nets("10.0.0.0/8")
+        );
         assert_eq!(merged(&any()), any());
     }
 }

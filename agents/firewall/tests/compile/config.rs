@@ -70,7 +70,10 @@ fn the_configurations_of_the_proposal_are_read() {
     assert_eq!(gardener.name(), "shoot--abc--cluster-firewall-def");
     assert!(gardener.controllers.firewall.self_update);
     assert!(gardener.controllers.firewall.droptailer);
-    assert_eq!(Config::parse(STATIC).unwrap().name(), "most-restricted-firewall-ever");
+    assert_eq!(
+        Config::parse(STATIC).unwrap().name(),
+        "most-restricted-firewall-ever"
+    );
     assert!(!Config::parse(USERDATA).unwrap().name().is_empty());
 }
 
@@ -121,8 +124,8 @@ fn errors_name_line_field_and_remedy() {
         (
             "sources:\n  metal:\n    hmac: some-hmac\n".to_owned(),
             "line 3: sources.metal.hmac: a shared secret would let one firewall read every \
-             project, so the firewall's mesh identity replaces it; remove `hmac` and `type`, and \
-             join the agent to control",
+             project, so the firewall's mesh identity replaces it; remove `hmac`, and join the \
+             agent to control",
         ),
         (
             format!("{firewall}    selfUpdate:\n      enabled: true\n"),
@@ -142,7 +145,14 @@ fn errors_name_line_field_and_remedy() {
     let found: Vec<String> = cases.iter().map(|case| error(&case.0)).collect();
     let expected: Vec<&str> = cases.iter().map(|case| case.1).collect();
     assert_eq!(found, expected);
-    for text in ["", "a", "- b", "sources:\n\t- x", "name: &a [*a]", "sources: &a {static: *a}"] {
+    for text in [
+        "",
+        "a",
+        "- b",
+        "sources:\n\t- x",
+        "name: &a [*a]",
+        "sources: &a {static: *a}",
+    ] {
         assert!(!error(text).is_empty(), "{text:?}");
     }
 }

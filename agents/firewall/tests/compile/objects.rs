@@ -16,16 +16,31 @@ fn problems(rest: &str) -> Vec<String> {
 fn a_wrong_rule_names_object_field_and_remedy() {
     for (rule, expected) in [
         ("{name: Bad}", "cwnp egress[0]: name: \"Bad\" is not a name"),
-        ("{nam: x}", "cwnp egress[0]: the object: unknown field `nam`"),
+        (
+            "{nam: x}",
+            "cwnp egress[0]: the object: unknown field `nam`",
+        ),
         ("7", "cwnp egress[0]: the object: invalid type"),
-        ("{name: x, to: [{cidr: 10.0.0.1/8}]}", "cwnp egress/x rule 0: to[0].cidr: 10.0.0.1/8 has bits"),
-        ("{name: x, to: [{cidr: 10.0.0.1}]}", "cwnp egress/x rule 0: to[0].cidr: \"10.0.0.1\" is not"),
+        (
+            "{name: x, to: [{cidr: 10.0.0.1/8}]}",
+            "cwnp egress/x rule 0: to[0].cidr: 10.0.0.1/8 has bits",
+        ),
+        (
+            "{name: x, to: [{cidr: 10.0.0.1}]}",
+            "cwnp egress/x rule 0: to[0].cidr: \"10.0.0.1\" is not",
+        ),
         (
             "{name: x, to: [{cidr: 10.0.0.0/8, except: [11.0.0.0/8]}]}",
             "cwnp egress/x rule 0: to[0].except: 11.0.0.0/8 is not in 10.0.0.0/8",
         ),
-        ("{name: x, ports: [{port: 0}]}", "cwnp egress/x rule 0: ports[0].port: 0 is not a port"),
-        ("{name: x, ports: [{port: 65536}]}", "cwnp egress/x rule 0: ports[0].port: 65536 is not"),
+        (
+            "{name: x, ports: [{port: 0}]}",
+            "cwnp egress/x rule 0: ports[0].port: 0 is not a port",
+        ),
+        (
+            "{name: x, ports: [{port: 65536}]}",
+            "cwnp egress/x rule 0: ports[0].port: 65536 is not",
+        ),
         (
             "{name: x, ports: [{port: 2, endPort: 1}]}",
             "cwnp egress/x rule 0: ports[0].endPort: the range ends at 1",
@@ -42,7 +57,10 @@ fn a_wrong_rule_names_object_field_and_remedy() {
             "{name: x, from: [{cidr: 10.0.0.0/8}], to: [{cidr: 'fd00::/8'}]}",
             "cwnp egress/x rule 0: from: source, destination and protocol have no address family",
         ),
-        ("{name: x, action: drop}", "cwnp egress/x rule 0: action: a policy of the tenant only"),
+        (
+            "{name: x, action: drop}",
+            "cwnp egress/x rule 0: action: a policy of the tenant only",
+        ),
         (
             "{name: good}",
             "cwnp egress/good rule 0: name: another object has the same name",
@@ -74,7 +92,10 @@ fn a_wrong_object_leaves_the_others() {
         .rules()
         .map(|rule| rule.id.object.as_str())
         .collect();
-    assert_eq!(objects, ["ingress/rule-0", "egress/a", "egress/d", "default/ok"]);
+    assert_eq!(
+        objects,
+        ["ingress/rule-0", "egress/a", "egress/d", "default/ok"]
+    );
     assert_eq!(admitted.problems.len(), 5, "{:?}", admitted.problems);
 }
 
@@ -90,8 +111,19 @@ fn tenants_stay_in_the_allowed_networks() {
     - {name: out, loadBalancerIPs: [192.0.2.7], ports: [{port: 443}]}
 ";
     let found = problems(rest);
-    let objects: Vec<&str> = found.iter().filter_map(|text| text.split(" rule").next()).collect();
-    assert_eq!(objects, ["cwnp ingress/all", "cwnp egress/all", "cwnp egress/out", "service default/out"]);
+    let objects: Vec<&str> = found
+        .iter()
+        .filter_map(|text| text.split(" rule").next())
+        .collect();
+    assert_eq!(
+        objects,
+        [
+            "cwnp ingress/all",
+            "cwnp egress/all",
+            "cwnp egress/out",
+            "service default/out"
+        ]
+    );
     let rest = "
       allowedNetworks: {egress: [x]}
     cwnp: {egress: [{name: all}]}
@@ -103,7 +135,9 @@ fn tenants_stay_in_the_allowed_networks() {
 #[test]
 fn a_rule_with_too_many_entries_is_refused() {
     let list = |third: u8| -> String {
-        let nets = (0..=255).step_by(2).map(|last| format!("{{cidr: 10.0.{third}.{last}/32}}"));
+        let nets = (0..=255)
+            .step_by(2)
+            .map(|last| format!("{{cidr: 10.0.{third}.{last}/32}}"));
         nets.collect::<Vec<_>>().join(", ")
     };
     let rest = format!(

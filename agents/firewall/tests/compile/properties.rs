@@ -48,10 +48,8 @@ fn protocol() -> impl Strategy<Value = ProtocolMatch> {
         }
     });
     let icmp = prop_oneof![Just(number::ICMP), Just(number::ICMP6)];
-    let kinds = (icmp, 0_u8..4).prop_map(|(protocol, kind)| ProtocolMatch::IcmpType {
-        protocol,
-        kind,
-    });
+    let kinds =
+        (icmp, 0_u8..4).prop_map(|(protocol, kind)| ProtocolMatch::IcmpType { protocol, kind });
     prop_oneof![
         1 => Just(ProtocolMatch::Any),
         1 => transport.prop_map(ProtocolMatch::Protocol),

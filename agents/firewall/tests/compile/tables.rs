@@ -34,7 +34,10 @@ fn assert_ends_with_drop(table: &NftTable) {
     assert_eq!(forward.base, Some(BaseChain::Forward));
     let last = &forward.rules.last().unwrap().expressions;
     assert_eq!(last.last(), Some(&Expression::Verdict(Verdict::Drop)));
-    assert!(matches!(last.as_slice(), [Expression::Count(_), _]), "it matches every packet");
+    assert!(
+        matches!(last.as_slice(), [Expression::Count(_), _]),
+        "it matches every packet"
+    );
 }
 
 #[test]
@@ -65,7 +68,12 @@ fn an_operator_rule_of_another_kind_does_not_rename_layers() {
     let permit = "{name: permit, action: accept, from: [{cidr: 10.1.0.0/16}]}";
     let names = |list: &[&str]| -> Vec<String> {
         let table = compile(&rules(&format!("      rules: [{}]\n", list.join(", "))));
-        table.sets.keys().filter(|name| name.starts_with("operator")).cloned().collect()
+        table
+            .sets
+            .keys()
+            .filter(|name| name.starts_with("operator"))
+            .cloned()
+            .collect()
     };
     assert_eq!(names(&[deny]), ["operator-drop-any-0.4s0d24"]);
     assert_eq!(
@@ -88,8 +96,18 @@ fn explain_names_the_rule() {
 ",
     );
     for (from, to, port, expected) in [
-        ("10.0.0.1", "198.51.100.1", 25, "firewall rules/no-smtp rule 0 drops it"),
-        ("10.0.0.1", "198.51.100.1", 26, "cwnp egress/all rule 0 accepts it"),
+        (
+            "10.0.0.1",
+            "198.51.100.1",
+            25,
+            "firewall rules/no-smtp rule 0 drops it",
+        ),
+        (
+            "10.0.0.1",
+            "198.51.100.1",
+            26,
+            "cwnp egress/all rule 0 accepts it",
+        ),
         ("10.0.0.1", "192.0.2.1", 26, "no rule accepts it"),
         ("fd00:a::1", "2001:db8::1", 80, "no rule accepts it"),
         ("198.51.100.1", "10.0.0.1", 80, "no rule accepts it"),
@@ -102,7 +120,11 @@ fn explain_names_the_rule() {
             input: None,
             output: None,
         };
-        assert_eq!(explain(&rules, &question).reason, expected, "{from} {to} {port}");
+        assert_eq!(
+            explain(&rules, &question).reason,
+            expected,
+            "{from} {to} {port}"
+        );
     }
     let to_service = Question {
         from: "198.51.100.1".parse().unwrap(),

@@ -18,10 +18,8 @@ use crate::namespace::is_root;
 use crate::site::{CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp};
 
 const DEADLINE: Duration = Duration::from_secs(30);
-const DNS: &str =
-    "    cwnp: {egress: [{name: dns, ports: [{protocol: UDP, port: 53}]}]}\n";
-const NTP: &str =
-    "    cwnp: {egress: [{name: ntp, ports: [{protocol: UDP, port: 123}]}]}\n";
+const DNS: &str = "    cwnp: {egress: [{name: dns, ports: [{protocol: UDP, port: 53}]}]}\n";
+const NTP: &str = "    cwnp: {egress: [{name: ntp, ports: [{protocol: UDP, port: 123}]}]}\n";
 
 fn text(rest: &str) -> String {
     format!("{NETWORKS}{rest}{CONTROLLERS}")
@@ -160,7 +158,9 @@ fn a_trial_is_confirmed_or_rolled_back() {
     assert!(rolled_back(trial(&site, &state, NTP, &within(1))));
     await_rules(&site, DNS);
     // Probes instead of people.
-    let listener = site.router.inside(|| TcpListener::bind("127.0.0.1:0").unwrap());
+    let listener = site
+        .router
+        .inside(|| TcpListener::bind("127.0.0.1:0").unwrap());
     let good = listener.local_addr().unwrap();
     let probes = |probe| TrialConditions {
         probes: vec![probe],
@@ -169,7 +169,10 @@ fn a_trial_is_confirmed_or_rolled_back() {
     let bad = "127.0.0.1:1".parse().unwrap();
     assert!(rolled_back(trial(&site, &state, NTP, &probes(bad))));
     await_rules(&site, DNS);
-    assert!(matches!(trial(&site, &state, NTP, &probes(good)), Outcome::Kept(_)));
+    assert!(matches!(
+        trial(&site, &state, NTP, &probes(good)),
+        Outcome::Kept(_)
+    ));
     await_rules(&site, NTP);
     let _lock = state.lock().unwrap();
     assert!(state.lock().is_err(), "one process changes rules");
@@ -195,7 +198,8 @@ fn nft_loads_the_text_and_the_agent_takes_over() {
 ";
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), render(&rules(rest))).unwrap();
-    site.router.output(&format!("nft -f {}", file.path().display()));
+    site.router
+        .output(&format!("nft -f {}", file.path().display()));
     let client = udp(&site.inside, INSIDE, 0);
     assert!(arrives(&client, &udp(&site.outside, OUTSIDE, 53)));
     assert!(!arrives(&client, &udp(&site.outside, OUTSIDE, 54)));

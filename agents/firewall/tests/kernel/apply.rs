@@ -4,7 +4,7 @@ use agents_firewall::explain::{Question, explain};
 use agents_firewall::model::{Expression, NftRule};
 
 use crate::namespace::is_root;
-use crate::site::{self, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, arrives, udp};
+use crate::site::{self, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, answers_ping, arrives, udp};
 
 const DNS: &str = "
     cwnp:
@@ -68,7 +68,11 @@ fn every_kind_of_rule_agrees_with_explain() {
     ] {
         let inside = if is_ipv4 { INSIDE } else { INSIDE6 };
         let outside = if is_ipv4 { OUTSIDE } else { OUTSIDE6 };
-        let (from, to) = if is_egress { (inside, outside) } else { (outside, inside) };
+        let (from, to) = if is_egress {
+            (inside, outside)
+        } else {
+            (outside, inside)
+        };
         let (here, there) = if is_egress {
             (&site.inside, &site.outside)
         } else {
@@ -85,10 +89,14 @@ fn every_kind_of_rule_agrees_with_explain() {
             output: None,
         };
         let answer = explain(&rules, &question);
-        assert_eq!(passed, answer.accepted, "{from} to {to} port {port}: {}", answer.reason);
+        assert_eq!(
+            passed, answer.accepted,
+            "{from} to {to} port {port}: {}",
+            answer.reason
+        );
     }
     for target in [OUTSIDE, OUTSIDE6] {
-        site.inside.output(&format!("ping -c 1 -W 2 {target}"));
+        assert!(answers_ping(&site.inside, target));
     }
     for (counter, packets) in [
         ("firewall/rules/no-77/0", 2),
@@ -120,10 +128,14 @@ fn a_change_keeps_counters_flows_and_the_other_entries() {
         )
     };
     site.apply(&rest(""));
-    let (client, dns) = (udp(&site.inside, INSIDE, 0), udp(&site.outside, OUTSIDE, 53));
+    let (client, dns) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 53),
+    );
     assert!(arrives(&client, &dns));
     assert!(arrives(&dns, &client), "the answer");
-    let more = "      - {name: ntp, to: [{cidr: 203.0.113.2/32}], ports: [{protocol: UDP, port: 123}]}";
+    let more =
+        "      - {name: ntp, to: [{cidr: 203.0.113.2/32}], ports: [{protocol: UDP, port: 123}]}";
     let changes = site.apply(&rest(more));
     let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -133,7 +145,11 @@ fn a_change_keeps_counters_flows_and_the_other_entries() {
             "add 1 entries to tenant-egress.4s0d32p16, of cwnp/egress/ntp/0"
         ]
     );
-    assert_eq!(site.counted("cwnp/egress/dns/0").packets, 1, "it goes on counting");
+    assert_eq!(
+        site.counted("cwnp/egress/dns/0").packets,
+        1,
+        "it goes on counting"
+    );
     // Without its rule the flow goes on, and a new one does not begin.
     site.apply("");
     assert!(arrives(&client, &dns));
@@ -148,10 +164,15 @@ fn tables_of_others_stay() {
     }
     let site = Site::new("other");
     site.router.output("nft add table inet other");
-    site.router.output("nft add counter inet other mine { packets 7 bytes 700 ; }");
+    site.router
+        .output("nft add counter inet other mine { packets 7 bytes 700 ; }");
     site.apply(DNS);
     site.apply("");
-    assert!(site.router.output("nft list table inet other").contains("packets 7"));
+    assert!(
+        site.router
+            .output("nft list table inet other")
+            .contains("packets 7")
+    );
 }
 
 #[test]
@@ -180,7 +201,10 @@ fn what_somebody_breaks_is_repaired() {
         assert!(!site.apply(DNS).is_empty(), "not seen: {damage}");
         assert_eq!(site.apply(DNS), Vec::new(), "not repaired: {damage}");
     }
-    let (client, dns) = (udp(&site.inside, INSIDE, 0), udp(&site.outside, OUTSIDE, 53));
+    let (client, dns) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 53),
+    );
     assert!(arrives(&client, &dns));
     assert!(!arrives(&client, &udp(&site.outside, OUTSIDE, 54)));
 }
@@ -196,7 +220,12 @@ fn a_refused_transaction_changes_nothing() {
     let mut bad = site::table("");
     let forward = bad.chains.get_mut("forward").unwrap();
     let missing = Expression::Count("missing".to_owned());
-    forward.rules.insert(0, NftRule { expressions: vec![missing] });
+    forward.rules.insert(
+        0,
+        NftRule {
+            expressions: vec![missing],
+        },
+    );
     let error = site.with_kernel(|kernel| kernel.apply(&bad).unwrap_err());
     assert_eq!(error.to_string(), "cannot add a rule to chain forward");
     assert_eq!(site.router.output("nft list ruleset"), before);

@@ -15,8 +15,12 @@ fn rest(step: usize) -> String {
     // Operator rules come and go around the one that denies, and tenant rules of other shapes.
     let operator = match step % 3 {
         0 => format!("      rules:\n{deny}"),
-        1 => format!("      rules:\n      - {{name: first, action: accept, to: [{{cidr: 192.0.2.0/24}}]}}\n{deny}"),
-        _ => format!("      rules:\n{deny}      - {{name: last, action: drop, to: [{{cidr: 192.0.2.0/25}}]}}\n"),
+        1 => format!(
+            "      rules:\n      - {{name: first, action: accept, to: [{{cidr: 192.0.2.0/24}}]}}\n{deny}"
+        ),
+        _ => format!(
+            "      rules:\n{deny}      - {{name: last, action: drop, to: [{{cidr: 192.0.2.0/25}}]}}\n"
+        ),
     };
     let port = 5000 + step;
     format!(
@@ -80,7 +84,9 @@ fn nothing_leaks_while_rules_change() {
         (leaked.join().unwrap(), arrived.join().unwrap(), took)
     });
     let (sent, tried) = (sent.into_inner(), tried.into_inner());
-    println!("{CHANGES} changes in {took:?}; {arrived} of {sent} allowed arrived, {leaked} of {tried} leaked");
+    println!(
+        "{CHANGES} changes in {took:?}; {arrived} of {sent} allowed arrived, {leaked} of {tried} leaked"
+    );
     assert_eq!(leaked, 0, "of {tried}");
     assert!(tried > 1000 && sent > 1000, "there was load");
     assert!(took < Duration::from_secs(120), "{took:?}");

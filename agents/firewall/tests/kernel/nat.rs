@@ -2,20 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
-use crate::namespace::is_root;
+use crate::namespace::{Namespace, is_root};
 use crate::site::{INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, udp};
 
 const ALL: &str = "    cwnp: {egress: [{name: all}]}\n";
 
 /// The sources that a host outside sees of datagrams from several ports.
 fn sources(site: &Site, from: &str, to: &str) -> BTreeSet<IpAddr> {
-    let receiver = udp(&site.outside, to, 5000);
+    let receiver = patient(&site.outside, to, 5000);
     let mut seen = BTreeSet::new();
     for port in 0..8 {
-        let sender = udp(&site.inside, from, 6000 + port);
-        sender.send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+        let sender = patient(&site.inside, from, 6000 + port);
+        sender
+            .send_to(b"x", receiver.local_addr().unwrap())
+            .unwrap();
         let (_, peer) = receiver.recv_from(&mut [0; 16]).unwrap();
         seen.insert(peer.ip());
         // The answer finds its way back.
@@ -23,6 +25,14 @@ fn sources(site: &Site, from: &str, to: &str) -> BTreeSet<IpAddr> {
         sender.recv_from(&mut [0; 16]).unwrap();
     }
     seen
+}
+
+/// A socket that waits for what must arrive.
+fn patient(at: &Namespace, address: &str, port: u16) -> UdpSocket {
+    let socket = udp(at, address, port);
+    let wait = std::time::Duration::from_secs(20);
+    socket.set_read_timeout(Some(wait)).unwrap();
+    socket
 }
 
 fn set(addresses: &[&str]) -> BTreeSet<IpAddr> {
@@ -35,18 +45,22 @@ fn sources_are_replaced_in_every_protocol() {
         return;
     }
     let site = Site::new("nat");
-    for (ip, dev) in [("203.0.113.50/32", "vrf104"), ("fd00:b::50/128", "vrf104")] {
-        site.router.ip(&format!("addr add {ip} dev {dev}"));
-    }
+    site.router.ip("addr add 203.0.113.50/32 dev vrf104");
+    site.router.ip("addr add fd00:b::50/128 dev vrf104 nodad");
     site.apply(ALL);
-    assert_eq!(sources(&site, INSIDE, OUTSIDE), set(&[INSIDE]), "without NAT");
+    assert_eq!(
+        sources(&site, INSIDE, OUTSIDE),
+        set(&[INSIDE]),
+        "without NAT"
+    );
     let one = "      egressRules: [{networkID: internet, ips: [203.0.113.50, 'fd00:b::50']}]\n";
-    site.outside.output("ip neigh flush all");
     site.apply(&format!("{one}{ALL}"));
     // The flows from before have their sources: another port begins another flow.
-    let receiver = udp(&site.outside, OUTSIDE, 5001);
-    let sender = udp(&site.inside, INSIDE, 0);
-    sender.send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+    let receiver = patient(&site.outside, OUTSIDE, 5001);
+    let sender = patient(&site.inside, INSIDE, 0);
+    sender
+        .send_to(b"x", receiver.local_addr().unwrap())
+        .unwrap();
     let (_, peer) = receiver.recv_from(&mut [0; 16]).unwrap();
     assert_eq!(set(&["203.0.113.50"]), [peer.ip()].into());
     assert_eq!(sources(&site, INSIDE6, OUTSIDE6), set(&["fd00:b::50"]));
@@ -76,16 +90,22 @@ fn several_addresses_are_chosen_by_flow_and_stay() {
     );
     site.apply(&rest);
     let seen = sources(&site, INSIDE, OUTSIDE);
-    assert_eq!(seen.len(), 1, "one client and one server: one source: {seen:?}");
+    assert_eq!(
+        seen.len(),
+        1,
+        "one client and one server: one source: {seen:?}"
+    );
     assert!(seen.is_subset(&set(&addresses)));
     // More servers: more sources.
     let mut all = BTreeSet::new();
     for last in 100..130 {
         let to = format!("203.0.113.{last}");
         site.outside.ip(&format!("addr add {to}/32 dev eth0"));
-        let receiver = udp(&site.outside, &to, 5000);
+        let receiver = patient(&site.outside, &to, 5000);
         let sender = udp(&site.inside, INSIDE, 0);
-        sender.send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+        sender
+            .send_to(b"x", receiver.local_addr().unwrap())
+            .unwrap();
         all.insert(receiver.recv_from(&mut [0; 16]).unwrap().1.ip());
     }
     assert_eq!(all, set(&addresses));
@@ -99,12 +119,20 @@ fn a_rate_limit_drops_what_is_above_it() {
     let site = Site::new("rate");
     let rest = format!("      rateLimits: [{{networkID: tenant, rate: 1}}]\n{ALL}");
     site.apply(&rest);
-    let (sender, receiver) = (udp(&site.inside, INSIDE, 0), udp(&site.outside, OUTSIDE, 5000));
+    let (sender, receiver) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 5000),
+    );
     let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while site.counted("rate-limit/tenant").packets == 0 {
-        assert!(std::time::Instant::now() < until, "the limit is never reached");
+        assert!(
+            std::time::Instant::now() < until,
+            "the limit is never reached"
+        );
         for _ in 0..5000 {
-            sender.send_to(&[0; 1400], receiver.local_addr().unwrap()).unwrap();
+            sender
+                .send_to(&[0; 1400], receiver.local_addr().unwrap())
+                .unwrap();
         }
     }
 }

@@ -46,13 +46,15 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(test: &str) -> Self {
-        let [inside, router, outside] =
-            ["in", "fw", "out"].map(|name| Namespace::new(test, name));
+        let [inside, router, outside] = ["in", "fw", "out"].map(|name| Namespace::new(test, name));
         for (host, port, own, own6) in [
             (&inside, "vrf42", "10.0.0", "fd00:a::"),
             (&outside, "vrf104", "203.0.113", "fd00:b::"),
         ] {
-            router.ip(&format!("link add {port} type veth peer name eth0 netns {}", host.0));
+            router.ip(&format!(
+                "link add {port} type veth peer name eth0 netns {}",
+                host.0
+            ));
             for (at, link, number) in [(&router, port, 1), (host, "eth0", 2)] {
                 at.ip(&format!("addr add {own}.{number}/24 dev {link}"));
                 at.ip(&format!("addr add {own6}{number}/64 dev {link} nodad"));
@@ -78,7 +80,10 @@ impl Site {
             let receiver = udp(&self.outside, to, 9);
             let until = Instant::now() + Duration::from_secs(20);
             while !arrives(&sender, &receiver) {
-                assert!(Instant::now() < until, "{from} does not reach {to} without rules");
+                assert!(
+                    Instant::now() < until,
+                    "{from} does not reach {to} without rules"
+                );
             }
             assert!(arrives(&receiver, &sender));
         }
@@ -98,7 +103,9 @@ impl Site {
     /// The packets that a counter of the router has counted.
     pub(crate) fn counted(&self, name: &str) -> CounterValue {
         let counters = self.with_kernel(|kernel| kernel.counters().unwrap());
-        *counters.get(name).unwrap_or_else(|| panic!("no counter {name}: {counters:?}"))
+        *counters
+            .get(name)
+            .unwrap_or_else(|| panic!("no counter {name}: {counters:?}"))
     }
 }
 
@@ -120,7 +127,9 @@ pub(crate) fn table(rest: &str) -> NftTable {
 pub(crate) fn udp(at: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), port);
     let socket = at.inside(|| UdpSocket::bind(address).unwrap());
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
     socket
 }
 
@@ -128,4 +137,26 @@ pub(crate) fn udp(at: &Namespace, address: &str, port: u16) -> UdpSocket {
 pub(crate) fn arrives(from: &UdpSocket, to: &UdpSocket) -> bool {
     from.send_to(b"x", to.local_addr().unwrap()).unwrap();
     to.recv_from(&mut [0; 16]).is_ok()
+}
+
+/// `true` if an echo request to an address is answered.
+pub(crate) fn answers_ping(from: &Namespace, target: &str) -> bool {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+    // The kernel lets groups of this range, and nobody by default, send echo requests without a raw
+    // socket.
+    from.output("sysctl -q -w net.ipv4.ping_group_range=0\t0");
+    let target: IpAddr = target.parse().unwrap();
+    let (family, protocol, request) = if target.is_ipv4() {
+        (AddressFamily::Inet, SockProtocol::Icmp, 8)
+    } else {
+        (AddressFamily::Inet6, SockProtocol::IcmpV6, 128)
+    };
+    let open = || socket(family, SockType::Datagram, SockFlag::empty(), protocol);
+    let socket = UdpSocket::from(from.inside(|| open().unwrap()));
+    socket
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let echo = [request, 0, 0, 0, 0, 1, 0, 1];
+    socket.send_to(&echo, SocketAddr::new(target, 0)).unwrap();
+    socket.recv_from(&mut [0; 64]).is_ok()
 }
