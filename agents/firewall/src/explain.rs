@@ -26,7 +26,7 @@ pub struct Question {
     pub output: Option<String>,
 }
 
-/// What becomes of the packet, and why.
+/// The fate of the packet, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// `true` if the packet passes.

@@ -44,7 +44,7 @@ struct FirewallAgent {
     generation: Option<u32>,
 }
 
-/// What changes when a file is written.
+/// Properties of a file that change when it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     modified: Option<SystemTime>,

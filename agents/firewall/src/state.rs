@@ -1,5 +1,5 @@
-//! What the agent keeps on disk: the last good configuration, and the lock of the one process that
-//! changes rules.
+//! The agent's files: the last good configuration, and the lock of the one process that changes
+//! rules.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

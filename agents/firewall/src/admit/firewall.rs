@@ -61,22 +61,24 @@ impl Admitted {
     }
 }
 
+/// A network as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct NetworkSpec {
+    #[serde(rename = "networkID")]
+    network_id: String,
+    network_type: String,
+    #[serde(default)]
+    vrf: Option<u32>,
+    #[serde(default)]
+    interfaces: Vec<String>,
+    #[serde(default)]
+    prefixes: Vec<String>,
+    #[serde(default)]
+    nat: bool,
+}
+
 fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields, rename_all = "camelCase")]
-    struct NetworkSpec {
-        #[serde(rename = "networkID")]
-        network_id: String,
-        network_type: String,
-        #[serde(default)]
-        vrf: Option<u32>,
-        #[serde(default)]
-        interfaces: Vec<String>,
-        #[serde(default)]
-        prefixes: Vec<String>,
-        #[serde(default)]
-        nat: bool,
-    }
     let spec: NetworkSpec = decode(value)?;
     let id = name("networkID", &spec.network_id)?;
     if others.iter().any(|other| other.id == id) {
@@ -86,46 +88,6 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
             "remove one of both",
         ));
     }
-    let kind = match spec.network_type.as_str() {
-        "external" => NetworkKind::External,
-        "underlay" => NetworkKind::Underlay,
-        "private"
-        | "privateprimaryunshared"
-        | "privateprimaryshared"
-        | "privatesecondaryshared" => NetworkKind::Private,
-        other => {
-            let problem = format!("{:?} is not a type of networks", shortened(other));
-            let remedy = "use private, external, underlay, or a published name of a private type";
-            return Err(Fault::new("networkType", &problem, remedy));
-        }
-    };
-    let mut interfaces = spec
-        .interfaces
-        .iter()
-        .map(|text| interface("interfaces", text))
-        .collect::<Result<Vec<String>, Fault>>()?;
-    if interfaces.is_empty() {
-        // A packet is seen at the VRF, at its bridge or at the port of its segment.
-        let number = spec.vrf.into_iter();
-        interfaces.extend(
-            number.flat_map(|vrf| ["vrf", "vlan", "vni"].map(|kind| format!("{kind}{vrf}"))),
-        );
-    }
-    if interfaces.is_empty() {
-        let remedy = "add `vrf` or `interfaces`";
-        return Err(Fault::new("vrf", "the network has no interface", remedy));
-    }
-    for own in &interfaces {
-        interface("vrf", own)?;
-        if others.iter().any(|other| other.interfaces.contains(own)) {
-            let problem = format!("the interface {own} belongs to another network");
-            return Err(Fault::new(
-                "interfaces",
-                &problem,
-                "remove it from one of both",
-            ));
-        }
-    }
     let prefixes: Result<Vec<IpNet>, Fault> = spec
         .prefixes
         .iter()
@@ -133,12 +95,53 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
         .collect();
     Ok(Network {
         id,
-        kind,
-        interfaces,
+        kind: network_kind(&spec.network_type)?,
+        interfaces: interfaces(&spec, others)?,
         prefixes: prefixes?,
         nat_addresses: Vec::new(),
         masquerade: spec.nat,
     })
+}
+
+fn network_kind(text: &str) -> Result<NetworkKind, Fault> {
+    match text {
+        "external" => Ok(NetworkKind::External),
+        "underlay" => Ok(NetworkKind::Underlay),
+        "private"
+        | "privateprimaryunshared"
+        | "privateprimaryshared"
+        | "privatesecondaryshared" => Ok(NetworkKind::Private),
+        other => {
+            let problem = format!("{:?} is not a type of networks", shortened(other));
+            let remedy = "use private, external, underlay, or a published name of a private type";
+            Err(Fault::new("networkType", &problem, remedy))
+        }
+    }
+}
+
+fn interfaces(spec: &NetworkSpec, others: &[Network]) -> Result<Vec<String>, Fault> {
+    let mut all = spec
+        .interfaces
+        .iter()
+        .map(|text| interface("interfaces", text))
+        .collect::<Result<Vec<String>, Fault>>()?;
+    if let (true, Some(vrf)) = (all.is_empty(), spec.vrf) {
+        // A packet is seen at the VRF, at its bridge or at the port of its segment.
+        all.extend(["vrf", "vlan", "vni"].map(|kind| format!("{kind}{vrf}")));
+    }
+    if all.is_empty() {
+        let remedy = "add `vrf` or `interfaces`";
+        return Err(Fault::new("vrf", "the network has no interface", remedy));
+    }
+    for own in &all {
+        interface("vrf", own)?;
+        if others.iter().any(|other| other.interfaces.contains(own)) {
+            let problem = format!("the interface {own} belongs to another network");
+            let remedy = "remove it from one of both";
+            return Err(Fault::new("interfaces", &problem, remedy));
+        }
+    }
+    Ok(all)
 }
 
 fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Fault> {

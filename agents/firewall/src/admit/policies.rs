@@ -7,7 +7,7 @@ use super::problem::Fault;
 use super::shapes::{RuleSpec, decode};
 use super::{Admitted, Problem};
 use crate::config::PolicyLists;
-use crate::rule::{Action, Controller, Direction, Rule, RuleId, prefixes};
+use crate::rule::{Action, Controller, Direction, Rule, RuleId};
 
 /// Reads the tenant's policies.
 pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
@@ -119,9 +119,4 @@ pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
         })
     };
     build().map_err(|fault| fault.of_rule(&id))
-}
-
-/// Every address of both families, for services without source ranges.
-pub(super) fn anywhere() -> Vec<ipnet::IpNet> {
-    prefixes::any()
 }

@@ -15,7 +15,7 @@ pub struct Problem {
     pub field: String,
     /// The problem.
     pub problem: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 

@@ -7,11 +7,10 @@ use serde_norway::Value;
 use super::allowed::{AllowedNetworks, check};
 use super::names::{name, shortened};
 use super::parts::{prefix, protocols};
-use super::policies::anywhere;
 use super::problem::Fault;
 use super::shapes::{PortSpec, decode};
 use super::{Admitted, Problem};
-use crate::rule::prefixes::merged;
+use crate::rule::prefixes::{any, merged};
 use crate::rule::{Action, Controller, Direction, Rule, RuleId};
 
 /// A service of Kubernetes, as far as a firewall needs it.
@@ -104,7 +103,7 @@ fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Ru
         id,
         direction: Direction::Ingress,
         sources: if ranges.is_empty() {
-            anywhere()
+            any()
         } else {
             merged(&ranges)
         },

@@ -1,4 +1,7 @@
-use super::shape::{Entry, blocks, entry};
+use ipnet::IpNet;
+
+use super::blocks::{Block, blocks};
+use super::shape::{Entry, Shape};
 use crate::rule::prefixes::is_ipv4;
 use crate::rule::{ProtocolMatch, Rule};
 
@@ -12,9 +15,8 @@ pub fn entry_count(rule: &Rule) -> usize {
     [true, false]
         .into_iter()
         .map(|family| {
-            let of = |prefixes: &[ipnet::IpNet]| {
-                prefixes.iter().filter(|net| is_ipv4(net) == family).count()
-            };
+            let of =
+                |prefixes: &[IpNet]| prefixes.iter().filter(|net| is_ipv4(net) == family).count();
             let protocols = rule.protocols.iter().filter(|match_| match_.fits(family));
             let blocks: usize = protocols.map(|match_| blocks(*match_).len()).sum();
             of(&rule.sources)
@@ -40,4 +42,25 @@ pub(super) fn entries(rule: &Rule) -> Vec<Entry> {
         }
     }
     found
+}
+
+/// The entry of a pair of prefixes and one block of a protocol match.
+fn entry(source: &IpNet, destination: &IpNet, block: &Block) -> Entry {
+    let shape = Shape {
+        is_ipv4: matches!(source, IpNet::V4(_)),
+        source_len: source.prefix_len(),
+        destination_len: destination.prefix_len(),
+        transport: block.shape,
+    };
+    let mut key = Vec::new();
+    for prefix in [source, destination] {
+        if prefix.prefix_len() > 0 {
+            match prefix.network() {
+                std::net::IpAddr::V4(address) => key.extend(address.octets()),
+                std::net::IpAddr::V6(address) => key.extend(address.octets()),
+            }
+        }
+    }
+    key.extend(&block.key);
+    Entry { shape, key }
 }

@@ -1,4 +1,4 @@
-//! What is in the table whatever the rules are.
+//! The parts of the table that every configuration has.
 
 use super::layer::{PREFIX_DROPPED, log};
 use super::layers::Layer;

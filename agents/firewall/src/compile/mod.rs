@@ -8,6 +8,7 @@
 //! that the entry belongs to. So a changed rule is a few elements, and a new flow costs one lookup
 //! for each shape, however many rules there are.
 
+mod blocks;
 mod entries;
 mod frame;
 mod keys;

@@ -1,8 +1,9 @@
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 
+use super::Config;
 use super::error::ConfigError;
 use super::lines::line_of;
-use super::{Config, sources::SourceName};
+use super::source_name::SourceName;
 
 /// A controller that only has a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -54,37 +55,6 @@ fn enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error>
         enabled: bool,
     }
     Switch::deserialize(deserializer).map(|switch| switch.enabled)
-}
-
-impl<'de> Deserialize<'de> for SourceName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
-        impl<'de> de::Visitor<'de> for Names {
-            type Value = SourceName;
-
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("one of seed, shoot, metal, static")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<SourceName, E> {
-                SourceName::ALL
-                    .into_iter()
-                    .find(|source| source.name() == name)
-                    .ok_or_else(|| {
-                        let problem = format!("there is no source {name:?}");
-                        E::custom(problem + "; use one of seed, shoot, metal, static")
-                    })
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, _: A) -> Result<SourceName, A::Error> {
-                Err(de::Error::custom(
-                    "a controller has one source; name one of seed, shoot, metal, static, and move \
-                     what the others say into it",
-                ))
-            }
-        }
-        deserializer.deserialize_any(Names)
-    }
 }
 
 /// Checks that each controller's source is declared, possible and served.

@@ -29,7 +29,7 @@ pub enum ConfigError {
         field: String,
         /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
 }

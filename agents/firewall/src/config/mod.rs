@@ -7,6 +7,7 @@
 mod controllers;
 mod error;
 mod lines;
+mod source_name;
 mod sources;
 mod static_source;
 
@@ -33,7 +34,7 @@ pub struct Config {
     pub name: Option<String>,
     /// Sources that controllers may use.
     pub sources: SourcesConfig,
-    /// What each controller does.
+    /// The controllers and their sources.
     pub controllers: ControllersConfig,
 }
 

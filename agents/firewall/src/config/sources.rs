@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, de};
 
+use super::source_name::SourceName;
 use super::static_source::StaticSource;
 
 /// A cluster of Kubernetes.
@@ -45,28 +46,6 @@ pub struct SourcesConfig {
     /// Rules in the file itself.
     #[serde(default, rename = "static")]
     pub static_: Option<StaticSource>,
-}
-
-/// Name of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SourceName {
-    Seed,
-    Shoot,
-    Metal,
-    Static,
-}
-
-impl SourceName {
-    pub(crate) const ALL: [Self; 4] = [Self::Seed, Self::Shoot, Self::Metal, Self::Static];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Seed => "seed",
-            Self::Shoot => "shoot",
-            Self::Metal => "metal",
-            Self::Static => "static",
-        }
-    }
 }
 
 impl SourcesConfig {

@@ -16,7 +16,7 @@ pub struct StaticSource {
     pub service: Vec<Value>,
 }
 
-/// What the controller `firewall` reads.
+/// The part that the controller `firewall` reads.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallSpec {

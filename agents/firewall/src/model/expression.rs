@@ -1,38 +1,4 @@
-/// A register of 32 bits, from 0 to 15. A longer value continues in those after it.
-pub type Register = u8;
-
-/// What a packet brings with it, outside of its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetaKey {
-    /// Name of the interface that it came in by, 16 bytes.
-    InputName,
-    /// Name of the interface that it leaves by, 16 bytes.
-    OutputName,
-    /// Family: 2 for IPv4, 10 for IPv6; one byte.
-    Family,
-    /// IP protocol, one byte.
-    Protocol,
-}
-
-/// Header that a payload is counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PayloadBase {
-    /// IP header.
-    Network,
-    /// Header of TCP, UDP, SCTP or ICMP.
-    Transport,
-}
-
-/// The end of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The packet passes this hook's chain.
-    Accept,
-    /// The packet is dropped.
-    Drop,
-    /// The rules of that chain are next.
-    Jump(String),
-}
+use super::{MetaKey, PayloadBase, Register, Verdict};
 
 /// A step of a rule. A step that does not match ends the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

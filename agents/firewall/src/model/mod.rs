@@ -2,13 +2,17 @@
 
 mod chain;
 mod expression;
+mod operand;
 mod set;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use chain::{BaseChain, Chain, NftRule};
-pub use expression::{Expression, MetaKey, PayloadBase, Register, Verdict};
+pub use expression::Expression;
+pub use operand::{MetaKey, PayloadBase, Register};
 pub use set::{Element, NftSet, SetSpec};
+pub use verdict::Verdict;
 
 /// Name of our table, of the family `inet`. Nothing outside of it is ever changed.
 pub const TABLE: &str = "metalmesh-firewall";

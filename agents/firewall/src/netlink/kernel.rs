@@ -9,6 +9,7 @@ use super::constants::{OBJECT_COUNTER, message};
 use super::error::NetlinkError;
 use super::message::{DUMP, Message, batch};
 use super::observe;
+use super::results::{Applied, CounterValue};
 use super::socket::{Answer, Socket};
 use crate::model::{NftTable, TABLE};
 use crate::plan::{Change, Installed, plan};
@@ -19,24 +20,6 @@ const ATTEMPTS_MAX: usize = 20;
 const DORMANT: u32 = 1;
 /// Error of a transaction for another generation than the current one.
 const ERESTART: i32 = 85;
-
-/// Packets and bytes that a counter has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct CounterValue {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-/// The result of a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// Changes that were made.
-    pub changes: Vec<Change>,
-    /// Generation of the kernel's rules in which the table was verified.
-    pub generation: u32,
-}
 
 /// Our table in the kernel, in the network namespace of the thread that opened it.
 #[derive(Debug)]

@@ -11,9 +11,11 @@ mod expressions;
 mod kernel;
 mod message;
 mod observe;
+mod results;
 mod socket;
 
 pub use attribute::{Attribute, covers};
 pub use error::NetlinkError;
 pub use expressions::encode as encode_expressions;
-pub use kernel::{Applied, CounterValue, Kernel};
+pub use kernel::Kernel;
+pub use results::{Applied, CounterValue};

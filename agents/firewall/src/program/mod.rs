@@ -1,6 +1,8 @@
 //! The command line.
 
 mod arguments;
+mod command_args;
+mod file_args;
 mod output;
 
 use std::fmt::Display;
@@ -9,7 +11,9 @@ use anyhow::{Context as _, Result, bail};
 use base_runtime::{logging, shutdown};
 
 pub use arguments::Cli;
-use arguments::{ApplyArgs, Command, ExplainArgs, FileArgs, RunArgs};
+use arguments::Command;
+use command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use file_args::FileArgs;
 use output::{OutputFormat, print};
 
 use crate::compile::compile;

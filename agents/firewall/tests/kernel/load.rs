@@ -90,8 +90,8 @@ fn nothing_leaks_while_rules_change() {
     assert_eq!(leaked, 0, "of {tried}");
     assert!(tried > 1000 && sent > 1000, "there was load");
     assert!(took < Duration::from_secs(120), "{took:?}");
-    // The counters lost nothing: what was allowed is counted or was lost before the firewall.
+    // Every packet is counted once, by its rule. A receiver that is too slow may lose some after it.
     let passed = site.counted("cwnp/egress/pass/0").packets;
-    assert!(passed >= arrived, "{passed} counted, {arrived} arrived");
+    assert_eq!(passed, sent, "{arrived} arrived");
     assert_eq!(site.counted("firewall/rules/no-4001/0").packets, tried);
 }
