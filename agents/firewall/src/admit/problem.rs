@@ -2,6 +2,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::config::printable;
 use crate::rule::RuleId;
 
 /// An object that is wrong. None of its rules is in force.
@@ -40,9 +41,9 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn new(field: &str, problem: &str, remedy: &str) -> Self {
         Self {
-            field: field.to_owned(),
-            problem: problem.to_owned(),
-            remedy: remedy.to_owned(),
+            field: printable(field),
+            problem: printable(problem),
+            remedy: printable(remedy),
         }
     }
 

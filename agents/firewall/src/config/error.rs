@@ -61,9 +61,9 @@ impl ConfigError {
         };
         Self::Field {
             line,
-            field: path.join("."),
-            problem: problem.to_owned(),
-            remedy: remedy.to_owned(),
+            field: printable(&path.join(".")),
+            problem: printable(problem),
+            remedy: printable(remedy),
         }
     }
 }
@@ -80,4 +80,21 @@ fn remedy(message: &str) -> &'static str {
     } else {
         "correct the YAML there"
     }
+}
+
+/// Longest part of a message, characters. A tenant's text may be of any length.
+const MESSAGE_LEN_MAX: usize = 400;
+
+/// A text that may quote a tenant's, without characters that steer a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take(MESSAGE_LEN_MAX) {
+        let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }

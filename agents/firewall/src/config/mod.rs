@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use error::ConfigError;
+pub(crate) use error::printable;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
 pub use static_source::{FirewallSpec, PolicyLists, StaticSource};
 

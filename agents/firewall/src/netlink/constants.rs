@@ -43,5 +43,6 @@ pub(super) const VERDICT_CODE: u16 = 1;
 pub(super) const VERDICT_CHAIN: u16 = 2;
 
 /// Flags of sets.
+pub(super) const SET_ANONYMOUS: u32 = 0x01;
 pub(super) const SET_MAP: u32 = 0x08;
 pub(super) const SET_OBJECT: u32 = 0x40;

@@ -176,11 +176,16 @@ impl Kernel {
 
     fn read_sets(&self, installed: &mut Installed) -> Result<(), NetlinkError> {
         self.dump(message::GET_SET, message::NEW_SET, |attributes| {
+            let name = text(find(attributes, 2)?);
             match observe::set(attributes) {
                 Some(set) => {
-                    installed.sets.insert(text(find(attributes, 2)?), set);
+                    installed.sets.insert(name, set);
                 }
-                None => installed.has_other_objects = true,
+                // It goes with the rule that it belongs to.
+                None if observe::is_anonymous(attributes) => {}
+                None => {
+                    installed.foreign_sets.insert(name);
+                }
             }
             Some(())
         })?;

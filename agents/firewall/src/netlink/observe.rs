@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::attribute::{RawAttribute, find, parse, text};
-use super::constants::{DATA_VALUE, LIST_ELEMENT, SET_MAP, SET_OBJECT};
+use super::constants::{DATA_VALUE, LIST_ELEMENT, SET_ANONYMOUS, SET_MAP, SET_OBJECT};
 use crate::model::{BaseChain, Element, NftSet, SetSpec};
 use crate::plan::{InstalledChain, InstalledRule};
 
@@ -74,6 +74,11 @@ pub(super) fn set(attributes: &[RawAttribute<'_>]) -> Option<NftSet> {
         spec,
         elements: BTreeMap::new(),
     })
+}
+
+/// `true` for the set of a single rule, which has no name of its own.
+pub(super) fn is_anonymous(attributes: &[RawAttribute<'_>]) -> bool {
+    number(attributes, 3).is_some_and(|flags| flags & SET_ANONYMOUS != 0)
 }
 
 /// Adds the elements of a message to a set.

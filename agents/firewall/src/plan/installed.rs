@@ -31,8 +31,10 @@ pub struct Installed {
     pub exists: bool,
     /// `true` if the table is switched off.
     pub is_dormant: bool,
-    /// `true` if it has objects that are no counters, or sets of a kind that we never make.
+    /// `true` if it has objects that are no counters.
     pub has_other_objects: bool,
+    /// Names of sets of a kind that we never make.
+    pub foreign_sets: BTreeSet<String>,
     /// Names of counters.
     pub counters: BTreeSet<String>,
     /// Sets by name.

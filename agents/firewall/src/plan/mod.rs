@@ -39,8 +39,9 @@ pub fn plan(installed: &Installed, desired: &NftTable) -> Vec<Change> {
     }
     plan_rules(installed, desired, &mut changes);
     let is_gone = |name: &&String| !desired.sets.contains_key(*name);
-    let sets = installed.sets.keys().filter(is_gone).cloned();
-    changes.extend(sets.map(Change::RemoveSet));
+    let sets = installed.sets.keys().filter(is_gone);
+    let all = sets.chain(&installed.foreign_sets).cloned();
+    changes.extend(all.map(Change::RemoveSet));
     let is_gone = |name: &&String| !desired.chains.contains_key(*name);
     let chains = installed.chains.keys().filter(is_gone).cloned();
     changes.extend(chains.map(Change::RemoveChain));
@@ -59,7 +60,9 @@ fn is_compatible(installed: &Installed, desired: &NftTable) -> bool {
         let wanted = desired.chains.get(name);
         wanted.is_none_or(|wanted| chain.is_well_placed && wanted.base == chain.base)
     });
-    sets && chains && !installed.is_dormant && !installed.has_other_objects
+    let is_desired = |name: &String| desired.sets.contains_key(name);
+    let is_hidden = installed.foreign_sets.iter().any(is_desired);
+    sets && !is_hidden && chains && !installed.is_dormant && !installed.has_other_objects
 }
 
 fn plan_sets(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change>) {

@@ -75,6 +75,21 @@ fn a_wrong_rule_names_object_field_and_remedy() {
 }
 
 #[test]
+fn messages_do_not_steer_the_terminal() {
+    for rule in [
+        "{\"\\e[2J\": 1}",
+        "{name: \"\\e[2J\"}",
+        "{name: x, to: [{cidr: \"\\u202E\\e\"}]}",
+        "{name: x, ports: [{protocol: \"\\b\"}]}",
+    ] {
+        let found = problems(&format!("    cwnp:\n      egress:\n      - {rule}\n"));
+        assert_eq!(found.len(), 1, "{rule}: {found:?}");
+        let steers = |c: char| c.is_control() || c == '\u{202E}';
+        assert!(!found[0].contains(steers), "{rule}: {found:?}");
+    }
+}
+
+#[test]
 fn a_wrong_object_leaves_the_others() {
     let rest = "
     cwnp:

@@ -14,7 +14,7 @@ use agents_firewall::state::{FirewallState, Loaded};
 use agents_firewall::trial::{Outcome, TrialConditions, apply};
 use tokio_util::sync::CancellationToken;
 
-use crate::namespace::is_root;
+use crate::namespace::can_run;
 use crate::site::{CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp};
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ fn await_rules(site: &Site, rest: &str) {
 
 #[test]
 fn the_agent_follows_its_file_and_keeps_the_last_good_one() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("agent");
@@ -130,7 +130,7 @@ fn trial(site: &Site, state: &FirewallState, rest: &str, conditions: &TrialCondi
 
 #[test]
 fn a_trial_is_confirmed_or_rolled_back() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("trial");
@@ -180,7 +180,7 @@ fn a_trial_is_confirmed_or_rolled_back() {
 
 #[test]
 fn nft_loads_the_text_and_the_agent_takes_over() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("text");

@@ -3,7 +3,7 @@
 use agents_firewall::explain::{Question, explain};
 use agents_firewall::model::{Expression, NftRule};
 
-use crate::namespace::is_root;
+use crate::namespace::can_run;
 use crate::site::{self, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, answers_ping, arrives, udp};
 
 const DNS: &str = "
@@ -14,7 +14,7 @@ const DNS: &str = "
 
 #[test]
 fn a_rule_lets_its_packets_pass_and_no_others() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("rule");
@@ -35,7 +35,7 @@ fn a_rule_lets_its_packets_pass_and_no_others() {
 
 #[test]
 fn every_kind_of_rule_agrees_with_explain() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("kinds");
@@ -113,7 +113,7 @@ fn every_kind_of_rule_agrees_with_explain() {
 
 #[test]
 fn a_change_keeps_counters_flows_and_the_other_entries() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("delta");
@@ -159,7 +159,7 @@ fn a_change_keeps_counters_flows_and_the_other_entries() {
 
 #[test]
 fn tables_of_others_stay() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("other");
@@ -177,7 +177,7 @@ fn tables_of_others_stay() {
 
 #[test]
 fn what_somebody_breaks_is_repaired() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("drift");
@@ -210,8 +210,33 @@ fn what_somebody_breaks_is_repaired() {
 }
 
 #[test]
+fn counters_survive_what_others_add() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("added");
+    site.apply(DNS);
+    let (client, dns) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 53),
+    );
+    assert!(arrives(&client, &dns));
+    for addition in [
+        "nft add set inet metalmesh-firewall mine { type ipv4_addr ; flags interval ; }",
+        "nft insert rule inet metalmesh-firewall forward ip saddr { 10.0.0.2, 10.0.0.9 } accept",
+        "nft add map inet metalmesh-firewall mine { type ipv4_addr : counter ; flags interval ; }",
+        "nft add chain inet metalmesh-firewall mine { type filter hook forward priority 0 ; }",
+    ] {
+        site.router.output(addition);
+        assert!(!site.apply(DNS).is_empty(), "not seen: {addition}");
+        assert_eq!(site.apply(DNS), Vec::new(), "not repaired: {addition}");
+        assert_eq!(site.counted("cwnp/egress/dns/0").packets, 1, "{addition}");
+    }
+}
+
+#[test]
 fn a_refused_transaction_changes_nothing() {
-    if !is_root() {
+    if !can_run() {
         return;
     }
     let site = Site::new("refused");

@@ -54,10 +54,12 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 /// `true` if the test can run.
-pub(crate) fn is_root() -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        println!("not run: network namespaces need root");
+pub(crate) fn can_run() -> bool {
+    let is_root = nix::unistd::geteuid().is_root();
+    // It breaks rules, and says what the kernel holds.
+    let has_nft = Command::new("nft").arg("--version").output().is_ok();
+    if !is_root || !has_nft {
+        println!("not run: network namespaces need root, and the tests need nft");
     }
-    root
+    is_root && has_nft
 }
