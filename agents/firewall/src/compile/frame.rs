@@ -11,7 +11,7 @@ use crate::rule::{Direction, Network, NetworkKind, RuleSet};
 pub const FORWARD: &str = "forward";
 /// Base chain of source NAT.
 pub const POSTROUTING: &str = "postrouting";
-/// Set of the interfaces of private networks.
+/// Set of the interfaces of private networks; its epoch follows.
 pub const PRIVATE_INTERFACES: &str = "private-interfaces";
 /// Counter of packets that no rule accepted.
 pub const DROPPED: &str = "dropped";
@@ -27,7 +27,7 @@ const STATE_ESTABLISHED_RELATED: u32 = 2 | 4;
 const INTERFACE_LEN: usize = 16;
 
 /// Adds the counters and the sets of interfaces.
-pub(super) fn declare(table: &mut NftTable, rules: &RuleSet) {
+pub(super) fn declare(table: &mut NftTable, rules: &RuleSet, epoch: &str) {
     for counter in [DROPPED, ESTABLISHED, INVALID] {
         table.counters.insert(counter.to_owned());
     }
@@ -36,10 +36,14 @@ pub(super) fn declare(table: &mut NftTable, rules: &RuleSet) {
         .iter()
         .filter(|network| network.kind == NetworkKind::Private);
     let names = private.flat_map(|network| &network.interfaces);
-    add_interfaces(table, PRIVATE_INTERFACES, names);
+    add_interfaces(table, &private_interfaces(epoch), names);
     for network in &rules.networks {
         add_interfaces(table, &interfaces(network), &network.interfaces);
     }
+}
+
+fn private_interfaces(epoch: &str) -> String {
+    format!("{PRIVATE_INTERFACES}.{epoch}")
 }
 
 /// Name of the set of a network's interfaces.
@@ -65,7 +69,13 @@ fn add_interfaces<'a>(
 }
 
 /// Adds the base chain: rate limits, the state of flows, the layers, and the drop.
-pub(super) fn add_forward(table: &mut NftTable, rules: &RuleSet, layers: &[Layer<'_>]) {
+pub(super) fn add_forward(
+    table: &mut NftTable,
+    rules: &RuleSet,
+    layers: &[Layer<'_>],
+    epoch: &str,
+) {
+    let private = private_interfaces(epoch);
     let mut chain = Chain {
         base: Some(BaseChain::Forward),
         rules: Vec::new(),
@@ -88,8 +98,8 @@ pub(super) fn add_forward(table: &mut NftTable, rules: &RuleSet, layers: &[Layer
     chain.rules.push(rule(established, Some(Verdict::Accept)));
     for layer in layers {
         let expressions = match layer.direction {
-            Direction::Ingress => by_interface(MetaKey::OutputName, PRIVATE_INTERFACES),
-            Direction::Egress => by_interface(MetaKey::InputName, PRIVATE_INTERFACES),
+            Direction::Ingress => by_interface(MetaKey::OutputName, &private),
+            Direction::Egress => by_interface(MetaKey::InputName, &private),
             Direction::Any => Vec::new(),
         };
         let jump = Verdict::Jump(layer.name.clone());

@@ -17,7 +17,7 @@ pub(super) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
 pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) {
     let mut shapes: BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> = BTreeMap::new();
     // Only entries that decide count; those of an extra layer for logging do not count twice.
-    let has_counters = !layer.name.ends_with("-log");
+    let has_counters = !layer.is_extra;
     for rule in &layer.rules {
         let counter = rule.id.counter();
         table.counters.insert(counter.clone());

@@ -10,10 +10,12 @@ pub(super) struct Layer<'a> {
     pub(super) action: Action,
     pub(super) direction: Direction,
     pub(super) rules: Vec<&'a Rule>,
+    /// `true` for a layer that logs the rules of the next one, and does not count them again.
+    pub(super) is_extra: bool,
 }
 
 /// The layers in the order of their evaluation.
-pub(super) fn layers(rules: &RuleSet) -> Vec<Layer<'_>> {
+pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
     let mut found = operator_layers(&rules.operator);
     for direction in [Direction::Ingress, Direction::Egress, Direction::Any] {
         let of = |rule: &&Rule| rule.direction == direction;
@@ -23,13 +25,14 @@ pub(super) fn layers(rules: &RuleSet) -> Vec<Layer<'_>> {
             push(&mut found, &name, Action::Accept, direction, accepting);
         }
     }
+    for layer in &mut found {
+        layer.name = format!("{}.{epoch}", layer.name);
+    }
     found
 }
 
 fn operator_layers(rules: &[Rule]) -> Vec<Layer<'_>> {
     let mut found = Vec::new();
-    // The name counts layers of its own kind only. A rule put before a layer of another kind does
-    // not rename that layer, so its maps stay as they are while packets are looked up in them.
     let mut numbers: BTreeMap<(Action, Direction), usize> = BTreeMap::new();
     let alike = |a: &Rule, b: &Rule| (a.action, a.direction) == (b.action, b.direction);
     for run in rules.chunk_by(alike) {
@@ -62,6 +65,7 @@ fn push<'a>(
             action: Action::Log,
             direction,
             rules: logged,
+            is_extra: true,
         });
     }
     layers.push(Layer {
@@ -69,5 +73,6 @@ fn push<'a>(
         action,
         direction,
         rules,
+        is_extra: false,
     });
 }

@@ -7,9 +7,17 @@
 //! nftables rule, which masks the packet, looks the key up and counts in the counter of the rule
 //! that the entry belongs to. So a changed rule is a few elements, and a new flow costs one lookup
 //! for each shape, however many rules there are.
+//!
+//! The kernel reads rules and maps of a packet at different moments: a packet that meets the old
+//! rules may find the new elements. Where the order of layers matters, that could let a denied
+//! packet pass. So names of layers contain an *epoch*, which changes with the operator's rules and
+//! with the private interfaces: then old rules read old maps, which stay until a second transaction.
+//! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
+//! neither accepts.
 
 mod blocks;
 mod entries;
+mod epoch;
 mod frame;
 mod keys;
 mod layer;
@@ -29,12 +37,13 @@ use crate::rule::RuleSet;
 #[must_use]
 pub fn compile(rules: &RuleSet) -> NftTable {
     let mut table = NftTable::default();
-    frame::declare(&mut table, rules);
-    let layers = layers::layers(rules);
+    let epoch = epoch::epoch(rules);
+    frame::declare(&mut table, rules, &epoch);
+    let layers = layers::layers(rules, &epoch);
     for layer in &layers {
         layer::add(&mut table, layer);
     }
-    frame::add_forward(&mut table, rules, &layers);
+    frame::add_forward(&mut table, rules, &layers, &epoch);
     nat::add_postrouting(&mut table, rules);
     table
 }

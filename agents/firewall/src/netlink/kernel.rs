@@ -12,7 +12,7 @@ use super::observe;
 use super::results::{Applied, CounterValue};
 use super::socket::{Answer, Socket};
 use crate::model::{NftTable, TABLE};
-use crate::plan::{Change, Installed, plan};
+use crate::plan::{Change, Installed, plan, split};
 
 /// Attempts to read or to change while somebody else changes rules.
 const ATTEMPTS_MAX: usize = 20;
@@ -85,36 +85,39 @@ impl Kernel {
         Err(NetlinkError::Stale)
     }
 
-    /// Makes the kernel's table the desired one, in one transaction, and verifies it.
+    /// Makes the kernel's table the desired one, and verifies it. All changes that decide about
+    /// packets are one transaction; the removal of chains and sets that are unused afterwards is
+    /// another one.
     ///
     /// # Errors
-    /// The kernel refused a change; then it made none. [`NetlinkError::NotApplied`] if the table
-    /// differs afterwards.
+    /// The kernel refused a transaction; then nothing of it was done.
+    /// [`NetlinkError::NotApplied`] if the table differs afterwards.
     pub fn apply(&self, desired: &NftTable) -> Result<Applied, NetlinkError> {
+        let mut made: Vec<Change> = Vec::new();
+        let mut first = None;
         for _ in 0..ATTEMPTS_MAX {
             let installed = self.read()?;
-            let changes = plan(&installed, desired);
-            if changes.is_empty() {
-                let generation = installed.generation;
+            let generation = installed.generation;
+            let rest = split(plan(&installed, desired), desired);
+            let part = if rest.decisive.is_empty() {
+                rest.cleanup
+            } else {
+                rest.decisive
+            };
+            first = part.first().map(ToString::to_string);
+            if part.is_empty() {
                 return Ok(Applied {
-                    changes,
+                    changes: made,
                     generation,
                 });
             }
-            match self.commit(&changes, installed.generation) {
+            match self.commit(&part, generation) {
                 Err(NetlinkError::Stale) => continue,
                 committed => committed?,
             }
-            let verified = self.read()?;
-            return match plan(&verified, desired).first() {
-                None => Ok(Applied {
-                    changes,
-                    generation: verified.generation,
-                }),
-                Some(first) => Err(NetlinkError::NotApplied(first.to_string())),
-            };
+            made.extend(part);
         }
-        Err(NetlinkError::Stale)
+        Err(first.map_or(NetlinkError::Stale, NetlinkError::NotApplied))
     }
 
     /// The counters of our table by name.

@@ -50,6 +50,41 @@ pub fn plan(installed: &Installed, desired: &NftTable) -> Vec<Change> {
     changes
 }
 
+/// Splits a plan into the changes that decide about packets, and the removal of what the first ones
+/// leave unused: chains and sets that are not desired, and counters if such sets may lead to them.
+/// The second part is another transaction: until the first is complete, packets may still be
+/// looked up there.
+#[must_use]
+pub fn split(changes: Vec<Change>, desired: &NftTable) -> SplitPlan {
+    if changes.contains(&Change::RemoveTable) {
+        return SplitPlan {
+            decisive: changes,
+            cleanup: Vec::new(),
+        };
+    }
+    let leaves_unused =
+        |change: &Change| matches!(change, Change::RemoveSet(_) | Change::RemoveChain(_));
+    let keeps_counters = changes.iter().any(leaves_unused);
+    let is_cleanup = |change: &Change| match change {
+        Change::RemoveSet(_) | Change::RemoveChain(_) => true,
+        Change::RemoveElements { set, .. } => !desired.sets.contains_key(set),
+        Change::RemoveRule { chain, .. } => !desired.chains.contains_key(chain),
+        Change::RemoveCounter(_) => keeps_counters,
+        _ => false,
+    };
+    let (cleanup, decisive) = changes.into_iter().partition(is_cleanup);
+    SplitPlan { decisive, cleanup }
+}
+
+/// A plan as two transactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitPlan {
+    /// Changes that decide about packets.
+    pub decisive: Vec<Change>,
+    /// Removal of what is unused afterwards.
+    pub cleanup: Vec<Change>,
+}
+
 /// `true` if additions and removals are enough.
 fn is_compatible(installed: &Installed, desired: &NftTable) -> bool {
     let sets = installed.sets.iter().all(|(name, set)| {

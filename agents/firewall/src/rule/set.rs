@@ -4,7 +4,7 @@ use super::{Action, Direction, Network, ProtocolMatch, RuleId};
 
 /// A rule for new flows that are forwarded. Established flows, and packets related to them, pass
 /// before any rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Identity.
     pub id: RuleId,

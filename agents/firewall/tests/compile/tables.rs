@@ -58,28 +58,34 @@ fn ten_thousand_permits_are_one_map_and_one_rule() {
     }
     let table = compile(&rules(&rest));
     assert_ends_with_drop(&table);
-    assert_eq!(table.chains["tenant-egress"].rules.len(), 1);
-    assert_eq!(table.sets["tenant-egress.4s0d32p16"].elements.len(), 10_000);
+    let chain = layers(&table)[0].clone();
+    assert!(chain.starts_with("tenant-egress."), "{chain}");
+    assert_eq!(table.chains[&chain].rules.len(), 1);
+    let map = format!("{chain}.4s0d32p16");
+    assert_eq!(table.sets[&map].elements.len(), 10_000);
+}
+
+/// The chains of layers.
+fn layers(table: &NftTable) -> Vec<String> {
+    let all = table.chains.iter();
+    all.filter(|(_, chain)| chain.base.is_none())
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 #[test]
-fn an_operator_rule_of_another_kind_does_not_rename_layers() {
-    let deny = "{name: deny, action: drop, to: [{cidr: 192.0.2.0/24}]}";
-    let permit = "{name: permit, action: accept, from: [{cidr: 10.1.0.0/16}]}";
-    let names = |list: &[&str]| -> Vec<String> {
-        let table = compile(&rules(&format!("      rules: [{}]\n", list.join(", "))));
-        table
-            .sets
-            .keys()
-            .filter(|name| name.starts_with("operator"))
-            .cloned()
-            .collect()
-    };
-    assert_eq!(names(&[deny]), ["operator-drop-any-0.4s0d24"]);
+fn operator_rules_rename_every_layer_and_tenants_rename_none() {
+    let deny = "      rules: [{name: deny, action: drop, to: [{cidr: 192.0.2.0/24}]}]\n";
+    let tenant = |list: &str| format!("    cwnp: {{egress: [{list}]}}\n");
+    let of = |rest: &str| layers(&compile(&rules(rest)));
+    let before = of(&tenant("{name: a}"));
     assert_eq!(
-        names(&[permit, deny]),
-        ["operator-accept-any-0.4s16d0", "operator-drop-any-0.4s0d24"]
+        before,
+        of(&tenant("{name: b}, {name: c, ports: [{port: 1}]}"))
     );
+    let after = of(&format!("{deny}{}", tenant("{name: a}")));
+    assert_eq!(after.len(), 2);
+    assert!(!after.iter().any(|name| before.contains(name)), "{after:?}");
 }
 
 #[test]

@@ -137,12 +137,13 @@ fn a_change_keeps_counters_flows_and_the_other_entries() {
     let more =
         "      - {name: ntp, to: [{cidr: 203.0.113.2/32}], ports: [{protocol: UDP, port: 123}]}";
     let changes = site.apply(&rest(more));
+    let chain = site::chain(&rest(""), "tenant-egress");
     let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
         [
             "add counter cwnp/egress/ntp/0",
-            "add 1 entries to tenant-egress.4s0d32p16, of cwnp/egress/ntp/0"
+            &format!("add 1 entries to {chain}.4s0d32p16, of cwnp/egress/ntp/0")
         ]
     );
     assert_eq!(
@@ -181,6 +182,7 @@ fn what_somebody_breaks_is_repaired() {
         return;
     }
     let site = Site::new("drift");
+    let chain = site::chain(DNS, "tenant-egress");
     site.apply(DNS);
     for damage in [
         "nft flush chain inet metalmesh-firewall forward",
@@ -197,7 +199,7 @@ fn what_somebody_breaks_is_repaired() {
         "nft add counter inet metalmesh-firewall mine",
         "nft delete table inet metalmesh-firewall",
     ] {
-        site.router.output(damage);
+        site.router.output(&damage.replace("tenant-egress", &chain));
         assert!(!site.apply(DNS).is_empty(), "not seen: {damage}");
         assert_eq!(site.apply(DNS), Vec::new(), "not repaired: {damage}");
     }

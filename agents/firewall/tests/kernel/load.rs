@@ -13,14 +13,19 @@ const CHANGES: usize = 1000;
 fn rest(step: usize) -> String {
     let deny = "      - {name: no-4001, action: drop, ports: [{protocol: UDP, port: 4001}]}\n";
     // Operator rules come and go around the one that denies, and tenant rules of other shapes.
-    let operator = match step % 3 {
+    let rule = |name: &str, action: &str, cidr: &str| {
+        format!("      - {{name: {name}, action: {action}, to: [{{cidr: {cidr}}}]}}\n")
+    };
+    let [accept, drop] = [
+        rule("first", "accept", "192.0.2.0/24"),
+        rule("last", "drop", "192.0.2.0/25"),
+    ];
+    let operator = match step % 4 {
         0 => format!("      rules:\n{deny}"),
-        1 => format!(
-            "      rules:\n      - {{name: first, action: accept, to: [{{cidr: 192.0.2.0/24}}]}}\n{deny}"
-        ),
-        _ => format!(
-            "      rules:\n{deny}      - {{name: last, action: drop, to: [{{cidr: 192.0.2.0/25}}]}}\n"
-        ),
+        1 => format!("      rules:\n{accept}{deny}"),
+        2 => format!("      rules:\n{deny}{drop}"),
+        // The rule that denies moves to the map of another layer.
+        _ => format!("      rules:\n{drop}{accept}{deny}"),
     };
     let port = 5000 + step;
     format!(

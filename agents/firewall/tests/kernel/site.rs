@@ -123,6 +123,13 @@ pub(crate) fn table(rest: &str) -> NftTable {
     compile(&rules(rest))
 }
 
+/// Name of the only chain of a configuration whose name begins so.
+pub(crate) fn chain(rest: &str, begin: &str) -> String {
+    let table = table(rest);
+    let mut names = table.chains.keys().filter(|name| name.starts_with(begin));
+    names.next().unwrap().clone()
+}
+
 /// A UDP socket in a namespace.
 pub(crate) fn udp(at: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), port);
