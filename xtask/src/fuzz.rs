@@ -33,7 +33,8 @@ pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
     }
     let target = args.target.as_deref().unwrap_or_default();
     let status = command
-        .args(["--lib", "--test", "decoders", "--test", "sonic", "--"])
+        .args(["--lib", "--test", "decoders", "--test", "firewall"])
+        .args(["--test", "sonic", "--"])
         .arg(format!("fuzz_{}", target.trim_start_matches("fuzz_")))
         .env("BOLERO_RANDOM_TEST_TIME_MS", args.time.to_string())
         .env("BOLERO_RANDOM_ITERATIONS", u64::MAX.to_string())

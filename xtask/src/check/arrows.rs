@@ -199,6 +199,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "agents-core",
         &["agents-kit", "agents-nos", "base-*", "proto-*"],
     ),
+    ("agents-firewall", &["agents-kit", "base-*", "proto-*"]),
     ("agents-hammer", &["agents-kit", "base-*", "proto-*"]),
     ("bmc-ipmi", &[]),
     ("bmc-redfish", &["proto-identity"]),

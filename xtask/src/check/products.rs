@@ -12,6 +12,7 @@ const PRODUCTS: &[&str] = &[
     "control-server",
     "control-ctl",
     "agents-core",
+    "agents-firewall",
     "agents-hammer",
     "bmc-agent",
     "pixie-server",

@@ -1,0 +1,62 @@
+use ipnet::IpNet;
+use serde::Deserialize;
+use serde_norway::Value;
+
+use super::parts::prefix;
+use super::problem::Fault;
+use super::shapes::decode;
+use crate::rule::prefixes::contains;
+
+/// Addresses outside that a tenant may name. An empty list allows every address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AllowedNetworks {
+    pub(super) ingress: Vec<IpNet>,
+    pub(super) egress: Vec<IpNet>,
+}
+
+impl AllowedNetworks {
+    pub(super) fn decode(value: &Value) -> Result<Self, Fault> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Lists {
+            #[serde(default)]
+            ingress: Vec<String>,
+            #[serde(default)]
+            egress: Vec<String>,
+        }
+        let lists: Lists = decode(value)?;
+        let all = |field, list: &[String]| -> Result<Vec<IpNet>, Fault> {
+            list.iter().map(|text| prefix(field, text)).collect()
+        };
+        Ok(Self {
+            ingress: all("ingress", &lists.ingress)?,
+            egress: all("egress", &lists.egress)?,
+        })
+    }
+
+    /// Nothing is allowed. In force while the list is wrong.
+    pub(super) fn nothing() -> Self {
+        let nowhere = |text: &str| text.parse().ok().into_iter().collect();
+        Self {
+            ingress: nowhere("255.255.255.255/32"),
+            egress: nowhere("255.255.255.255/32"),
+        }
+    }
+}
+
+/// Refuses addresses outside of the allowed ones.
+pub(super) fn check(field: &str, named: &[IpNet], allowed: &[IpNet]) -> Result<(), Fault> {
+    if allowed.is_empty() {
+        return Ok(());
+    }
+    let is_allowed = |net: &&IpNet| allowed.iter().any(|outer| contains(outer, net));
+    match named.iter().find(|net| !is_allowed(net)) {
+        None => Ok(()),
+        Some(net) => {
+            let problem = format!("{net} is outside of the networks that the operator allows");
+            let list: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+            let remedy = format!("name prefixes in {}", list.join(", "));
+            Err(Fault::new(field, &problem, &remedy))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Checks the objects of a source one by one, and turns them into typed rules.
+//!
+//! An object that is wrong yields a [`Problem`] and no rule; all others are unaffected. Every text
+//! of an object is parsed into an address, a port or a number here, or compared with the few
+//! characters that a name may have. No text goes any further.
+
+mod allowed;
+mod firewall;
+mod names;
+mod parts;
+mod policies;
+mod problem;
+mod services;
+mod shapes;
+
+use std::collections::BTreeSet;
+
+pub use problem::Problem;
+
+use crate::compile::{ENTRIES_MAX, entry_count};
+use crate::config::{Config, FirewallSpec, PolicyLists, StaticSource};
+use crate::rule::{Rule, RuleSet};
+use problem::Fault;
+
+/// Entries that all rules together may have. It bounds the memory of the kernel's maps: about
+/// 150 bytes each.
+const ENTRIES_TOTAL_MAX: usize = 524_288;
+
+/// The rules of all sources, and the objects that have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Admitted {
+    /// Rules of the objects that are right.
+    pub rules: RuleSet,
+    /// The other objects.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the objects of a configuration. Only the static source is served.
+#[must_use]
+pub fn admit(config: &Config) -> Admitted {
+    let nothing = StaticSource::default();
+    let source = config.sources.static_.as_ref().unwrap_or(&nothing);
+    let no_spec = FirewallSpec::default();
+    let spec = source.firewall.as_ref().unwrap_or(&no_spec);
+    let mut admitted = Admitted::default();
+    let allowed = firewall::admit(spec, &mut admitted);
+    if config.controllers.cwnp.is_some() {
+        let nothing = PolicyLists::default();
+        let lists = source.cwnp.as_ref().unwrap_or(&nothing);
+        policies::admit(lists, &allowed, &mut admitted);
+    }
+    if config.controllers.service.is_some() {
+        services::admit(&source.service, &allowed, &mut admitted);
+    }
+    if spec.log_accepted_connections {
+        for rule in &mut admitted.rules.tenant {
+            rule.log = true;
+        }
+    }
+    admitted.bound();
+    admitted
+}
+
+impl Admitted {
+    /// Removes rules that have too many entries, or an identity that another one has.
+    fn bound(&mut self) {
+        let mut total = 0_usize;
+        let mut seen = BTreeSet::new();
+        let problems = &mut self.problems;
+        let mut keep = |rule: &Rule| {
+            let count = entry_count(rule);
+            let fault = if !seen.insert(rule.id.clone()) {
+                Fault::new(
+                    "name",
+                    "another object has the same name",
+                    "rename one of them",
+                )
+            } else if count == 0 {
+                let problem = "source, destination and protocol have no address family in common";
+                Fault::new("from", problem, "use IPv4 on both sides, or IPv6")
+            } else if count > ENTRIES_MAX || total.saturating_add(count) > ENTRIES_TOTAL_MAX {
+                let problem = format!(
+                    "it needs {count} entries: one for each source, destination and block of \
+                     ports; a rule may have {ENTRIES_MAX}, all together {ENTRIES_TOTAL_MAX}"
+                );
+                Fault::new("ports", &problem, "use shorter prefixes, or fewer ports")
+            } else {
+                total += count;
+                return true;
+            };
+            problems.push(fault.of_rule(&rule.id));
+            false
+        };
+        self.rules.operator.retain(&mut keep);
+        self.rules.tenant.retain(&mut keep);
+    }
+}

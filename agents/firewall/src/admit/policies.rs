@@ -1,0 +1,122 @@
+use serde_norway::Value;
+
+use super::allowed::{AllowedNetworks, check};
+use super::names::name;
+use super::parts::{addresses, protocols};
+use super::problem::Fault;
+use super::shapes::{RuleSpec, decode};
+use super::{Admitted, Problem};
+use crate::config::PolicyLists;
+use crate::rule::{Action, Controller, Direction, Rule, RuleId};
+
+/// Reads the tenant's policies.
+pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
+    for (direction, list) in [
+        (Direction::Ingress, &lists.ingress),
+        (Direction::Egress, &lists.egress),
+    ] {
+        for (index, value) in list.iter().enumerate() {
+            match policy(value, index, direction, allowed) {
+                Ok(rule) => into.rules.tenant.push(rule),
+                Err(problem) => into.problems.push(problem),
+            }
+        }
+    }
+}
+
+fn policy(
+    value: &Value,
+    index: usize,
+    direction: Direction,
+    allowed: &AllowedNetworks,
+) -> Result<Rule, Problem> {
+    let list = direction.name();
+    let unnamed = format!("cwnp {list}[{index}]");
+    let spec: RuleSpec = decode(value).map_err(|fault| fault.of(unnamed.clone()))?;
+    let default = format!("rule-{index}");
+    let own = spec.name.as_deref().unwrap_or(&default);
+    let own = name("name", own).map_err(|fault| fault.of(unnamed))?;
+    let id = RuleId {
+        controller: Controller::Cwnp,
+        object: format!("{list}/{own}"),
+        rule: 0,
+    };
+    build(&spec, id.clone(), direction, allowed).map_err(|fault| fault.of_rule(&id))
+}
+
+fn build(
+    spec: &RuleSpec,
+    id: RuleId,
+    direction: Direction,
+    allowed: &AllowedNetworks,
+) -> Result<Rule, Fault> {
+    if spec.action.is_some_and(|action| action != Action::Accept) {
+        let remedy = "remove it; sources.static.firewall.rules may deny";
+        return Err(Fault::new(
+            "action",
+            "a policy of the tenant only accepts",
+            remedy,
+        ));
+    }
+    if spec.direction.is_some_and(|own| own != direction) {
+        let problem = "it is not that of the list";
+        return Err(Fault::new(
+            "direction",
+            problem,
+            "remove it, or move the rule",
+        ));
+    }
+    if !spec.to_fqdns.is_empty() {
+        let problem = "this version does not serve names";
+        return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
+    }
+    let sources = addresses("from", &spec.from)?;
+    let destinations = addresses("to", &spec.to)?;
+    match direction {
+        Direction::Ingress => check("from", &sources, &allowed.ingress)?,
+        _ => check("to", &destinations, &allowed.egress)?,
+    }
+    Ok(Rule {
+        id,
+        direction,
+        sources,
+        destinations,
+        protocols: protocols("ports", &spec.ports)?,
+        action: Action::Accept,
+        log: spec.log,
+    })
+}
+
+/// Reads a rule of the operator.
+pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
+    let unnamed = format!("firewall rules[{index}]");
+    let spec: RuleSpec = decode(value).map_err(|fault| fault.of(unnamed.clone()))?;
+    let default = format!("rule-{index}");
+    let own = spec.name.as_deref().unwrap_or(&default);
+    let own = name("name", own).map_err(|fault| fault.of(unnamed))?;
+    let id = RuleId {
+        controller: Controller::Firewall,
+        object: format!("rules/{own}"),
+        rule: 0,
+    };
+    let build = || -> Result<Rule, Fault> {
+        let Some(action) = spec.action else {
+            let remedy = "add accept, drop or log";
+            return Err(Fault::new("action", "it is missing", remedy));
+        };
+        if !spec.to_fqdns.is_empty() {
+            let problem = "this version does not serve names";
+            return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
+        }
+        Ok(Rule {
+            id: id.clone(),
+            direction: spec.direction.unwrap_or_default(),
+            sources: addresses("from", &spec.from)?,
+            destinations: addresses("to", &spec.to)?,
+            protocols: protocols("ports", &spec.ports)?,
+            action,
+            log: spec.log,
+        })
+    };
+    build().map_err(|fault| fault.of_rule(&id))
+}

@@ -1,0 +1,17 @@
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::rule::{NetworkKind, RuleSet};
+
+/// Part of the names of layers and of the set of private interfaces: it differs if the operator's
+/// rules or these interfaces differ.
+pub(super) fn epoch(rules: &RuleSet) -> String {
+    // Its keys are constants: equal rules have equal names in every process.
+    let mut hasher = DefaultHasher::new();
+    rules.operator.hash(&mut hasher);
+    for network in &rules.networks {
+        if network.kind == NetworkKind::Private {
+            network.interfaces.hash(&mut hasher);
+        }
+    }
+    format!("{:016x}", hasher.finish())
+}

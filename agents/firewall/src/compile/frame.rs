@@ -1,0 +1,146 @@
+//! The parts of the table that every configuration has.
+
+use super::layer::{PREFIX_DROPPED, log};
+use super::layers::Layer;
+use crate::model::{
+    BaseChain, Chain, Element, Expression, MetaKey, NftRule, NftSet, NftTable, SetSpec, Verdict,
+};
+use crate::rule::{Direction, Network, NetworkKind, RuleSet};
+
+/// Base chain of forwarded packets.
+pub const FORWARD: &str = "forward";
+/// Base chain of source NAT.
+pub const POSTROUTING: &str = "postrouting";
+/// Set of the interfaces of private networks; its epoch follows.
+pub const PRIVATE_INTERFACES: &str = "private-interfaces";
+/// Counter of packets that no rule accepted.
+pub const DROPPED: &str = "dropped";
+/// Counter of packets of flows that were accepted before, and of related ones.
+pub const ESTABLISHED: &str = "established";
+/// Counter of packets that connection tracking refuses.
+pub const INVALID: &str = "invalid";
+
+/// Bits of the state of a flow, as the kernel has them.
+const STATE_INVALID: u32 = 1;
+const STATE_ESTABLISHED_RELATED: u32 = 2 | 4;
+/// Length of an interface name in the kernel, bytes.
+const INTERFACE_LEN: usize = 16;
+
+/// Adds the counters and the sets of interfaces.
+pub(super) fn declare(table: &mut NftTable, rules: &RuleSet, epoch: &str) {
+    for counter in [DROPPED, ESTABLISHED, INVALID] {
+        table.counters.insert(counter.to_owned());
+    }
+    let private = rules
+        .networks
+        .iter()
+        .filter(|network| network.kind == NetworkKind::Private);
+    let names = private.flat_map(|network| &network.interfaces);
+    add_interfaces(table, &private_interfaces(epoch), names);
+    for network in &rules.networks {
+        add_interfaces(table, &interfaces(network), &network.interfaces);
+    }
+}
+
+fn private_interfaces(epoch: &str) -> String {
+    format!("{PRIVATE_INTERFACES}.{epoch}")
+}
+
+/// Name of the set of a network's interfaces.
+pub(super) fn interfaces(network: &Network) -> String {
+    format!("interfaces/{}", network.id)
+}
+
+fn add_interfaces<'a>(
+    table: &mut NftTable,
+    set: &str,
+    names: impl IntoIterator<Item = &'a String>,
+) {
+    let elements = names
+        .into_iter()
+        .map(|name| {
+            let mut key = name.as_bytes().to_vec();
+            key.resize(INTERFACE_LEN, 0);
+            (key, Element::Member)
+        })
+        .collect();
+    let spec = SetSpec::members(SetSpec::INTERFACE, 16);
+    table.sets.insert(set.to_owned(), NftSet { spec, elements });
+}
+
+/// Adds the base chain: rate limits, the state of flows, the layers, and the drop.
+pub(super) fn add_forward(
+    table: &mut NftTable,
+    rules: &RuleSet,
+    layers: &[Layer<'_>],
+    epoch: &str,
+) {
+    let private = private_interfaces(epoch);
+    let mut chain = Chain {
+        base: Some(BaseChain::Forward),
+        rules: Vec::new(),
+    };
+    for limit in &rules.rate_limits {
+        let Some(network) = rules.networks.iter().find(|net| net.id == limit.network) else {
+            continue;
+        };
+        let counter = format!("rate-limit/{}", network.id);
+        table.counters.insert(counter.clone());
+        let bytes = u64::from(limit.mebibytes_per_second) * 1024 * 1024;
+        let mut expressions = by_interface(MetaKey::InputName, &interfaces(network));
+        expressions.push(Expression::OverBytes(bytes));
+        expressions.push(Expression::Count(counter));
+        chain.rules.push(rule(expressions, Some(Verdict::Drop)));
+    }
+    let invalid = by_state(STATE_INVALID, INVALID);
+    chain.rules.push(rule(invalid, Some(Verdict::Drop)));
+    let established = by_state(STATE_ESTABLISHED_RELATED, ESTABLISHED);
+    chain.rules.push(rule(established, Some(Verdict::Accept)));
+    for layer in layers {
+        let expressions = match layer.direction {
+            Direction::Ingress => by_interface(MetaKey::OutputName, &private),
+            Direction::Egress => by_interface(MetaKey::InputName, &private),
+            Direction::Any => Vec::new(),
+        };
+        let jump = Verdict::Jump(layer.name.clone());
+        chain.rules.push(rule(expressions, Some(jump)));
+    }
+    chain.rules.push(rule(log(PREFIX_DROPPED).to_vec(), None));
+    // Not the policy alone: while a base chain is created, the kernel calls it with the policy
+    // accept for a moment.
+    let count = vec![Expression::Count(DROPPED.to_owned())];
+    chain.rules.push(rule(count, Some(Verdict::Drop)));
+    table.chains.insert(FORWARD.to_owned(), chain);
+}
+
+/// Matches packets whose interface is in a set.
+pub(super) fn by_interface(key: MetaKey, set: &str) -> Vec<Expression> {
+    vec![
+        Expression::Meta { key, register: 0 },
+        Expression::Lookup {
+            set: set.to_owned(),
+            register: 0,
+            destination: None,
+        },
+    ]
+}
+
+fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
+    vec![
+        Expression::CtState { register: 0 },
+        Expression::Mask {
+            register: 0,
+            mask: bits.to_ne_bytes().to_vec(),
+        },
+        Expression::NotEqual {
+            register: 0,
+            value: vec![0; 4],
+        },
+        Expression::Count(counter.to_owned()),
+    ]
+}
+
+pub(super) fn rule(mut expressions: Vec<Expression>, verdict: Option<Verdict>) -> NftRule {
+    expressions.extend(verdict.map(Expression::Verdict));
+    NftRule { expressions }
+}

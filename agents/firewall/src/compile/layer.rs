@@ -1,0 +1,97 @@
+use std::collections::BTreeMap;
+
+use super::entries::entries;
+use super::keys;
+use super::layers::Layer;
+use super::shape::Shape;
+use crate::model::{Chain, Element, Expression, NftRule, NftSet, NftTable, Verdict};
+use crate::rule::Action;
+
+/// Log lines of a layer, per second. More would let a stranger fill the log.
+const LOG_LINES_PER_SECOND: u32 = 10;
+/// Prefixes of log lines, those that droptailer knows.
+const PREFIX_ACCEPTED: &str = "nftables-firewall-accepted: ";
+pub(super) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
+
+/// Adds the chain, the maps and the counters of a layer.
+pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) {
+    let mut shapes: BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> = BTreeMap::new();
+    // Only entries that decide count; those of an extra layer for logging do not count twice.
+    let has_counters = !layer.is_extra;
+    for rule in &layer.rules {
+        let counter = rule.id.counter();
+        table.counters.insert(counter.clone());
+        for entry in entries(rule) {
+            let element = if has_counters {
+                Element::Counter(counter.clone())
+            } else {
+                Element::Member
+            };
+            // The first of two rules with an equal entry has it: both have the same effect.
+            let keys = shapes.entry(entry.shape).or_default();
+            keys.entry(entry.key).or_insert(element);
+        }
+    }
+    let mut chain = Chain::default();
+    for (shape, elements) in shapes {
+        let rule = add_shape(table, layer, &shape, elements, has_counters);
+        chain.rules.push(rule);
+    }
+    table.chains.insert(layer.name.clone(), chain);
+}
+
+/// The rule of one shape; adds its map.
+fn add_shape(
+    table: &mut NftTable,
+    layer: &Layer<'_>,
+    shape: &Shape,
+    elements: BTreeMap<Vec<u8>, Element>,
+    has_counters: bool,
+) -> NftRule {
+    let mut expressions = keys::family(shape.is_ipv4).to_vec();
+    if shape.is_empty() {
+        // A map cannot have an empty key: the rule itself matches every packet of the family.
+        if let Some(Element::Counter(counter)) = elements.into_values().next() {
+            expressions.push(Expression::Count(counter));
+        }
+    } else {
+        let name = format!("{}.{}", layer.name, shape.name());
+        expressions.extend(keys::load(shape));
+        expressions.push(if has_counters {
+            Expression::CountByMap {
+                map: name.clone(),
+                register: 0,
+            }
+        } else {
+            Expression::Lookup {
+                set: name.clone(),
+                register: 0,
+                destination: None,
+            }
+        });
+        let spec = keys::spec(shape, has_counters);
+        table.sets.insert(name, NftSet { spec, elements });
+    }
+    match layer.action {
+        Action::Accept => expressions.push(Expression::Verdict(Verdict::Accept)),
+        Action::Drop => expressions.push(Expression::Verdict(Verdict::Drop)),
+        Action::Log => expressions.extend(log(prefix(layer))),
+    }
+    NftRule { expressions }
+}
+
+fn prefix(layer: &Layer<'_>) -> &'static str {
+    if layer.rules.iter().any(|rule| rule.action == Action::Drop) {
+        PREFIX_DROPPED
+    } else {
+        PREFIX_ACCEPTED
+    }
+}
+
+/// Logs at a bounded rate.
+pub(super) fn log(prefix: &str) -> [Expression; 2] {
+    [
+        Expression::LimitPackets(LOG_LINES_PER_SECOND),
+        Expression::Log(prefix.to_owned()),
+    ]
+}

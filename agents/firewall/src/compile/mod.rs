@@ -1,0 +1,49 @@
+//! The rule compiler: a pure function from typed rules to the table.
+//!
+//! Consecutive operator rules with the same action and direction are a *layer*, and so are the
+//! tenants' rules of each direction. In a layer the order of rules decides nothing but the counter.
+//! Each rule becomes entries with exact keys: its prefixes and port ranges are split into blocks
+//! that are a value under a mask. Entries with equal masks share a *shape*: one hash map and one
+//! nftables rule, which masks the packet, looks the key up and counts in the counter of the rule
+//! that the entry belongs to. So a changed rule is a few elements, and a new flow costs one lookup
+//! for each shape, however many rules there are.
+//!
+//! The kernel reads rules and maps of a packet at different moments: a packet that meets the old
+//! rules may find the new elements. Where the order of layers matters, that could let a denied
+//! packet pass. So names of layers contain an *epoch*, which changes with the operator's rules and
+//! with the private interfaces: then old rules read old maps, which stay until a second transaction.
+//! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
+//! neither accepts.
+
+mod blocks;
+mod entries;
+mod epoch;
+mod frame;
+mod keys;
+mod layer;
+mod layers;
+mod nat;
+pub mod shape;
+
+pub use entries::{ENTRIES_MAX, entry_count};
+pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
+
+use crate::model::NftTable;
+use crate::rule::RuleSet;
+
+/// Compiles rules into the table that the kernel should hold.
+///
+/// Rules beyond [`ENTRIES_MAX`] entries must have been refused before.
+#[must_use]
+pub fn compile(rules: &RuleSet) -> NftTable {
+    let mut table = NftTable::default();
+    let epoch = epoch::epoch(rules);
+    frame::declare(&mut table, rules, &epoch);
+    let layers = layers::layers(rules, &epoch);
+    for layer in &layers {
+        layer::add(&mut table, layer);
+    }
+    frame::add_forward(&mut table, rules, &layers, &epoch);
+    nat::add_postrouting(&mut table, rules);
+    table
+}

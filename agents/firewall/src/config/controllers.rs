@@ -1,0 +1,136 @@
+use serde::{Deserialize, Deserializer};
+
+use super::Config;
+use super::error::ConfigError;
+use super::lines::line_of;
+use super::source_name::SourceName;
+
+/// A controller that only has a source.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerConfig {
+    /// Its source.
+    pub(crate) source: SourceName,
+}
+
+/// The base controller.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct FirewallController {
+    /// Its source.
+    pub(crate) source: SourceName,
+    /// `true` if the agent replaces its own program. `false` if absent.
+    #[serde(default, deserialize_with = "enabled")]
+    pub self_update: bool,
+    /// `true` if drops are sent to a droptailer. `false` if absent.
+    #[serde(default, deserialize_with = "enabled")]
+    pub droptailer: bool,
+    /// Addresses that must accept a TCP connection from this host after every change, as
+    /// `address:port`. A change that they refute is undone.
+    #[serde(default)]
+    pub probes: Vec<std::net::SocketAddr>,
+}
+
+/// The controllers. One that is absent is disabled.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllersConfig {
+    /// The base controller: networks, operator rules, rate limits, source NAT.
+    pub firewall: FirewallController,
+    /// Services of type `LoadBalancer`.
+    #[serde(default)]
+    pub service: Option<ControllerConfig>,
+    /// Policies of the tenant.
+    #[serde(default)]
+    pub cwnp: Option<ControllerConfig>,
+    /// Reports of counters.
+    #[serde(default)]
+    pub monitor: Option<ControllerConfig>,
+}
+
+fn enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Switch {
+        enabled: bool,
+    }
+    Switch::deserialize(deserializer).map(|switch| switch.enabled)
+}
+
+/// Checks that each controller's source is declared, possible and served.
+pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
+    let controllers = &config.controllers;
+    let of = |controller: &Option<ControllerConfig>| controller.as_ref().map(|own| own.source);
+    for (controller, source) in [
+        ("firewall", Some(controllers.firewall.source)),
+        ("service", of(&controllers.service)),
+        ("cwnp", of(&controllers.cwnp)),
+        ("monitor", of(&controllers.monitor)),
+    ] {
+        let Some(source) = source else {
+            continue;
+        };
+        if let Some((problem, remedy)) = source_problem(config, controller, source) {
+            return Err(ConfigError::Field {
+                line: line_of(text, &["controllers", controller, "source"]),
+                field: format!("controllers.{controller}.source"),
+                problem,
+                remedy,
+            });
+        }
+    }
+    let firewall = &controllers.firewall;
+    for (field, is_on) in [
+        ("selfUpdate", firewall.self_update),
+        ("droptailer", firewall.droptailer),
+    ] {
+        if is_on {
+            return Err(ConfigError::Field {
+                line: line_of(text, &["controllers", "firewall", field]),
+                field: format!("controllers.firewall.{field}.enabled"),
+                problem: "this version does not have it".to_owned(),
+                remedy: "set it to false, or remove it".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn source_problem(
+    config: &Config,
+    controller: &str,
+    source: SourceName,
+) -> Option<(String, String)> {
+    let name = source.name();
+    if !config.sources.has(source) {
+        return Some((
+            format!("the source {name} is not declared"),
+            format!("add sources.{name}, or name a source that is declared"),
+        ));
+    }
+    if controller == "monitor" && source != SourceName::Shoot {
+        return Some((
+            format!("the monitor cannot report to {name}"),
+            "use shoot, or remove controllers.monitor".to_owned(),
+        ));
+    }
+    if source == SourceName::Seed && controller != "firewall" {
+        return Some((
+            format!("the seed has nothing for {controller}"),
+            "use shoot, metal or static".to_owned(),
+        ));
+    }
+    if source == SourceName::Shoot && controller == "firewall" {
+        return Some((
+            "the shoot has nothing for the firewall".to_owned(),
+            "use seed, metal or static".to_owned(),
+        ));
+    }
+    if source != SourceName::Static {
+        return Some((
+            format!("this version does not serve the source {name} yet"),
+            "use static".to_owned(),
+        ));
+    }
+    None
+}

@@ -1,0 +1,100 @@
+use std::path::PathBuf;
+
+/// A reason why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is too large.
+    #[error("{} is larger than {bytes_max} bytes; merge prefixes, or split the firewall", path.display())]
+    TooLarge {
+        /// Path of the file.
+        path: PathBuf,
+        /// Largest size, bytes.
+        bytes_max: u64,
+    },
+    /// A field is wrong.
+    #[error("line {line}: {field}: {problem}; {remedy}")]
+    Field {
+        /// Line, from 1; 0 if it is not known.
+        line: usize,
+        /// Path of the field: `controllers.cwnp.source`.
+        field: String,
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        remedy: String,
+    },
+}
+
+impl ConfigError {
+    /// The error of the YAML parser, with its line, the field and a remedy.
+    pub(super) fn of_parser(error: &serde_norway::Error) -> Self {
+        let whole = error.to_string();
+        let line = error.location().map_or(0, |place| place.line());
+        let message = whole
+            .rsplit_once(" at line ")
+            .map_or(whole.as_str(), |(message, _)| message);
+        // The parser puts the path before its message, and our own messages may continue it; field
+        // names have no spaces.
+        let mut path: Vec<&str> = Vec::new();
+        let mut message = message;
+        while let Some((part, rest)) = message.split_once(": ")
+            && !part.contains(' ')
+        {
+            path.push(part);
+            message = rest;
+        }
+        if path.is_empty() {
+            path.push("the file");
+        }
+        let (problem, remedy) = match message.split_once("; ") {
+            Some((problem, remedy)) => (problem, remedy),
+            None => (message, remedy(message)),
+        };
+        Self::Field {
+            line,
+            field: printable(&path.join(".")),
+            problem: printable(problem),
+            remedy: printable(remedy),
+        }
+    }
+}
+
+fn remedy(message: &str) -> &'static str {
+    if message.starts_with("unknown field") {
+        "correct its name, or remove it"
+    } else if message.starts_with("missing field") {
+        "add it"
+    } else if message.starts_with("duplicate") {
+        "keep one of them"
+    } else if message.starts_with("invalid type") || message.starts_with("invalid value") {
+        "write it as docs/reference/firewall.md shows it"
+    } else {
+        "correct the YAML there"
+    }
+}
+
+/// Longest part of a message, characters. A tenant's text may be of any length.
+const MESSAGE_LEN_MAX: usize = 400;
+
+/// A text that may quote a tenant's, without characters that steer a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take(MESSAGE_LEN_MAX) {
+        let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}

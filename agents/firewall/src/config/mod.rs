@@ -1,0 +1,94 @@
+//! The configuration file of MEP-16.
+//!
+//! The file is read as a whole and strictly: an unknown field, a source that is not declared or a
+//! value of another type is an error with its line. The *objects* of the static source (networks,
+//! rules, services) are kept as they are, and checked one by one by [`crate::admit`].
+
+mod controllers;
+mod error;
+mod lines;
+mod source_name;
+mod sources;
+mod static_source;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::Deserialize;
+
+pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
+pub use error::ConfigError;
+pub(crate) use error::printable;
+pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
+pub use static_source::{FirewallSpec, PolicyLists, StaticSource};
+
+/// Largest file, bytes. Ten thousand rules are about 2 MiB.
+const FILE_LEN_MAX: u64 = 16 * 1024 * 1024;
+
+/// The configuration of a firewall.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Name of the firewall. `None` means the name of the host.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Sources that controllers may use.
+    pub sources: SourcesConfig,
+    /// The controllers and their sources.
+    pub controllers: ControllersConfig,
+}
+
+impl Config {
+    /// Parses a file's text.
+    ///
+    /// # Errors
+    /// The text is no valid configuration, or names a source that this version does not serve.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config = Self::decode(text)?;
+        controllers::check(&config, text)?;
+        Ok(config)
+    }
+
+    /// Parses a text without checking whether its sources are served.
+    ///
+    /// # Errors
+    /// The text is no valid configuration.
+    pub fn decode(text: &str) -> Result<Self, ConfigError> {
+        serde_norway::from_str(text).map_err(|error| ConfigError::of_parser(&error))
+    }
+
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// The file cannot be read, is too large or no text.
+    pub fn read(path: &Path) -> Result<String, ConfigError> {
+        let read = || -> std::io::Result<String> {
+            let mut text = String::new();
+            let file = fs::File::open(path)?;
+            file.take(FILE_LEN_MAX + 1).read_to_string(&mut text)?;
+            Ok(text)
+        };
+        let text = read().map_err(|source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        if u64::try_from(text.len()).is_ok_and(|len| len > FILE_LEN_MAX) {
+            return Err(ConfigError::TooLarge {
+                path: path.to_owned(),
+                bytes_max: FILE_LEN_MAX,
+            });
+        }
+        Ok(text)
+    }
+
+    /// Name of the firewall.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| {
+            let host = nix::unistd::gethostname().ok();
+            host.and_then(|name| name.into_string().ok())
+                .unwrap_or_else(|| "firewall".to_owned())
+        })
+    }
+}

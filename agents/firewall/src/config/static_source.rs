@@ -1,0 +1,59 @@
+use serde::Deserialize;
+use serde_norway::Value;
+
+/// Rules in the file itself. Objects are values here: each is checked on its own.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticSource {
+    /// For the controller `firewall`.
+    #[serde(default)]
+    pub firewall: Option<FirewallSpec>,
+    /// For the controller `cwnp`.
+    #[serde(default)]
+    pub cwnp: Option<PolicyLists>,
+    /// For the controller `service`: services.
+    #[serde(default)]
+    pub service: Vec<Value>,
+}
+
+/// The part that the controller `firewall` reads.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct FirewallSpec {
+    /// Where self-update finds the program. Nothing else uses it.
+    #[serde(default, rename = "controllerURL")]
+    pub controller_url: Option<String>,
+    /// Version that self-update installs. Nothing else uses it.
+    #[serde(default)]
+    pub controller_version: Option<String>,
+    /// Networks that the firewall joins.
+    #[serde(default)]
+    pub networks: Vec<Value>,
+    /// The most that may come in from a network.
+    #[serde(default)]
+    pub rate_limits: Vec<Value>,
+    /// Sources of flows into a network.
+    #[serde(default)]
+    pub egress_rules: Vec<Value>,
+    /// Limits of what tenants may allow.
+    #[serde(default)]
+    pub allowed_networks: Option<Value>,
+    /// `true` if the first packet of every accepted flow is logged.
+    #[serde(default)]
+    pub log_accepted_connections: bool,
+    /// Rules of the operator, in their order, above those of tenants.
+    #[serde(default)]
+    pub rules: Vec<Value>,
+}
+
+/// Policies of the tenant.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyLists {
+    /// Flows from private networks.
+    #[serde(default)]
+    pub egress: Vec<Value>,
+    /// Flows to private networks.
+    #[serde(default)]
+    pub ingress: Vec<Value>,
+}

@@ -1,0 +1,36 @@
+//! The firewall agent: typed rules from their sources, compiled into one nftables table.
+//!
+//! [`config`] reads the configuration file of MEP-16. [`admit`] turns each object of a source into
+//! typed rules ([`rule`]), or into a problem of that object. [`compile`] is the one compiler that
+//! all controllers feed; its result, [`model`], is the table as the kernel should hold it.
+//! [`netlink`] reads the table that the kernel holds, and [`plan`] computes the changes between
+//! both, which the kernel takes as one transaction. [`interpret`] follows a packet through a model.
+//!
+//! Invariants:
+//! - Only the table [`model::TABLE`] is ever changed, and never as text: what a tenant writes is
+//!   parsed into addresses, ports and numbers, or refused (`admit`).
+//! - A packet that no rule accepts is dropped by the last rule of a chain that is created once and
+//!   never flushed (`compile`, `plan`).
+//! - A change is one transaction of the kernel, made for the generation of rules that was read
+//!   before; a counter lives as long as its rule has its name (`plan`, `netlink`).
+//! - An object that is wrong changes nothing but its own rules (`admit`).
+//! - Rules stay in the kernel when the agent ends, and a boot without a usable configuration applies
+//!   the last good one, or drops everything (`run`).
+//! - New rules that their probe refutes, or that nobody confirms, are replaced by the last good ones
+//!   (`trial`).
+
+pub mod admit;
+pub mod compile;
+pub mod config;
+pub mod explain;
+pub mod interpret;
+pub mod model;
+pub mod netlink;
+pub mod plan;
+pub mod program;
+pub mod render;
+pub mod rule;
+pub mod run;
+pub mod state;
+pub mod trial;
+pub mod view;

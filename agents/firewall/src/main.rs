@@ -1,0 +1,10 @@
+//! The `metalmesh-firewall` binary: command line and exit code.
+
+use std::process::ExitCode;
+
+use agents_firewall::program::{Cli, carry_out};
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    base_runtime::exit_code(carry_out(Cli::parse()))
+}

@@ -1,0 +1,62 @@
+use super::Expression;
+
+/// Where the kernel calls a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseChain {
+    /// Packets that are forwarded. The policy is drop.
+    Forward,
+    /// Source NAT. The policy is accept: nothing is dropped there.
+    Postrouting,
+}
+
+/// A rule of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NftRule {
+    /// Expressions in their order.
+    pub expressions: Vec<Expression>,
+}
+
+/// A chain and its rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Hook of a base chain. `None` for a chain that others jump to.
+    pub base: Option<BaseChain>,
+    /// Rules in their order.
+    pub rules: Vec<NftRule>,
+}
+
+impl BaseChain {
+    /// Number of the hook in the family `inet`.
+    #[must_use]
+    pub fn hook(self) -> u32 {
+        match self {
+            Self::Forward => 2,
+            Self::Postrouting => 4,
+        }
+    }
+
+    /// Priority: `forward` comes after the base rules of the image (0), `postrouting` is that of
+    /// source NAT.
+    #[must_use]
+    pub fn priority(self) -> i32 {
+        match self {
+            Self::Forward => 1,
+            Self::Postrouting => 100,
+        }
+    }
+
+    /// Type of the chain.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Forward => "filter",
+            Self::Postrouting => "nat",
+        }
+    }
+
+    /// Verdict of packets that no rule decides about.
+    #[must_use]
+    pub fn accepts(self) -> bool {
+        matches!(self, Self::Postrouting)
+    }
+}

@@ -1,0 +1,21 @@
+//! nftables over netlink: reads our table, and applies changes as one transaction.
+//!
+//! The messages are those of `linux/netfilter/nf_tables.h`. There is no crate for them that we may
+//! use: see `docs/dependencies.md`.
+
+mod attribute;
+mod changes;
+mod constants;
+mod error;
+mod expressions;
+mod kernel;
+mod message;
+mod observe;
+mod results;
+mod socket;
+
+pub use attribute::{Attribute, covers};
+pub use error::NetlinkError;
+pub use expressions::encode as encode_expressions;
+pub use kernel::Kernel;
+pub use results::{Applied, CounterValue};

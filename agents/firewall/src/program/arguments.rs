@@ -1,0 +1,38 @@
+use base_runtime::logging::LogFormat;
+use clap::{Parser, Subcommand};
+
+use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use super::file_args::{FileArgs, OutputArgs, StateArgs};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "metalmesh-firewall",
+    version,
+    about = "The rules of one firewall, from their sources into the kernel."
+)]
+pub struct Cli {
+    /// Format of the log, on standard error.
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    pub(super) log: LogFormat,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Keep the kernel's rules as the configuration says.
+    Run(RunArgs),
+    /// Check a configuration, and each of its objects.
+    Check(FileArgs),
+    /// Apply a configuration once.
+    Apply(ApplyArgs),
+    /// Confirm the configuration that `apply --confirm-within` has applied.
+    Confirm(StateArgs),
+    /// Say which rule decides about a new flow.
+    Explain(ExplainArgs),
+    /// List the rules of a configuration, operator rules first.
+    Rules(FileArgs),
+    /// List the kernel's counters.
+    Counters(OutputArgs),
+}

@@ -1,0 +1,36 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::OutputFormat;
+
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Format of the result.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StateArgs {
+    /// Directory of the last good configuration.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/var/lib/metalmesh/firewall"
+    )]
+    pub(super) state_dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FileArgs {
+    /// Configuration, YAML.
+    #[arg(
+        value_name = "FILE",
+        default_value = "/etc/firewall-controller/config.yaml"
+    )]
+    pub(super) config: PathBuf,
+    /// Format of the result.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+}

@@ -1,0 +1,192 @@
+//! The command line.
+
+mod arguments;
+mod command_args;
+mod file_args;
+mod output;
+
+use std::fmt::Display;
+
+use anyhow::{Context as _, Result, bail};
+use base_runtime::{logging, shutdown};
+
+pub use arguments::Cli;
+use arguments::Command;
+use command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use file_args::FileArgs;
+use output::{OutputFormat, print};
+
+use crate::compile::compile;
+use crate::config::ConfigError;
+use crate::explain::{Question, explain};
+use crate::netlink::Kernel;
+use crate::plan::plan;
+use crate::rule::protocol_number;
+use crate::run::{self, AgentFiles};
+use crate::state::{FirewallState, Loaded, write_rules_file};
+use crate::trial::{self, Outcome, TrialConditions};
+use crate::view::RuleView;
+
+/// Log filter without `METALMESH_LOG`.
+const LOG_FILTER: &str = "info";
+
+/// Carries out a command.
+///
+/// # Errors
+/// The command failed; for `check` also if an object is refused.
+pub fn carry_out(cli: Cli) -> Result<()> {
+    logging::start(cli.log, LOG_FILTER);
+    match cli.command {
+        Command::Run(args) => on_runtime(run_agent(args)),
+        Command::Apply(args) => on_runtime(apply(args)),
+        Command::Check(args) => check(&args),
+        Command::Confirm(args) => FirewallState::open(&args.state_dir)?.confirm(),
+        Command::Explain(args) => explain_flow(&args),
+        Command::Rules(args) => list_rules(&args),
+        Command::Counters(args) => counters(args.output),
+    }
+}
+
+fn on_runtime(work: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
+}
+
+async fn run_agent(args: RunArgs) -> Result<()> {
+    let stop = shutdown::stop_on_signal()?;
+    let files = AgentFiles {
+        config: args.config,
+        state_dir: args.state.state_dir,
+        rules_file: (!args.no_rules_file).then_some(args.rules_file),
+    };
+    run::run(files, stop).await
+}
+
+/// Reads a file, with the name of the file in the error.
+fn load(args: &FileArgs) -> Result<Loaded> {
+    let name = || args.config.display().to_string();
+    Loaded::load(&args.config).map_err(|error| match error {
+        field @ ConfigError::Field { .. } => anyhow::anyhow!("{}: {field}", name()),
+        other => other.into(),
+    })
+}
+
+fn check(args: &FileArgs) -> Result<()> {
+    let loaded = load(args)?;
+    let problems = &loaded.admitted.problems;
+    let rules = loaded.admitted.rules.rules().count();
+    let name = loaded.config.name();
+    let text = || {
+        let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        lines.push(format!(
+            "{name}: {rules} rules, {} problems",
+            problems.len()
+        ));
+        lines
+    };
+    let json = serde_json::json!({ "name": name, "rules": rules, "problems": problems });
+    print(args.output, &json, text)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("{} objects would not be in force", problems.len())
+}
+
+async fn apply(args: ApplyArgs) -> Result<()> {
+    let loaded = load(&args.file)?;
+    for problem in &loaded.admitted.problems {
+        eprintln!("refused: {problem}");
+    }
+    let kernel = Kernel::open()?;
+    if args.dry_run {
+        let changes = plan(&kernel.read()?, &compile(&loaded.admitted.rules));
+        return print_list(args.file.output, "changes", &changes);
+    }
+    let state = FirewallState::open(&args.state.state_dir)?;
+    let _lock = state.lock()?;
+    let mut probes = loaded.config.controllers.firewall.probes.clone();
+    probes.extend(args.probe);
+    let conditions = TrialConditions {
+        probes,
+        confirm_within: args.confirm_within,
+    };
+    let stop = shutdown::stop_on_signal()?;
+    // The session that the command was started in may be what the new rules cut off.
+    let _hang_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    match trial::apply(&kernel, &state, &loaded, &conditions, &stop).await? {
+        Outcome::Kept(changes) => {
+            if let Some(path) = &args.rules_file {
+                write_rules_file(path, &loaded.admitted)?;
+            }
+            print_list(args.file.output, "changes", &changes)
+        }
+        Outcome::RolledBack(reason) => bail!("rolled back to the last good rules: {reason}"),
+    }
+}
+
+fn explain_flow(args: &ExplainArgs) -> Result<()> {
+    let loaded = load(&args.file)?;
+    if args.from.is_ipv4() != args.to.is_ipv4() {
+        bail!("--from and --to have different address families; use IPv4 for both, or IPv6");
+    }
+    let protocol = match args.protocol.as_str() {
+        "tcp" => protocol_number::TCP,
+        "udp" => protocol_number::UDP,
+        "sctp" => protocol_number::SCTP,
+        "icmp" if args.from.is_ipv4() => protocol_number::ICMP,
+        "icmp" => protocol_number::ICMP6,
+        other => other
+            .parse()
+            .context("--protocol is tcp, udp, sctp, icmp or a number")?,
+    };
+    let question = Question {
+        from: args.from,
+        to: args.to,
+        protocol,
+        port: args.port,
+        input: args.input.clone(),
+        output: args.leaving.clone(),
+    };
+    let answer = explain(&loaded.admitted.rules, &question);
+    let text = || {
+        let verdict = if answer.accepted { "accept" } else { "drop" };
+        let mut lines = vec![format!(
+            "{verdict}: {} ({} to {})",
+            answer.reason, answer.input, answer.output
+        )];
+        lines.extend(answer.rule.iter().map(RuleView::line));
+        lines
+    };
+    print(args.file.output, &answer, text)
+}
+
+fn list_rules(args: &FileArgs) -> Result<()> {
+    let loaded = load(args)?;
+    let rules: Vec<RuleView> = loaded.admitted.rules.rules().map(RuleView::from).collect();
+    print(args.output, &rules, || {
+        rules.iter().map(RuleView::line).collect()
+    })
+}
+
+fn counters(output: OutputFormat) -> Result<()> {
+    let counters = Kernel::open()?.counters()?;
+    print(output, &counters, || {
+        let all = counters.iter();
+        all.map(|(name, value)| format!("{name} {} packets {} bytes", value.packets, value.bytes))
+            .collect()
+    })
+}
+
+fn print_list<T: Display>(output: OutputFormat, name: &str, list: &[T]) -> Result<()> {
+    let lines: Vec<String> = list.iter().map(ToString::to_string).collect();
+    let json = serde_json::json!({ name: lines });
+    print(output, &json, || {
+        if lines.is_empty() {
+            vec!["nothing to change".to_owned()]
+        } else {
+            lines.clone()
+        }
+    })
+}

@@ -1,0 +1,196 @@
+//! The rules as text for nft: for people, and for programs that read
+//! `/etc/nftables/firewall-controller.v4`.
+//!
+//! The text has the same verdicts as the compiled table, as one nftables rule for each rule and
+//! family. nft can load it; the agent replaces it by the compiled table then. Every text in it is
+//! made from typed values, or is a name of few characters.
+
+use ipnet::IpNet;
+
+use crate::model::TABLE;
+use crate::rule::prefixes::{is_ipv4, merged};
+use crate::rule::{Action, Direction, Network, NetworkKind, ProtocolMatch, Rule, RuleSet};
+use crate::rule::{protocol_name, protocol_number};
+
+/// Renders rules.
+#[must_use]
+pub fn render(rules: &RuleSet) -> String {
+    let mut text = format!(
+        "# Written by metalmesh-firewall; changes are overwritten.\n\
+         table inet {TABLE} {{\n  chain forward {{\n    \
+         type filter hook forward priority 1; policy drop;\n"
+    );
+    let mut line = |content: &str| text.push_str(&format!("    {content}\n"));
+    for limit in &rules.rate_limits {
+        if let Some(network) = rules.networks.iter().find(|net| net.id == limit.network) {
+            let names = quoted(&network.interfaces);
+            let rate = limit.mebibytes_per_second;
+            line(&format!(
+                "iifname {{ {names} }} limit rate over {rate} mbytes/second drop"
+            ));
+        }
+    }
+    line("ct state invalid counter drop");
+    line("ct state established,related counter accept");
+    let private: Vec<String> = private(rules)
+        .flat_map(|network| network.interfaces.clone())
+        .collect();
+    let tenant = |direction| {
+        let all = rules.tenant.iter();
+        all.filter(move |rule| rule.direction == direction)
+    };
+    let ordered = rules
+        .operator
+        .iter()
+        .chain(tenant(Direction::Ingress))
+        .chain(tenant(Direction::Egress))
+        .chain(tenant(Direction::Any));
+    for rule in ordered {
+        for content in rule_lines(rule, &private) {
+            line(&content);
+        }
+    }
+    line("limit rate 10/second log prefix \"nftables-firewall-dropped: \"");
+    line("counter drop");
+    text.push_str("  }\n  chain postrouting {\n");
+    text.push_str("    type nat hook postrouting priority 100; policy accept;\n");
+    for content in nat_lines(rules) {
+        text.push_str(&format!("    {content}\n"));
+    }
+    text.push_str("  }\n}\n");
+    text
+}
+
+fn private(rules: &RuleSet) -> impl Iterator<Item = &Network> {
+    let all = rules.networks.iter();
+    all.filter(|network| network.kind == NetworkKind::Private)
+}
+
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    quoted.join(", ")
+}
+
+fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
+    let names = quoted(private);
+    let direction = match rule.direction {
+        Direction::Any => String::new(),
+        // Without an interface no packet has the direction.
+        _ if private.is_empty() => return Vec::new(),
+        Direction::Ingress => format!("oifname {{ {names} }} "),
+        Direction::Egress => format!("iifname {{ {names} }} "),
+    };
+    let mut lines = Vec::new();
+    for family in [true, false] {
+        let (Some(from), Some(to)) = (
+            addresses(&rule.sources, family, "saddr"),
+            addresses(&rule.destinations, family, "daddr"),
+        ) else {
+            continue;
+        };
+        let family_match = if family {
+            "meta nfproto ipv4 "
+        } else {
+            "meta nfproto ipv6 "
+        };
+        for protocol in rule.protocols.iter().filter(|own| own.fits(family)) {
+            let matches = format!(
+                "{direction}{family_match}{from}{to}{}",
+                protocol_text(*protocol)
+            );
+            let prefix = if rule.action == Action::Drop {
+                "dropped"
+            } else {
+                "accepted"
+            };
+            if rule.log || rule.action == Action::Log {
+                lines.push(format!(
+                    "{matches}limit rate 10/second log prefix \"nftables-firewall-{prefix}: \""
+                ));
+            }
+            if rule.action != Action::Log {
+                let (action, comment) = (rule.action.name(), rule.id.counter());
+                // A comment has at most 128 bytes.
+                let comment: String = comment.chars().take(120).collect();
+                lines.push(format!("{matches}counter {action} comment \"{comment}\""));
+            }
+        }
+    }
+    lines
+}
+
+/// The match of the addresses of a family: nothing for all of them, `None` if there are none.
+fn addresses(prefixes: &[IpNet], family: bool, field: &str) -> Option<String> {
+    let own: Vec<&IpNet> = prefixes
+        .iter()
+        .filter(|net| is_ipv4(net) == family)
+        .collect();
+    let name = if family { "ip" } else { "ip6" };
+    match own.as_slice() {
+        [] => None,
+        [all] if all.prefix_len() == 0 => Some(String::new()),
+        [one] => Some(format!("{name} {field} {one} ")),
+        several => {
+            let list: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Some(format!("{name} {field} {{ {} }} ", list.join(", ")))
+        }
+    }
+}
+
+fn protocol_text(protocol: ProtocolMatch) -> String {
+    match protocol {
+        ProtocolMatch::Any => String::new(),
+        ProtocolMatch::Protocol(number) => format!("meta l4proto {number} "),
+        ProtocolMatch::Ports {
+            protocol,
+            first,
+            last,
+        } => format!("{} dport {first}-{last} ", protocol_name(protocol)),
+        ProtocolMatch::IcmpType { protocol, kind } => {
+            let name = if protocol == protocol_number::ICMP {
+                "icmp"
+            } else {
+                "icmpv6"
+            };
+            format!("{name} type {kind} ")
+        }
+    }
+}
+
+fn nat_lines(rules: &RuleSet) -> Vec<String> {
+    let prefixes: Vec<IpNet> = private(rules)
+        .flat_map(|network| network.prefixes.clone())
+        .collect();
+    let mut lines = Vec::new();
+    for network in &rules.networks {
+        for prefix in merged(&prefixes) {
+            let family = is_ipv4(&prefix);
+            let name = if family { "ip" } else { "ip6" };
+            let all = network.nat_addresses.iter();
+            let own: Vec<String> = all
+                .filter(|address| address.is_ipv4() == family)
+                .map(ToString::to_string)
+                .collect();
+            let to = match own.as_slice() {
+                [] if network.masquerade => "masquerade".to_owned(),
+                [] => continue,
+                [one] => format!("snat {name} to {one}"),
+                several => {
+                    let numbered = (0..).zip(several);
+                    let map: Vec<String> = numbered
+                        .map(|(index, address)| format!("{index} : {address}"))
+                        .collect();
+                    let (count, map) = (several.len(), map.join(", "));
+                    format!(
+                        "snat {name} to jhash {name} saddr . {name} daddr mod {count} seed 0x1 map {{ {map} }}"
+                    )
+                }
+            };
+            let names = quoted(&network.interfaces);
+            lines.push(format!(
+                "{name} saddr {prefix} oifname {{ {names} }} counter {to}"
+            ));
+        }
+    }
+    lines
+}

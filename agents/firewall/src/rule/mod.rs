@@ -1,0 +1,14 @@
+//! Typed rules: what every source is turned into, and the only input of the compiler.
+
+mod action;
+mod id;
+pub mod network;
+pub mod prefixes;
+mod protocol_match;
+mod set;
+
+pub use action::{Action, Direction};
+pub use id::{Controller, RuleId};
+pub use network::{Network, NetworkKind};
+pub use protocol_match::{ProtocolMatch, number as protocol_number, protocol_name};
+pub use set::{RateLimit, Rule, RuleSet};

@@ -1,0 +1,181 @@
+//! The agent's files: the last good configuration, and the lock of the one process that changes
+//! rules.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use agents_kit::{KitError, StateDir};
+use anyhow::{Context as _, Result, bail};
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::admit::{Admitted, admit};
+use crate::config::{Config, ConfigError};
+use crate::render::render;
+
+/// The last configuration that was applied and confirmed.
+const LAST_GOOD: &str = "last-good.yaml";
+/// Written by `confirm`, with the id of the trial.
+const CONFIRMED: &str = "confirmed";
+/// Id of the trial that waits for its confirmation.
+const TRIAL: &str = "trial";
+const LOCK: &str = "lock";
+
+/// A configuration that was read, and its rules.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The text, to be kept.
+    pub text: String,
+    /// The configuration.
+    pub config: Config,
+    /// Its rules, and the objects that have none.
+    pub admitted: Admitted,
+}
+
+impl Loaded {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// It is no valid configuration.
+    pub fn parse(text: String) -> Result<Self, ConfigError> {
+        let config = Config::parse(&text)?;
+        let admitted = admit(&config);
+        Ok(Self {
+            text,
+            config,
+            admitted,
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no valid configuration.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(Config::read(path)?)
+    }
+}
+
+/// The agent's directory.
+#[derive(Clone, Debug)]
+pub struct FirewallState {
+    dir: StateDir,
+}
+
+impl FirewallState {
+    /// Opens the directory; creates it if it is missing.
+    ///
+    /// # Errors
+    /// Others may enter it, or it is another user's.
+    pub fn open(path: &Path) -> Result<Self, KitError> {
+        let dir = StateDir::open(path)?;
+        Ok(Self { dir })
+    }
+
+    /// Takes the lock of the process that changes rules, until the value is dropped.
+    ///
+    /// # Errors
+    /// Another process has it.
+    pub fn lock(&self) -> Result<Flock<File>> {
+        let path = self.dir.path().join(LOCK);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .with_context(|| format!("cannot open {}", path.display()))?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(lock),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => bail!(
+                "another metalmesh-firewall changes the rules; if the agent runs, change its \
+                 configuration file instead"
+            ),
+            Err((_, error)) => Err(error).context("cannot lock the state directory"),
+        }
+    }
+
+    /// The last good configuration. `None` if there was none.
+    ///
+    /// # Errors
+    /// It is damaged, or others may have written it.
+    pub fn last_good(&self) -> Result<Option<Loaded>> {
+        let Some(bytes) = self.dir.read_own(LAST_GOOD)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes).context("the last good configuration is no text")?;
+        let loaded = Loaded::parse(text).context("the last good configuration is damaged")?;
+        Ok(Some(loaded))
+    }
+
+    /// Keeps a configuration as the last good one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, loaded: &Loaded) -> Result<(), KitError> {
+        self.dir.write(LAST_GOOD, loaded.text.as_bytes())
+    }
+
+    /// Begins a trial; returns its id.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin_trial(&self) -> Result<String> {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+        let id = format!("{}-{}", std::process::id(), since.as_nanos());
+        self.dir.remove(CONFIRMED)?;
+        self.dir.write(TRIAL, id.as_bytes())?;
+        Ok(id)
+    }
+
+    /// `true` if that trial was confirmed.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn is_confirmed(&self, id: &str) -> Result<bool, KitError> {
+        let confirmed = self.dir.read_own(CONFIRMED)?;
+        Ok(confirmed.as_deref() == Some(id.as_bytes()))
+    }
+
+    /// Ends a trial.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub fn end_trial(&self) -> Result<(), KitError> {
+        self.dir.remove(TRIAL)?;
+        self.dir.remove(CONFIRMED)
+    }
+
+    /// Confirms the trial that waits.
+    ///
+    /// # Errors
+    /// No trial waits.
+    pub fn confirm(&self) -> Result<()> {
+        let Some(id) = self.dir.read_own(TRIAL)? else {
+            bail!("no trial waits for a confirmation; it may have been rolled back already");
+        };
+        self.dir.write(CONFIRMED, &id)?;
+        Ok(())
+    }
+}
+
+/// Writes the rules as text for others, atomically.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_rules_file(path: &PathBuf, admitted: &Admitted) -> Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let write = || -> std::io::Result<()> {
+        // nftables.service loads every file of the folder but those that begin with a dot.
+        let mut file = tempfile::Builder::new()
+            .prefix(".firewall-controller.")
+            .tempfile_in(folder)?;
+        file.write_all(render(&admitted.rules).as_bytes())?;
+        file.as_file()
+            .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}

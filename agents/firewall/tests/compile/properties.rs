@@ -1,0 +1,234 @@
+//! Random rules and random packets: the compiled table has the verdict of the rules, read plainly.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use agents_firewall::compile::compile;
+use agents_firewall::interpret::{FlowState, Packet, decide};
+use agents_firewall::plan::{Change, Installed, plan};
+use agents_firewall::rule::{
+    Action, Controller, Direction, Network, NetworkKind, ProtocolMatch, Rule, RuleId, RuleSet,
+    prefixes, protocol_number as number,
+};
+use ipnet::IpNet;
+use proptest::prelude::*;
+
+/// Addresses of few bits, so that rules and packets meet.
+fn address() -> impl Strategy<Value = IpAddr> {
+    (any::<bool>(), 0_u8..16).prop_map(|(is_ipv4, low)| {
+        if is_ipv4 {
+            IpAddr::V4(Ipv4Addr::new(10, 0, 0, low))
+        } else {
+            IpAddr::V6(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, u16::from(low)))
+        }
+    })
+}
+
+fn prefix() -> impl Strategy<Value = IpNet> {
+    (address(), 0_u8..6).prop_map(|(address, cut)| {
+        let (whole, all) = if address.is_ipv4() { (32, 0) } else { (128, 0) };
+        let len = if cut == 5 { all } else { whole - cut };
+        IpNet::new(address, len).unwrap().trunc()
+    })
+}
+
+fn list_of_prefixes() -> impl Strategy<Value = Vec<IpNet>> {
+    prop_oneof![
+        Just(prefixes::any()),
+        prop::collection::vec(prefix(), 1..4).prop_map(|all| prefixes::merged(&all)),
+    ]
+}
+
+fn protocol() -> impl Strategy<Value = ProtocolMatch> {
+    let transport = prop_oneof![Just(number::TCP), Just(number::UDP), Just(number::SCTP)];
+    let ports = (transport.clone(), 0_u16..20, 0_u16..20).prop_map(|(protocol, first, more)| {
+        ProtocolMatch::Ports {
+            protocol,
+            first,
+            last: first + more,
+        }
+    });
+    let icmp = prop_oneof![Just(number::ICMP), Just(number::ICMP6)];
+    let kinds =
+        (icmp, 0_u8..4).prop_map(|(protocol, kind)| ProtocolMatch::IcmpType { protocol, kind });
+    prop_oneof![
+        1 => Just(ProtocolMatch::Any),
+        1 => transport.prop_map(ProtocolMatch::Protocol),
+        1 => Just(ProtocolMatch::Protocol(number::ICMP)),
+        5 => ports,
+        2 => kinds,
+    ]
+}
+
+fn direction() -> impl Strategy<Value = Direction> {
+    prop_oneof![
+        Just(Direction::Any),
+        Just(Direction::Ingress),
+        Just(Direction::Egress),
+    ]
+}
+
+fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
+    let protocols = prop::collection::vec(protocol(), 1..3);
+    let lists = (list_of_prefixes(), list_of_prefixes(), protocols);
+    (lists, direction(), action, any::<bool>()).prop_map(|(lists, direction, action, log)| {
+        let (sources, destinations, protocols) = lists;
+        Rule {
+            id: RuleId {
+                controller: Controller::Cwnp,
+                object: String::new(),
+                rule: 0,
+            },
+            direction,
+            sources,
+            destinations,
+            protocols,
+            action,
+            log,
+        }
+    })
+}
+
+fn network(id: &str, kind: NetworkKind) -> Network {
+    Network {
+        id: id.to_owned(),
+        kind,
+        interfaces: vec![format!("vrf-{id}")],
+        prefixes: Vec::new(),
+        nat_addresses: Vec::new(),
+        masquerade: false,
+    }
+}
+
+fn rule_set() -> impl Strategy<Value = RuleSet> {
+    let action = prop_oneof![Just(Action::Accept), Just(Action::Drop), Just(Action::Log)];
+    let operator = prop::collection::vec(rule(action), 0..6);
+    let tenant = prop::collection::vec(rule(Just(Action::Accept)), 0..6);
+    (operator, tenant).prop_map(|(mut operator, mut tenant)| {
+        for (index, rule) in operator.iter_mut().chain(&mut tenant).enumerate() {
+            rule.id.object = format!("rule-{index}");
+        }
+        RuleSet {
+            networks: vec![
+                network("in", NetworkKind::Private),
+                network("out", NetworkKind::External),
+            ],
+            operator,
+            tenant,
+            rate_limits: Vec::new(),
+        }
+    })
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    let interface = || prop_oneof![Just("vrf-in"), Just("vrf-out")].prop_map(str::to_owned);
+    let low = (0_u8..16, 0_u8..16, any::<bool>());
+    (low, 0_u8..6, 0_u16..40, interface(), interface()).prop_map(
+        |((source, destination, is_ipv4), protocol, port, input, output)| {
+            let address = |low: u8| -> IpAddr {
+                if is_ipv4 {
+                    Ipv4Addr::new(10, 0, 0, low).into()
+                } else {
+                    Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, u16::from(low)).into()
+                }
+            };
+            let protocol = match protocol {
+                0 | 1 => number::TCP,
+                2 => number::UDP,
+                3 => number::SCTP,
+                4 if is_ipv4 => number::ICMP,
+                4 => number::ICMP6,
+                _ => 47,
+            };
+            let is_icmp = protocol == number::ICMP || protocol == number::ICMP6;
+            Packet {
+                source: address(source),
+                destination: address(destination),
+                protocol,
+                port: if is_icmp { port % 5 } else { port },
+                input,
+                output,
+                state: FlowState::New,
+            }
+        },
+    )
+}
+
+/// The plain meaning of a rule.
+fn matches(rule: &Rule, packet: &Packet) -> bool {
+    let is_there = |nets: &[IpNet], address| nets.iter().any(|net| net.contains(&address));
+    let direction = match rule.direction {
+        Direction::Any => true,
+        Direction::Ingress => packet.output == "vrf-in",
+        Direction::Egress => packet.input == "vrf-in",
+    };
+    let protocol = rule.protocols.iter().any(|protocol| match *protocol {
+        ProtocolMatch::Any => true,
+        ProtocolMatch::Protocol(number) => number == packet.protocol,
+        ProtocolMatch::Ports {
+            protocol,
+            first,
+            last,
+        } => protocol == packet.protocol && (first..=last).contains(&packet.port),
+        ProtocolMatch::IcmpType { protocol, kind } => {
+            protocol == packet.protocol && u16::from(kind) == packet.port
+        }
+    });
+    direction
+        && protocol
+        && is_there(&rule.sources, packet.source)
+        && is_there(&rule.destinations, packet.destination)
+}
+
+/// The plain verdict of rules.
+fn verdict(rules: &RuleSet, packet: &Packet) -> bool {
+    let decisive = |rule: &&Rule| rule.action != Action::Log && matches(rule, packet);
+    rules
+        .rules()
+        .find(decisive)
+        .is_some_and(|rule| rule.action == Action::Accept)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn the_table_has_the_verdict_of_the_rules(
+        rules in rule_set(),
+        packets in prop::collection::vec(packet(), 30),
+    ) {
+        let table = compile(&rules);
+        for packet in &packets {
+            let decision = decide(&table, packet);
+            prop_assert_eq!(decision.accepted, verdict(&rules, packet), "{:?}", packet);
+            let last = decision.counters.last().unwrap();
+            let decided = rules.rules().find(|rule| rule.id.counter() == *last);
+            match decided {
+                Some(rule) => prop_assert!(matches(rule, packet), "{last} for {packet:?}"),
+                None => prop_assert_eq!(last, "dropped"),
+            }
+        }
+    }
+
+    #[test]
+    fn established_packets_pass_and_invalid_ones_do_not(
+        rules in rule_set(),
+        mut packet in packet(),
+    ) {
+        let table = compile(&rules);
+        packet.state = FlowState::Established;
+        prop_assert!(decide(&table, &packet).accepted);
+        packet.state = FlowState::Invalid;
+        prop_assert!(!decide(&table, &packet).accepted);
+    }
+
+    #[test]
+    fn a_plan_from_nothing_never_removes(rules in rule_set()) {
+        let table = compile(&rules);
+        let changes = plan(&Installed::default(), &table);
+        prop_assert_eq!(changes.first(), Some(&Change::AddTable));
+        let removes = |change: &Change| matches!(change,
+            Change::RemoveTable | Change::RemoveSet(_) | Change::RemoveChain(_)
+            | Change::RemoveCounter(_) | Change::RemoveElements { .. } | Change::RemoveRule { .. });
+        prop_assert!(!changes.iter().any(removes));
+    }
+}

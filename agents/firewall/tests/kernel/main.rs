@@ -1,0 +1,11 @@
+//! The agent's rules in the real kernel: a router in a network namespace, with a private host and a
+//! host outside, and packets between them. Needs root and nft; says so and passes without.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helpers")]
+
+mod agent;
+mod apply;
+mod killed;
+mod load;
+mod namespace;
+mod nat;
+mod site;
