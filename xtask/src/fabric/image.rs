@@ -26,9 +26,7 @@ const PACKAGES: [&str; 10] = [
 ];
 
 /// Programs; all go to /usr/bin.
-const TOOLS: [&str; 8] = [
-    "bridge", "ip", "kmod", "nft", "ping", "ss", "tc", "tcpdump",
-];
+const TOOLS: [&str; 8] = ["bridge", "ip", "kmod", "nft", "ping", "ss", "tc", "tcpdump"];
 
 /// FRR's daemons and their shell, at Debian's paths.
 const FRR: [&str; 4] = [

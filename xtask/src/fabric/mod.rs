@@ -27,7 +27,7 @@ use crate::debs;
 const MEMORY_MIB: u32 = 1024;
 
 /// The test programs that run in the guest.
-const PROGRAMS: [Program; 5] = [
+const PROGRAMS: [Program; 6] = [
     Program {
         test: "guest",
         daemons: &[],
@@ -44,7 +44,7 @@ const PROGRAMS: [Program; 5] = [
         test: "packet_filter",
         daemons: &[],
         limit: Duration::from_secs(600),
-        is_short: false,
+        extent: Extent::Long,
     },
     Program {
         test: "matrix",
@@ -68,7 +68,7 @@ const PROGRAMS: [Program; 5] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct FabricArgs {
-    /// Run only the program of this name (guest, leaf, matrix, tenancy, vms), or the tests whose
+    /// Run only the program of this name (guest, leaf, packet_filter, matrix, tenancy, vms), or the tests whose
     /// names contain this; vms has two leaves and a spine as machines of their own
     filter: Option<String>,
     /// Run vms too
