@@ -15,6 +15,7 @@ mod server_socket;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,12 +123,12 @@ fn end_on_panic(ended: Result<(), JoinError>) {
 
 /// Binds the socket towards the boot server. `None` means stopped before.
 async fn bind(relay: &Relay, stop: &CancellationToken) -> Option<ServerSocket> {
-    let address = (relay.address(), relay.server().port());
+    let address = SocketAddrV4::new(relay.address(), relay.server().port());
     loop {
         match ServerSocket::bind(address).await {
             Ok(socket) => return Some(socket),
             // At boot the management interface may come later than the agent.
-            Err(error) => tracing::warn!(?address, %error, "DHCP relay not open"),
+            Err(error) => tracing::warn!(%address, %error, "DHCP relay not open"),
         }
         tokio::select! {
             () = stop.cancelled() => return None,

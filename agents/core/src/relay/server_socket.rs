@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
 use nix::cmsg_space;
@@ -34,7 +34,7 @@ impl ServerSocket {
     ///
     /// # Errors
     /// No interface has the address, or another process has the port.
-    pub(super) async fn bind(address: (Ipv4Addr, u16)) -> io::Result<Self> {
+    pub(super) async fn bind(address: SocketAddrV4) -> io::Result<Self> {
         let inner = UdpSocket::bind(address).await?;
         setsockopt(&inner, Ipv4PacketInfo, &true)?;
         Ok(Self { inner })
@@ -84,6 +84,7 @@ pub(super) fn is_trusted(interface: Option<&str>, fronts: &BTreeSet<String>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::process::Command;
     use std::time::Duration;
 
@@ -119,7 +120,9 @@ mod tests {
     }
 
     async fn receives_forged() {
-        let socket = ServerSocket::bind((LEAF, 67)).await.unwrap();
+        let socket = ServerSocket::bind(SocketAddrV4::new(LEAF, 67))
+            .await
+            .unwrap();
         let firewall = PortSocket::open("xswp5").unwrap();
         let mut buffer = [0; 64];
         // The other end may not have its carrier yet.
