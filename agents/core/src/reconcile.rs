@@ -31,12 +31,11 @@ const IDLE: Duration = Duration::from_secs(4);
 const SETTLE: Duration = Duration::from_millis(100);
 /// Pauses after passes that did not come to their end.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
-/// Time limits of each pass. A step takes milliseconds; FRR has answered within a second under
-/// load.
-const LIMITS: Limits = Limits {
-    step: Duration::from_secs(5),
-    observe: Duration::from_secs(5),
-};
+/// Time that a step and an observation get. A step takes milliseconds; FRR has answered within a
+/// second under load.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Doublings of [`LIMIT`] at most.
+const DOUBLINGS_MAX: u32 = 4;
 
 /// The result of the last pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +67,16 @@ pub(crate) struct Reconciler<S> {
     pub(crate) memory: PassMemory,
 }
 
+/// The limits after so many passes in a row that failed: each doubles them. A switch whose processor
+/// is busy would otherwise never be read to the end.
+fn limits(failures: u32) -> Limits {
+    let limit = LIMIT * (1 << failures.min(DOUBLINGS_MAX));
+    Limits {
+        step: limit,
+        observe: limit,
+    }
+}
+
 impl<S: Nos> Reconciler<S> {
     /// Runs passes until `stop`. A running pass is finished: half of a plan could leave a port
     /// down.
@@ -75,7 +84,7 @@ impl<S: Nos> Reconciler<S> {
         let mut failures = 0_u32;
         loop {
             let desired = self.desired.borrow_and_update().clone();
-            let passed = self.pass(desired.as_ref()).await;
+            let passed = self.pass(desired.as_ref(), limits(failures)).await;
             self.steps.ended("reconcile", &passed);
             failures = match passed {
                 Ok(()) => 0,
@@ -115,12 +124,16 @@ impl<S: Nos> Reconciler<S> {
         due.map_or(IDLE, |due| due.min(IDLE))
     }
 
-    async fn pass(&mut self, desired: Option<&SwitchDesired>) -> Result<(), NosError> {
+    async fn pass(
+        &mut self,
+        desired: Option<&SwitchDesired>,
+        limits: Limits,
+    ) -> Result<(), NosError> {
         let started = Instant::now();
         if let Some(desired) = desired {
             self.traces.wanted(desired);
         }
-        let observed = observe(self.switch.as_ref(), LIMITS).await?;
+        let observed = observe(self.switch.as_ref(), limits).await?;
         let Some(desired) = desired else {
             // Without desired state from control or cache the switch must stay as it is: the agent
             // may have lost its state directory while tenants' ports are in use.
@@ -140,7 +153,7 @@ impl<S: Nos> Reconciler<S> {
         };
         self.memory.last = None;
         let switch = self.switch.as_ref();
-        let passed = run_pass(switch, &wanted, observed, &withheld, LIMITS).await;
+        let passed = run_pass(switch, &wanted, observed, &withheld, limits).await;
         last.left = passed.as_ref().ok().map(|passed| passed.rest.clone());
         self.memory.last = Some(last);
         let passed = passed?;
@@ -272,5 +285,19 @@ impl<S: Nos> Reconciler<S> {
             *old = outcome;
             news
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pass_that_failed_doubles_the_limits() {
+        for (failures, seconds) in [(0, 5), (1, 10), (2, 20), (4, 80), (5, 80), (u32::MAX, 80)] {
+            let limits = limits(failures);
+            let wanted = Duration::from_secs(seconds);
+            assert_eq!([limits.observe, limits.step], [wanted; 2], "{failures}");
+        }
     }
 }
