@@ -62,8 +62,9 @@ impl<K: Ord> Buckets<K> {
         if ahead_ms >= rate.burst_ms.max(1) {
             return Err(ahead_ms - rate.burst_ms.max(1) + 1);
         }
-        let each_us = MINUTE_US / u64::from(rate.per_minute.max(1));
-        *until = begin.saturating_add(each_us.saturating_mul(events.into()));
+        // Multiplied first: many rounded parts would be some events too few.
+        let all_us = MINUTE_US.saturating_mul(events.into()) / u64::from(rate.per_minute.max(1));
+        *until = begin.saturating_add(all_us);
         Ok(())
     }
 
