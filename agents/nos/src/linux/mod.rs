@@ -102,6 +102,9 @@ impl Config {
 pub struct Linux {
     config: Config,
     handle: Handle,
+    /// For telemetry, which is read while a pass goes on: the kernel refuses a second listing on a
+    /// socket while the first goes on.
+    counters: Handle,
     changed: Arc<Notify>,
     filter_reading: FilterReading,
     /// `None` on a switch without FRR.
@@ -119,10 +122,12 @@ impl Linux {
         let mut tasks = JoinSet::new();
         let (connection, handle, _) = new_connection().map_err(NosError::Open)?;
         tasks.spawn(connection);
+        let (connection, counters, _) = new_connection().map_err(NosError::Open)?;
+        tasks.spawn(connection);
         let changed = Arc::new(Notify::new());
         watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
         if config.frr.is_some() {
-            router_macs::keep(&mut tasks, handle.clone()).map_err(NosError::Open)?;
+            router_macs::keep(&mut tasks).map_err(NosError::Open)?;
         }
         let loopback = InterfaceName::loopback();
         let router = config.frr.clone().map(|vtysh| Router::new(vtysh, loopback));
@@ -130,6 +135,7 @@ impl Linux {
             config,
             router,
             handle,
+            counters,
             changed,
             filter_reading: FilterReading::default(),
             _tasks: tasks,

@@ -17,7 +17,7 @@ use rtnetlink::packet_route::neighbour::{
     NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
-use rtnetlink::{Handle, MulticastGroup, new_multicast_connection};
+use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
@@ -43,10 +43,13 @@ struct Entry {
 /// Starts the task that puts entries back, within some milliseconds.
 ///
 /// # Errors
-/// When the socket for events cannot be opened.
-pub(super) fn keep(tasks: &mut JoinSet<()>, handle: Handle) -> io::Result<()> {
-    let (connection, _handle, mut messages) = new_multicast_connection(&[MulticastGroup::Neigh])?;
-    tasks.spawn(connection);
+/// When a socket cannot be opened.
+pub(super) fn keep(tasks: &mut JoinSet<()>) -> io::Result<()> {
+    let (events, _handle, mut messages) = new_multicast_connection(&[MulticastGroup::Neigh])?;
+    tasks.spawn(events);
+    // A socket of its own: the kernel refuses a second listing on one while the first goes on.
+    let (requests, handle, _) = new_connection()?;
+    tasks.spawn(requests);
     tasks.spawn(async move {
         loop {
             let tunnels = restore(&handle).await.unwrap_or_else(|error| {

@@ -12,7 +12,7 @@ impl Linux {
     /// Reads sessions and counters. The kernel tells nothing of transceivers by netlink.
     pub(super) async fn read_telemetry(&self) -> Result<Telemetry, NosError> {
         let mut telemetry = Telemetry::default();
-        for message in super::links(&self.handle).await? {
+        for message in super::links(&self.counters).await? {
             let Some(link) = Link::read(&message).filter(|l| self.config.is_port(&l.name)) else {
                 continue;
             };
