@@ -76,7 +76,7 @@ pub(crate) struct FabricArgs {
     all: bool,
 }
 
-/// What it takes to run a program.
+/// Guests and time that a program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     /// A guest for seconds: `./dev test` runs it too.

@@ -1,4 +1,4 @@
-//! What an operator sees: what differs on a leaf that somebody edited, and where a packet stops.
+//! The operator's view: differences on a leaf that somebody edited, and the hop where a packet stops.
 
 use std::process::Command;
 

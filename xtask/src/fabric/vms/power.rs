@@ -1,4 +1,4 @@
-//! What the test orders over a serial port: a line for each order, a line as the answer.
+//! Orders of the test over a serial port: a line for each, and a line as its answer.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
