@@ -2,23 +2,14 @@
 
 use control_state::*;
 
+use crate::networks::no_change;
 use crate::world::*;
 
 fn rename(name: Option<&str>) -> UpdateNetwork {
     UpdateNetwork {
-        id: text("private"),
-        lock: Lock::Server,
         project: Some(id(1)),
         name: name.map(str::to_owned),
-        description: None,
-        labels: None,
-        prefixes: None,
-        destination_prefixes: None,
-        default_child_length: None,
-        min_child_length: None,
-        nat: None,
-        additional_announcable_cidrs: None,
-        force: false,
+        ..no_change("private")
     }
 }
 
