@@ -2,13 +2,12 @@
 
 use std::process::{Command, Stdio};
 
-use agents_nos::frr::Vtysh;
-use agents_nos::linux::{Config, Linux};
 use agents_nos::model::{Mtu, PacketFilter, Port, PortName, Segment, VxlanFilter};
 use agents_nos::{Capability, Membership, Nos, SwitchModel, Vni, plan};
 
 use super::daemons::{self, Switch};
 use super::hosts::inside;
+use super::switch::open;
 
 /// The firewall's network, and another tenant's.
 pub(crate) const OWN: u32 = 10;
@@ -78,19 +77,6 @@ pub(crate) fn desired() -> SwitchModel {
             .insert(vni(number), Segment::new(Mtu::ETHERNET));
     }
     model
-}
-
-fn open(name: &str) -> Linux {
-    let vtysh = Vtysh {
-        command: ["vtysh", "-N", name].map(str::to_owned).to_vec(),
-        ..Vtysh::default()
-    };
-    Linux::open(Config {
-        ports: vec!["swp*".into()],
-        vtep: [0, 0, 0, 0].into(),
-        frr: Some(vtysh),
-    })
-    .unwrap()
 }
 
 /// Brings the leaf to a state, each step twice, and checks that nothing is left to do.

@@ -18,5 +18,8 @@ mod frames;
 #[path = "../leaf/hosts.rs"]
 mod hosts;
 mod leaf;
+#[allow(dead_code, reason = "shared with the tests of leaves")]
+#[path = "../leaf/switch.rs"]
+mod switch;
 mod tap;
 mod tenants;
