@@ -25,6 +25,7 @@ mod site;
 mod stages;
 mod tap;
 mod times;
+mod usage;
 mod wait;
 
 #[allow(dead_code, reason = "shared with the tests of FRR")]
