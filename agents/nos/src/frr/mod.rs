@@ -50,6 +50,7 @@ pub mod sessions;
 mod settings;
 mod translate;
 pub mod vnis;
+mod vty;
 mod vtysh;
 
 pub use delta::{Block, FrrDelta};

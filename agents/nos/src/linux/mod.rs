@@ -226,7 +226,7 @@ impl Nos for Linux {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
             Some(router) => {
-                self.filter_reading.discard();
+                self.filter_reading.begin_pass();
                 router.observe(self).await
             }
         }
