@@ -1,8 +1,8 @@
 //! FRR of a firewall.
 //!
-//! bgpd tells each leaf the address of the tunnels' end, and to the EVPN what a network reaches
-//! through the firewall: a private network the destinations outside, an external one the addresses
-//! inside. A route that one leaf tells is never told to the other. A leaf refuses the rest besides.
+//! A network reaches another one by static routes into its VRF. bgpd tells each leaf the address of
+//! the tunnels' end, and to the EVPN what each network reaches here. All routes that it tells begin
+//! here: what one leaf tells is never told to the other. A leaf refuses the rest besides.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,8 +14,8 @@ use crate::install::item::SystemItem;
 use crate::install::machine_network::family::Family;
 use crate::install::machine_network::frr::files_with;
 
-/// Prefix lists by family and name, each entry with `le` where hosts in the prefix are meant too.
-type Lists = BTreeMap<(Family, String), Vec<String>>;
+/// Prefix lists by family and name.
+type Lists = BTreeMap<(Family, String), Vec<IpNet>>;
 
 pub(super) fn files(plan: &FirewallPlan, passwd: &str) -> Vec<SystemItem> {
     files_with(conf(plan), passwd)
@@ -29,11 +29,7 @@ pub(super) fn conf(plan: &FirewallPlan) -> String {
         "frr defaults traditional\nlog syslog informational\n!\nzebra nexthop-group keep 1\n!\n",
     );
     for network in &plan.networks {
-        out.push_str(&format!(
-            "vrf {}\n vni {}\nexit-vrf\n!\n",
-            network.vrf(),
-            network.vni
-        ));
+        out.push_str(&vrf(plan, network));
     }
     let ends = std::iter::once(IpAddr::V4(plan.vtep)).chain(plan.underlay.iter().copied());
     let ends: Vec<IpAddr> = ends.collect();
@@ -48,6 +44,17 @@ pub(super) fn conf(plan: &FirewallPlan) -> String {
         out.push_str(&instance(plan, network));
     }
     out
+}
+
+/// The VRF of a network, with the ways into the others: a route to a VRF's device is looked up again
+/// in that VRF.
+fn vrf(plan: &FirewallPlan, network: &FirewallNetwork) -> String {
+    let mut out = format!("vrf {}\n vni {}\n", network.vrf(), network.vni);
+    for (prefix, into) in plan.ways(network) {
+        let keyword = Family::of(prefix.addr()).keyword();
+        out.push_str(&format!(" {keyword} route {prefix} {into} nexthop-vrf {into}\n"));
+    }
+    out + "exit-vrf\n!\n"
 }
 
 fn interface(name: &str, addresses: &[IpAddr]) -> String {
@@ -87,7 +94,7 @@ fn underlay(plan: &FirewallPlan, ends: &[IpAddr]) -> String {
     }
     out.push_str(
         " !\n address-family l2vpn evpn\n  neighbor LEAF activate\n  \
-         neighbor LEAF route-map MM-EVPN-IN in\n  neighbor LEAF route-map MM-EVPN-OUT out\n  \
+         neighbor LEAF route-map MM-EVPN-OUT out\n  \
          advertise-all-vni\n exit-address-family\nexit\n!\n",
     );
     out
@@ -107,18 +114,16 @@ fn instance(plan: &FirewallPlan, network: &FirewallNetwork) -> String {
         for own in own.filter(|own| Family::of(**own) == family) {
             out.push_str(&format!("  network {}\n", IpNet::from(*own)));
         }
-        for other in plan.others(network) {
-            out.push_str(&format!("  import vrf {}\n", other.vrf()));
-        }
-        if plan.others(network).next().is_some() {
-            out.push_str(&format!("  import vrf route-map MM-IMPORT-{vni}\n"));
+        // An external network finds its way to machines by the addresses that are announced there.
+        if network.is_private {
+            out.push_str("  redistribute static\n");
         }
         out.push_str(" exit-address-family\n");
     }
     out.push_str(" !\n address-family l2vpn evpn\n");
     for family in Family::BOTH {
         out.push_str(&format!(
-            "  advertise {} unicast route-map MM-ADVERTISE-{vni}\n",
+            "  advertise {} unicast route-map MM-TOLD-{vni}\n",
             family.name()
         ));
     }
@@ -128,116 +133,63 @@ fn instance(plan: &FirewallPlan, network: &FirewallNetwork) -> String {
 fn prefix_lists(plan: &FirewallPlan, ends: &[IpAddr]) -> String {
     let mut lists = Lists::new();
     let ends: Vec<IpNet> = ends.iter().map(|end| IpNet::from(*end)).collect();
-    add(&mut lists, "MM-OWN", &ends, false);
+    add(&mut lists, "MM-OWN", &ends);
     for network in &plan.networks {
-        let vni = network.vni;
-        let own: Vec<IpNet> = network.addresses.iter().map(|own| (*own).into()).collect();
-        // A network is left through another one towards its destinations, and towards its prefixes
-        // with all hosts in them.
-        add(&mut lists, &format!("MM-TO-{vni}"), &network.destinations, false);
-        add(&mut lists, &format!("MM-TO-{vni}"), &network.prefixes, true);
-        let advertised = format!("MM-THROUGH-{vni}");
-        add(&mut lists, &advertised, &own, false);
-        if network.is_private {
-            for other in plan.others(network) {
-                add(&mut lists, &advertised, &other.destinations, false);
-                add(&mut lists, &advertised, &other.prefixes, true);
-            }
-        } else {
-            // Addresses outside that machines inside have.
-            add(&mut lists, &advertised, &network.prefixes, true);
-        }
+        let own = network.addresses.iter().map(|own| IpNet::from(*own));
+        let ways = plan.ways(network).into_iter().map(|(prefix, _)| prefix);
+        let told: Vec<IpNet> = match network.is_private {
+            true => own.chain(ways).collect(),
+            false => own.collect(),
+        };
+        add(&mut lists, &format!("MM-TOLD-{}", network.vni), &told);
     }
     let mut out = String::new();
-    for ((family, name), entries) in &lists {
-        if entries.is_empty() {
-            let keyword = family.keyword();
-            out.push_str(&format!("{keyword} prefix-list {name} seq 5 deny any\n"));
+    for ((family, name), prefixes) in &lists {
+        let keyword = family.keyword();
+        for (prefix, seq) in prefixes.iter().zip((5..).step_by(5)) {
+            out.push_str(&format!("{keyword} prefix-list {name} seq {seq} permit {prefix}\n"));
         }
-        for (entry, seq) in entries.iter().zip((5..).step_by(5)) {
-            let keyword = family.keyword();
-            out.push_str(&format!("{keyword} prefix-list {name} seq {seq} {entry}\n"));
+        // A list that does not exist would permit everything.
+        if prefixes.is_empty() {
+            out.push_str(&format!("{keyword} prefix-list {name} seq 5 deny any\n"));
         }
     }
     out + "!\n"
 }
 
-/// Adds prefixes to the list of each family. A list that does not exist would permit everything: one
-/// without entries denies.
-fn add(lists: &mut Lists, name: &str, prefixes: &[IpNet], with_hosts: bool) {
+/// Adds prefixes to the lists of their families, which both exist then.
+fn add(lists: &mut Lists, name: &str, prefixes: &[IpNet]) {
     for family in Family::BOTH {
         let list = lists.entry((family, name.to_owned())).or_default();
         let of_family = |prefix: &&IpNet| Family::of(prefix.addr()) == family;
-        for prefix in prefixes.iter().filter(of_family) {
-            let most = prefix.max_prefix_len();
-            let entry = match with_hosts && prefix.prefix_len() < most {
-                true => format!("permit {prefix} le {most}"),
-                false => format!("permit {prefix}"),
-            };
-            if !list.contains(&entry) {
-                list.push(entry);
-            }
-        }
+        list.extend(prefixes.iter().filter(of_family));
     }
 }
 
 fn route_maps(plan: &FirewallPlan) -> String {
     let mut out = String::from("bgp as-path access-list MM-SELF seq 5 permit ^$\n!\n");
-    out.push_str(&deny_own());
-    let own = |family: &Family| format!("{}\n match as-path MM-SELF", matching(*family, "MM-OWN"));
-    out.push_str(&map("MM-OUT", "permit", Family::BOTH.iter().map(own)));
-    // A route that one leaf tells carries the community until it is told anew, for another network.
-    out.push_str(
-        "bgp community-list standard MM-LEARNED seq 5 permit no-advertise\n\
-         route-map MM-EVPN-IN permit 10\n set community no-advertise additive\nexit\n!\n\
-         route-map MM-EVPN-OUT deny 10\n match community MM-LEARNED\nexit\n\
-         route-map MM-EVPN-OUT permit 20\nexit\n!\n",
-    );
+    // A leaf may tell anything in the underlay except what the firewall has itself.
+    out.push_str(&entries("MM-IN", "deny", "MM-OWN", ""));
+    out.push_str("route-map MM-IN permit 30\nexit\n!\n");
+    out.push_str(&entries("MM-OUT", "permit", "MM-OWN", " match as-path MM-SELF\n"));
+    out.push_str("!\nroute-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\nexit\n!\n");
     for network in &plan.networks {
-        let vni = network.vni;
-        let mut imports = Vec::new();
-        for other in plan.others(network) {
-            // From an external network come its own ways out; from a private one its machines, and
-            // addresses of this network that they have.
-            let mut names = vec![format!("MM-TO-{}", other.vni)];
-            if !network.is_private {
-                names.push(format!("MM-TO-{vni}"));
-            }
-            for name in names {
-                for family in Family::BOTH {
-                    let source = other.vrf();
-                    imports.push(format!(
-                        "{}\n match source-vrf {source}",
-                        matching(family, &name)
-                    ));
-                }
-            }
-        }
-        out.push_str(&map(&format!("MM-IMPORT-{vni}"), "permit", imports));
-        let through = format!("MM-THROUGH-{vni}");
-        let told = |family: &Family| format!("{}\n set community none", matching(*family, &through));
-        let name = format!("MM-ADVERTISE-{vni}");
-        out.push_str(&map(&name, "permit", Family::BOTH.iter().map(told)));
+        let list = format!("MM-TOLD-{}", network.vni);
+        out.push_str(&entries(&list, "permit", &list, ""));
+        out.push_str("!\n");
     }
     out
 }
 
-/// A leaf may tell anything in the underlay except what the firewall has itself.
-fn deny_own() -> String {
-    let own = |family: &Family| matching(*family, "MM-OWN");
-    let denied = map("MM-IN", "deny", Family::BOTH.iter().map(own));
-    denied.trim_end_matches("!\n").to_owned() + "route-map MM-IN permit 30\nexit\n!\n"
-}
-
-fn matching(family: Family, list: &str) -> String {
-    format!("match {} address prefix-list {list}", family.keyword())
-}
-
-/// A route map with an entry for each condition. What no entry matches is denied.
-fn map(name: &str, action: &str, entries: impl IntoIterator<Item = String>) -> String {
+/// The entries of a route map for the prefixes of a list, of both families.
+fn entries(map: &str, action: &str, list: &str, more: &str) -> String {
     let mut out = String::new();
-    for (entry, number) in entries.into_iter().zip((10..).step_by(10)) {
-        out.push_str(&format!("route-map {name} {action} {number}\n {entry}\nexit\n"));
+    for (family, number) in Family::BOTH.into_iter().zip([10, 20]) {
+        let keyword = family.keyword();
+        out.push_str(&format!(
+            "route-map {map} {action} {number}\n match {keyword} address prefix-list {list}\n\
+             {more}exit\n"
+        ));
     }
-    out + "!\n"
+    out
 }

@@ -97,14 +97,20 @@ impl FirewallPlan {
         self.uplinks.iter().enumerate().map(named)
     }
 
-    /// The networks that routes get into from this one: a private network takes those of external
-    /// ones, and the other way round.
-    pub(super) fn others<'a>(
-        &'a self,
-        of: &'a FirewallNetwork,
-    ) -> impl Iterator<Item = &'a FirewallNetwork> {
-        let all = self.networks.iter();
-        all.filter(|other| other.is_private != of.is_private)
+    /// The ways from a network into the VRFs of others: the prefixes and destinations that it does
+    /// not have itself, each once. Two external networks have none into each other.
+    pub(super) fn ways(&self, from: &FirewallNetwork) -> Vec<(IpNet, String)> {
+        let mut out: Vec<(IpNet, String)> = Vec::new();
+        let others = self.networks.iter().filter(|to| to.vni != from.vni);
+        for to in others.filter(|to| to.is_private || from.is_private) {
+            for prefix in to.prefixes.iter().chain(&to.destinations) {
+                let is_own = from.prefixes.iter().any(|own| own.contains(prefix));
+                if !is_own && out.iter().all(|(known, _)| known != prefix) {
+                    out.push((*prefix, to.vrf()));
+                }
+            }
+        }
+        out
     }
 }
 

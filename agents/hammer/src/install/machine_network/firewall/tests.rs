@@ -86,33 +86,32 @@ fn each_network_has_a_vrf_a_bridge_and_a_tunnel() {
 }
 
 #[test]
-fn a_network_gets_the_routes_of_the_other_side_alone() {
+fn a_network_has_the_ways_through_the_others() {
     let conf = text(&files(image()).unwrap(), "/etc/frr/frr.conf");
     for wanted in [
         "interface lo\n ip address 10.255.0.9/32\nexit\n",
         "interface vlan104\n ip address 203.0.113.7/32\nexit\n",
         "ip prefix-list MM-OWN seq 5 permit 10.255.0.9/32\n",
         "ipv6 prefix-list MM-OWN seq 5 deny any\n",
-        "ip prefix-list MM-TO-104 seq 5 permit 0.0.0.0/0\n\
-         ip prefix-list MM-TO-104 seq 10 permit 203.0.113.0/24 le 32\n",
-        "ip prefix-list MM-THROUGH-27 seq 5 permit 10.0.0.1/32\n\
-         ip prefix-list MM-THROUGH-27 seq 10 permit 0.0.0.0/0\n\
-         ip prefix-list MM-THROUGH-27 seq 15 permit 203.0.113.0/24 le 32\n",
-        "ip prefix-list MM-THROUGH-104 seq 5 permit 203.0.113.7/32\n\
-         ip prefix-list MM-THROUGH-104 seq 10 permit 203.0.113.0/24 le 32\n",
-        "ipv6 prefix-list MM-THROUGH-104 seq 5 deny any\n",
+        "vrf vrf27\n vni 27\n ip route 203.0.113.0/24 vrf104 nexthop-vrf vrf104\n \
+         ip route 0.0.0.0/0 vrf104 nexthop-vrf vrf104\n \
+         ipv6 route ::/0 vrf104 nexthop-vrf vrf104\nexit-vrf\n",
+        "vrf vrf104\n vni 104\n ip route 10.0.0.0/22 vrf27 nexthop-vrf vrf27\n",
+        "ip prefix-list MM-TOLD-27 seq 5 permit 10.0.0.1/32\n\
+         ip prefix-list MM-TOLD-27 seq 10 permit 203.0.113.0/24\n\
+         ip prefix-list MM-TOLD-27 seq 15 permit 0.0.0.0/0\n",
+        "ip prefix-list MM-TOLD-104 seq 5 permit 203.0.113.7/32\n",
+        "ipv6 prefix-list MM-TOLD-104 seq 5 deny any\n",
         "router bgp 4210000009 vrf vrf27\n bgp router-id 10.255.0.9\n",
-        "  import vrf vrf104\n  import vrf route-map MM-IMPORT-27\n",
-        "route-map MM-IMPORT-27 permit 10\n match ip address prefix-list MM-TO-104\n \
-         match source-vrf vrf104\nexit\n",
-        "route-map MM-ADVERTISE-27 permit 10\n match ip address prefix-list MM-THROUGH-27\n \
-         set community none\nexit\n",
+        "route-map MM-TOLD-27 permit 10\n match ip address prefix-list MM-TOLD-27\nexit\n",
     ] {
         assert!(conf.contains(wanted), "{wanted}is missing in:\n{conf}");
     }
     // The private network's own prefixes stay inside.
-    let through = conf.lines().filter(|line| line.contains("MM-THROUGH-104"));
-    assert!(!through.clone().any(|line| line.contains("10.0.0")));
+    let mut told = conf.lines().filter(|line| line.contains("MM-TOLD-104"));
+    assert!(!told.any(|line| line.contains("10.0.0")), "{conf}");
+    let external = conf.split("vrf vrf104\n bgp").nth(1).unwrap();
+    assert!(!external.contains("redistribute"), "{conf}");
 }
 
 #[test]
