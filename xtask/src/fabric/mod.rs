@@ -54,7 +54,12 @@ const PROGRAMS: [Program; 6] = [
     },
     Program {
         test: "tenancy",
-        daemons: &["metalmeshd", "metalmesh-core", "metalmesh"],
+        daemons: &[
+            "metalmeshd",
+            "metalmesh-core",
+            "metalmesh",
+            "metalmesh-firewall",
+        ],
         limit: Duration::from_secs(2400),
         extent: Extent::Long,
     },

@@ -1,6 +1,7 @@
 //! A machine: a namespace with a NIC on each leaf.
 
 use std::process::Command;
+use std::sync::Mutex;
 
 use proto_mesh::{BlockDevice, Cpu, Firmware, MachineRegisterRequest, Nic, nic};
 use proto_wire_lldp::{Frame, Socket};
@@ -8,6 +9,7 @@ use tokio::time::interval;
 
 use super::daemons::{Switch, ip};
 use super::hosts::inside;
+use super::firewall_system::FirewallSystem;
 use super::leaf::Leaf;
 use super::life::Installed;
 use super::tap::Tap;
@@ -28,6 +30,8 @@ pub(crate) enum Networking {
     Bridged,
     /// As a firewall: by BGP and EVPN in the underlay.
     Firewall,
+    /// As a firewall that announces more than it may.
+    ForgingFirewall,
 }
 
 /// A machine as control knows it before it has a tenant.
@@ -45,6 +49,8 @@ pub(crate) struct Machine {
     pub(crate) hardware: Hardware,
     pub(crate) networking: Networking,
     pub(crate) tap: Tap,
+    /// Ends before the namespace.
+    firewall: Mutex<Option<FirewallSystem>>,
     switch: Switch,
 }
 
@@ -75,6 +81,7 @@ impl Machine {
             hardware,
             networking,
             tap: Tap::open(&switch.name, number),
+            firewall: Mutex::default(),
             switch,
         }
     }
@@ -95,7 +102,11 @@ impl Machine {
                     .ip("route replace default via 169.254.1.1 dev bond0 onlink");
             }
             Networking::Routed => self.announce_routes(system, &system.address, &[]),
-            Networking::Firewall => self.announce_evpn(system),
+            Networking::Firewall => {
+                *self.firewall.lock().unwrap() =
+                    Some(FirewallSystem::start(name, &system.order));
+            }
+            Networking::ForgingFirewall => self.announce_evpn(system),
         }
     }
 

@@ -12,6 +12,7 @@ mod control;
 mod crossing;
 mod cycles;
 mod firewall;
+mod firewall_system;
 mod flow;
 mod leaf;
 mod life;
