@@ -34,6 +34,7 @@ mod machine;
 mod node;
 mod parts;
 mod phone_home;
+mod port_filter;
 mod serve;
 mod status;
 mod switch;

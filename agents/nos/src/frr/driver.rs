@@ -1,10 +1,11 @@
 //! Observes and changes a running FRR.
 
+use super::announced::{self, AnnouncedPrefix};
 use super::delta::{Block, FrrDelta};
 use super::diff::diff;
 use super::error::FrrError;
 use super::failures::{self, SessionFailure};
-use super::model::{FrrConfig, VrfName};
+use super::model::{FrrConfig, InterfaceName, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::parse::parse;
@@ -140,6 +141,19 @@ impl Frr {
         let text = self.show("zebra", vnis::COMMAND).await?;
         vnis::decode(text.as_bytes()).map_err(|source| FrrError::Json {
             command: vnis::COMMAND,
+            source,
+        })
+    }
+
+    /// IP prefixes that a neighbour of the default VRF announces by EVPN, as far as its import
+    /// permits them.
+    ///
+    /// # Errors
+    /// When vtysh fails or its output cannot be read.
+    pub async fn announced(&self, port: &InterfaceName) -> Result<Vec<AnnouncedPrefix>, FrrError> {
+        let text = self.show("bgpd", &announced::command(port)).await?;
+        announced::decode(text.as_bytes()).map_err(|source| FrrError::Json {
+            command: announced::COMMAND,
             source,
         })
     }

@@ -34,6 +34,7 @@
 //! The order with the kernel: to add, VRF device, then FRR; to remove, FRR, then the device, then
 //! [`Frr::forget_vrf`].
 
+pub mod announced;
 mod delta;
 mod diff;
 mod driver;

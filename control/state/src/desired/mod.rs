@@ -11,6 +11,7 @@ mod boot;
 mod fabric;
 mod filters;
 mod gateway;
+mod network_plan;
 mod orders;
 mod port;
 mod port_plan;
@@ -23,7 +24,7 @@ pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
 pub use gateway::{GatewayIntent, bridged_segment};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use port::{PortFilter, PortIntent, PortPlace};
+pub use port::{NetworkFilter, PortFilter, PortIntent, PortPlace};
 pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 

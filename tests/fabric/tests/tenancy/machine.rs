@@ -16,8 +16,8 @@ use super::tap::Tap;
 
 /// Interval of a machine's LLDP frames.
 const LLDP: std::time::Duration = std::time::Duration::from_secs(2);
-/// Prefix that a firewall announces.
-pub(crate) const OUTSIDE: &str = "198.51.100.0/24";
+/// Prefix that a firewall announces, a part of its external network's.
+pub(crate) const OUTSIDE: &str = "192.0.2.128/25";
 /// Time that a frame holds, seconds.
 const TTL_S: u16 = 30;
 
