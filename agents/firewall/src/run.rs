@@ -124,7 +124,7 @@ impl FirewallAgent {
 
     /// Follows the sources of a configuration.
     fn follow(&mut self, wanted: Loaded) {
-        self.sources.follow(&wanted.config);
+        self.sources.follow(&wanted.config, &self.collected);
         self.wanted = Some(wanted);
     }
 

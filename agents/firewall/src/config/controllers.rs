@@ -4,9 +4,12 @@ use super::Config;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
+use super::sources::is_kubernetes_name;
 
 /// Sources that this version serves.
-const SERVED: [SourceName; 1] = [SourceName::Static];
+const SERVED: [SourceName; 3] = [SourceName::Static, SourceName::Seed, SourceName::Shoot];
+/// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
+const NAME_LEN_MAX: usize = 253;
 
 /// A controller that only has a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -141,7 +144,13 @@ fn source_problem(
     if !SERVED.contains(&source) {
         return Some((
             format!("this version does not serve the source {name} yet"),
-            "use static".to_owned(),
+            "use seed, shoot or static".to_owned(),
+        ));
+    }
+    if source == SourceName::Seed && !is_kubernetes_name(&config.name(), NAME_LEN_MAX) {
+        return Some((
+            "`name`, or the name of this host, is no name of a Firewall in Kubernetes".to_owned(),
+            "set `name` to that of the Firewall".to_owned(),
         ));
     }
     None

@@ -26,6 +26,9 @@ pub struct FirewallSpec {
     /// Version that self-update installs. Nothing else uses it.
     #[serde(default)]
     pub controller_version: Option<String>,
+    /// Prefixes inside the site, for accounting.
+    #[serde(default)]
+    pub internal_prefixes: Vec<Value>,
     /// Networks that the firewall joins.
     #[serde(default)]
     pub networks: Vec<Value>,
@@ -52,6 +55,7 @@ impl FirewallSpec {
         Self {
             controller_url: None,
             controller_version: None,
+            internal_prefixes: Vec::new(),
             networks: Vec::new(),
             rate_limits: Vec::new(),
             egress_rules: Vec::new(),
@@ -72,4 +76,8 @@ pub struct PolicyLists {
     /// Flows to private networks.
     #[serde(default)]
     pub ingress: Vec<Value>,
+    /// Policies with rules of both, as a `ClusterwideNetworkPolicy` has them. If one rule of a
+    /// policy is wrong, none of it is in force.
+    #[serde(default)]
+    pub policies: Vec<Value>,
 }

@@ -13,8 +13,10 @@
 mod applied;
 mod channel;
 mod collected;
+pub mod kubernetes;
 mod objects;
 mod set;
+mod spec;
 
 pub use applied::AppliedObjects;
 pub use channel::{SourceLink, SourceState};

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
+use super::spec::SourceSpec;
 use super::{AppliedObjects, CollectedObjects, SourceLink, SourceObjects, SourceState};
 use crate::admit::Problem;
 use crate::config::{Config, SourceName};
@@ -22,12 +23,6 @@ struct RunningSource {
     _stop: DropGuard,
 }
 
-/// Everything that a source depends on.
-#[derive(Clone, Debug, PartialEq)]
-struct SourceSpec {
-    name: SourceName,
-}
-
 /// The sources that run, each as a task of its own.
 #[derive(Debug, Default)]
 pub struct SourceSet {
@@ -38,41 +33,46 @@ pub struct SourceSet {
 
 impl SourceSet {
     /// Runs the sources that the controllers of a configuration use, and ends all others. One whose
-    /// settings did not change goes on.
-    pub fn follow(&mut self, config: &Config) {
+    /// settings did not change goes on. `collected` is what is known of them so far.
+    pub fn follow(&mut self, config: &Config, collected: &CollectedObjects) {
         let wanted: BTreeMap<SourceName, SourceSpec> = config
             .controllers
             .sources()
-            .filter(|source| *source != SourceName::Static)
-            .map(|name| (name, SourceSpec { name }))
+            .filter_map(|name| Some((name, SourceSpec::of(config, name)?)))
             .collect();
         self.running
             .retain(|name, source| wanted.get(name) == Some(&source.spec));
         for (name, spec) in wanted {
             if !self.running.contains_key(&name) {
-                let link = self.attach(spec.clone());
-                start(spec, link, &mut self.tasks);
+                let link = self.attach(name, spec.clone(), collected.of(name));
+                spec.start(link, &mut self.tasks);
             }
         }
         while self.tasks.try_join_next().is_some() {}
     }
 
-    fn attach(&mut self, spec: SourceSpec) -> SourceLink {
+    fn attach(
+        &mut self,
+        name: SourceName,
+        spec: SourceSpec,
+        initial: Option<&Arc<SourceObjects>>,
+    ) -> SourceLink {
         let (state, own_state) = watch::channel(SourceState::default());
         let (own_applied, applied) = watch::channel(None);
         let stop = CancellationToken::new();
         let source = RunningSource {
-            spec: spec.clone(),
+            spec,
             state: own_state,
             applied: own_applied,
             logged: None,
             _stop: stop.clone().drop_guard(),
         };
-        self.running.insert(spec.name, source);
+        self.running.insert(name, source);
         SourceLink {
             state,
             wake: Arc::clone(&self.wake),
             applied,
+            initial: initial.map(Arc::clone).unwrap_or_default(),
             stop,
         }
     }
@@ -123,10 +123,4 @@ impl SourceSet {
             }
         }
     }
-}
-
-/// Starts the task of a source. One that this version does not serve is refused by
-/// [`Config::parse`].
-fn start(_spec: SourceSpec, link: SourceLink, tasks: &mut JoinSet<()>) {
-    tasks.spawn(async move { link.stop().cancelled().await });
 }
