@@ -132,6 +132,13 @@ impl SourceSet {
         self.reports.send_replace(Some(Arc::new(report)));
     }
 
+    /// The reason why a source does not answer now. `None` if it does, was not asked yet, or runs no
+    /// task.
+    #[must_use]
+    pub fn fault(&self, source: SourceName) -> Option<String> {
+        self.running.get(&source)?.state.borrow().fault.clone()
+    }
+
     /// `true` if a source has answered, and still does. One that runs no task always does.
     #[must_use]
     pub fn is_connected(&self, source: SourceName) -> bool {

@@ -76,9 +76,12 @@ impl ServerKey {
 }
 
 /// Serves until its future is dropped. Then every connection is broken.
-pub(crate) async fn serve(port: u16, key: &ServerKey, storage: Arc<Mutex<Storage>>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    key: Arc<ServerKey>,
+    storage: Arc<Mutex<Storage>>,
+) {
     let acceptor = key.acceptor();
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -108,11 +111,17 @@ async fn answer(
     let path = request.uri().path().to_owned();
     let query = request.uri().query().unwrap_or_default().to_owned();
     if authorization.is_none_or(|value| value.as_bytes() != bearer.as_bytes()) {
-        return Ok(whole(401, &json!({ "message": "who are you", "code": 401 })));
+        return Ok(whole(
+            401,
+            &json!({ "message": "who are you", "code": 401 }),
+        ));
     }
     // For a test of rights.
     if path.contains("/namespaces/forbidden/") {
-        return Ok(whole(403, &json!({ "message": "forbidden here", "code": 403 })));
+        return Ok(whole(
+            403,
+            &json!({ "message": "forbidden here", "code": 403 }),
+        ));
     }
     let method = request.method().to_string();
     let bytes = request.into_body().collect().await;
@@ -149,10 +158,23 @@ fn watch(path: &str, query: &str, storage: Arc<Mutex<Storage>>) -> Response<Piec
                 changed = changes.changed() => changed.unwrap(),
                 () = sender.closed() => return,
             }
-            let (events, newest) = storage.lock().unwrap().events_after(&at, version);
+            let (events, newest, is_expired) = {
+                let mut storage = storage.lock().unwrap();
+                let (events, newest) = storage.events_after(&at, version);
+                (events, newest, storage.take_expired())
+            };
+            if is_expired {
+                let error = json!({ "type": "ERROR", "object": { "code": 410 } });
+                drop(sender.send(Bytes::from(format!("{error}\n"))).await);
+                return;
+            }
             version = newest;
             for event in events {
-                if sender.send(Bytes::from(format!("{event}\n"))).await.is_err() {
+                if sender
+                    .send(Bytes::from(format!("{event}\n")))
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }

@@ -3,10 +3,11 @@
 //! Each test runs against an API server in this process, and against a real kube-apiserver if
 //! `METALMESH_KUBE_DIR` names a folder with `kube-apiserver` and `etcd`: `./dev test --kube`.
 
+mod faults;
 mod memory_server;
 mod real_server;
+mod scenario;
 mod server;
 mod storage;
-mod scenario;
 
 pub(crate) use server::ApiServer;

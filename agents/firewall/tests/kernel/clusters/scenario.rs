@@ -31,7 +31,11 @@ fn has_rule(site: &Site, counter: &str) -> bool {
 
 /// A kind that the test defines: every field is kept.
 fn definition(group: &str, version: &str, kind: &str, plural: &str, has_status: bool) -> Value {
-    let subresources = if has_status { json!({ "status": {} }) } else { json!({}) };
+    let subresources = if has_status {
+        json!({ "status": {} })
+    } else {
+        json!({})
+    };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -52,9 +56,27 @@ fn definition(group: &str, version: &str, kind: &str, plural: &str, has_status: 
 
 fn prepare(server: &ApiServer) {
     for (group, version, kind, plural, has_status) in [
-        ("metal-stack.io", "v1", "ClusterwideNetworkPolicy", "clusterwidenetworkpolicies", true),
-        ("firewall.metal-stack.io", "v2", "Firewall", "firewalls", true),
-        ("firewall.metal-stack.io", "v2", "FirewallMonitor", "firewallmonitors", false),
+        (
+            "metal-stack.io",
+            "v1",
+            "ClusterwideNetworkPolicy",
+            "clusterwidenetworkpolicies",
+            true,
+        ),
+        (
+            "firewall.metal-stack.io",
+            "v2",
+            "Firewall",
+            "firewalls",
+            true,
+        ),
+        (
+            "firewall.metal-stack.io",
+            "v2",
+            "FirewallMonitor",
+            "firewallmonitors",
+            false,
+        ),
     ] {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let body = definition(group, version, kind, plural, has_status);
@@ -65,7 +87,9 @@ fn prepare(server: &ApiServer) {
         server.try_request("POST", "/api/v1/namespaces", &body);
     }
     for list in [POLICIES, FIREWALLS, MONITORS] {
-        await_that(list, || server.try_request("GET", list, &Value::Null).0 == 200);
+        await_that(list, || {
+            server.try_request("GET", list, &Value::Null).0 == 200
+        });
     }
     let firewall = json!({
         "apiVersion": "firewall.metal-stack.io/v2", "kind": "Firewall",
@@ -113,7 +137,10 @@ fn await_status(server: &ApiServer, name: &str, state: &str, message: &str) {
     let mut last = (String::new(), String::new());
     let until = Instant::now() + DEADLINE;
     while last.0 != state || !last.1.contains(message) {
-        assert!(Instant::now() < until, "{name} is {last:?}, not {state} {message}");
+        assert!(
+            Instant::now() < until,
+            "{name} is {last:?}, not {state} {message}"
+        );
         last = status(server, name);
     }
 }
@@ -140,7 +167,10 @@ controllers:
 
 /// A flow of its own through the router: established ones pass whatever the rules are.
 fn passes(site: &Site, port: u16) -> bool {
-    arrives(&udp(&site.inside, INSIDE, 0), &udp(&site.outside, OUTSIDE, port))
+    arrives(
+        &udp(&site.inside, INSIDE, 0),
+        &udp(&site.outside, OUTSIDE, port),
+    )
 }
 
 /// What a tenant and an operator do while the agent runs.
@@ -151,12 +181,25 @@ fn change_objects(site: &Site, server: &ApiServer) {
     await_status(server, "dns", "deployed", "");
     // Many, with a wrong one among them, and one beyond the operator's limits.
     for number in 0..20_u16 {
-        let spec = if number == 10 { egress(0) } else { egress(1000 + number) };
+        let spec = if number == 10 {
+            egress(0)
+        } else {
+            egress(1000 + number)
+        };
         create_policy(server, &format!("p{number}"), &spec);
     }
-    create_policy(server, "everywhere", &json!({ "egress": [{ "ports": [{ "port": 1 }] }] }));
+    create_policy(
+        server,
+        "everywhere",
+        &json!({ "egress": [{ "ports": [{ "port": 1 }] }] }),
+    );
     await_that("p19", || has_rule(site, "cwnp/egress/p19/0"));
-    await_status(server, "p10", "ignored", "egress[0]: ports[0].port: 0 is not a port");
+    await_status(
+        server,
+        "p10",
+        "ignored",
+        "egress[0]: ports[0].port: 0 is not a port",
+    );
     await_status(server, "everywhere", "ignored", "the operator allows");
     await_status(server, "p11", "deployed", "");
     assert!(!has_rule(site, "cwnp/egress/p10/0"));
@@ -204,7 +247,9 @@ fn run_scenario(site: &Site, server: &mut ApiServer) {
     server.kill();
     site.router.output("nft flush ruleset");
     with_agent(site, folder.path(), || {
-        await_that("the last good rules", || has_rule(site, "cwnp/egress/late/0"));
+        await_that("the last good rules", || {
+            has_rule(site, "cwnp/egress/late/0")
+        });
         assert!(has_rule(site, "rate-limit/internet"));
         assert!(has_rule(site, "service/default/shop/0"));
         assert!(passes(site, 53));

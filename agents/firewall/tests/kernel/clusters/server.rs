@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::memory_server::{ServerKey, serve};
@@ -79,8 +80,9 @@ impl ApiServer {
                         .build()
                         .unwrap();
                     runtime.block_on(async {
+                        let listener = TcpListener::bind(("127.0.0.1", PORT)).await.unwrap();
                         tokio::select! {
-                            () = serve(PORT, &key, storage) => {}
+                            () = serve(listener, key, storage) => {}
                             () = stopped.cancelled() => {}
                         }
                     });
@@ -105,7 +107,11 @@ impl ApiServer {
 
     fn await_ready(&self) {
         let until = Instant::now() + Duration::from_secs(180);
-        while self.try_request("GET", "/api/v1/namespaces", &Value::Null).0 != 200 {
+        while self
+            .try_request("GET", "/api/v1/namespaces", &Value::Null)
+            .0
+            != 200
+        {
             assert!(Instant::now() < until, "the API server does not start");
             std::thread::yield_now();
         }
@@ -114,7 +120,10 @@ impl ApiServer {
     /// A request that succeeds, as the administrator.
     pub(crate) fn request(&self, method: &str, path: &str, body: &Value) -> Value {
         let (status, answer) = self.try_request(method, path, body);
-        assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
+        assert!(
+            (200..300).contains(&status),
+            "{method} {path}: {status} {answer}"
+        );
         answer
     }
 
@@ -124,17 +133,38 @@ impl ApiServer {
             _ => "application/json",
         };
         let mut curl = Command::new("ip")
-            .args(["netns", "exec", &self.namespace, "curl", "-sk", "-X", method])
+            .args([
+                "netns",
+                "exec",
+                &self.namespace,
+                "curl",
+                "-sk",
+                "-X",
+                method,
+            ])
             .args(["-H", &format!("Authorization: Bearer {TOKEN}")])
-            .args(["-H", &format!("Content-Type: {kind}"), "-w", "\n%{http_code}"])
+            .args([
+                "-H",
+                &format!("Content-Type: {kind}"),
+                "-w",
+                "\n%{http_code}",
+            ])
             .args(["--data-binary", "@-"])
             .arg(format!("https://127.0.0.1:{PORT}{path}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let bytes = if body.is_null() { String::new() } else { body.to_string() };
-        curl.stdin.take().unwrap().write_all(bytes.as_bytes()).unwrap();
+        let bytes = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        curl.stdin
+            .take()
+            .unwrap()
+            .write_all(bytes.as_bytes())
+            .unwrap();
         let output = String::from_utf8(curl.wait_with_output().unwrap().stdout).unwrap();
         let (body, status) = output.rsplit_once('\n').unwrap_or(("", "0"));
         let body = serde_json::from_str(body).unwrap_or(json!(body));
@@ -147,16 +177,20 @@ impl ApiServer {
             Kind::Memory(server) => server.key.pem.clone(),
             Kind::Real(server) => server.authority().unwrap(),
         };
-        let ca = STANDARD.encode(pem);
-        let text = format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
-             contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
-             clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:{PORT}', \
-             certificate-authority-data: {ca}}}}}]\n\
-             users: [{{name: a, user: {{token: {TOKEN}}}}}]\n"
-        );
-        fs::write(path, text).unwrap();
+        fs::write(path, kubeconfig(&pem, PORT, &format!("token: {TOKEN}"))).unwrap();
     }
+}
+
+/// A kubeconfig for a server on loopback, with the fields of its user.
+pub(crate) fn kubeconfig(pem: &str, port: u16, user: &str) -> String {
+    let ca = STANDARD.encode(pem);
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:{port}', \
+         certificate-authority-data: {ca}}}}}]\n\
+         users: [{{name: a, user: {{{user}}}}}]\n"
+    )
 }
 
 impl Drop for ApiServer {

@@ -52,12 +52,23 @@ pub(crate) struct Storage {
     version: watch::Sender<u64>,
     objects: BTreeMap<ResourcePath, Value>,
     events: Vec<(u64, ResourcePath, Value)>,
+    is_expired: bool,
 }
 
 impl Storage {
     /// Changes with every change of an object.
     pub(crate) fn version(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
+    }
+
+    /// Ends the next watch that has news as one whose version is too old.
+    pub(crate) fn expire(&mut self) {
+        self.is_expired = true;
+    }
+
+    /// `true` once after that.
+    pub(crate) fn take_expired(&mut self) -> bool {
+        std::mem::take(&mut self.is_expired)
     }
 
     fn newest(&self) -> u64 {
@@ -134,7 +145,6 @@ impl Storage {
         let own = new.filter(|event| at.lists(&event.1));
         (own.map(|event| event.2.clone()).collect(), self.newest())
     }
-
 }
 
 fn merge(into: &mut Value, patch: &Value) {
