@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::admit::Admitted;
 use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
@@ -210,15 +211,17 @@ impl FirewallAgent {
                 Some(format!("{error:#}"))
             }
         };
-        let Loaded {
-            collected,
-            admitted,
-            ..
-        } = loaded;
+        self.conclude(loaded, refusal);
+    }
+
+    /// Tells the sources what became of their objects, and takes the rules over if they are in
+    /// force.
+    fn conclude(&mut self, loaded: Loaded, refusal: Option<String>) {
+        let Admitted { rules, problems } = loaded.admitted;
         self.sources
-            .report(&collected, &admitted.problems, refusal.as_deref());
+            .report(&loaded.collected, &problems, refusal.as_deref());
         if refusal.is_none() {
-            self.rules = admitted.rules;
+            self.rules = rules;
         }
     }
 

@@ -1,13 +1,27 @@
+use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
 use super::names::name;
 use super::parts::{addresses, protocols};
 use super::problem::Fault;
-use super::shapes::{PolicySpec, RuleSpec, decode};
+use super::shapes::{RuleSpec, decode};
 use super::{Admitted, Problem};
 use crate::config::PolicyLists;
 use crate::rule::{Action, Controller, Direction, Rule, RuleId};
+
+/// A policy with rules of both directions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicySpec {
+    name: String,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default)]
+    ingress: Vec<RuleSpec>,
+    #[serde(default)]
+    egress: Vec<RuleSpec>,
+}
 
 /// Reads the tenant's policies.
 pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
