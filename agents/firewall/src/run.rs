@@ -1,7 +1,8 @@
-//! The agent: keeps the kernel's table as the configuration file says.
+//! The agent: keeps the kernel's table as the configuration file and its sources say.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -10,14 +11,19 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::admit::Admitted;
 use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
+use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
 /// Pause between two looks at the kernel and at the file. Drift is healed after at most two.
 const TICK: Duration = Duration::from_secs(1);
+
+/// Pause between two reports of counters to a `FirewallMonitor`, as published.
+const REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 /// Places of the agent's files.
 #[derive(Clone, Debug)]
@@ -36,12 +42,21 @@ struct FirewallAgent {
     files: AgentFiles,
     state: FirewallState,
     kernel: Kernel,
+    sources: SourceSet,
+    /// The newest snapshot of each source; until it answers, the last good one.
+    collected: CollectedObjects,
+    /// The configuration that is followed. `None` if there was never a valid one.
+    wanted: Option<Loaded>,
+    /// `true` if the configuration, or a snapshot, changed since it was last applied.
+    is_pending: bool,
     /// Rules that should be in force.
     rules: RuleSet,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
+    /// Time of the last report of counters. `None` before the first.
+    reported: Option<Instant>,
 }
 
 /// Properties of a file that change when it is written.
@@ -65,16 +80,27 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         files,
         state,
         kernel,
+        sources: SourceSet::default(),
+        collected: CollectedObjects::default(),
+        wanted: None,
+        is_pending: false,
         rules: RuleSet::default(),
         seen: None,
         generation: None,
+        reported: None,
     };
     agent.boot();
     while !stop.is_cancelled() {
-        agent.follow_file(&stop).await;
+        agent.follow_file();
+        agent.is_pending |= agent.sources.collect(&mut agent.collected);
+        if agent.is_pending {
+            agent.apply_wanted(&stop).await;
+        }
         agent.heal();
+        agent.report_counters();
         tokio::select! {
             () = sleep(TICK) => {}
+            () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
         }
@@ -85,11 +111,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
 
 impl FirewallAgent {
     /// Puts the last good rules in force, before anything else is tried; without them, rules that
-    /// drop everything.
+    /// drop everything. The sources of the last good configuration are followed until the file
+    /// names others.
     fn boot(&mut self) {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
-                self.rules = loaded.admitted.rules;
+                self.rules = loaded.admitted.rules.clone();
+                self.collected = loaded.collected.clone();
+                self.follow(loaded);
                 info!("applying the last good configuration");
             }
             Ok(None) => info!("there is no last good configuration; dropping everything"),
@@ -101,21 +130,51 @@ impl FirewallAgent {
         self.heal();
     }
 
-    /// Applies the file if it changed.
-    async fn follow_file(&mut self, stop: &CancellationToken) {
+    /// Follows the sources of a configuration.
+    fn follow(&mut self, wanted: Loaded) {
+        self.sources.follow(&wanted.config, &self.collected);
+        self.wanted = Some(wanted);
+    }
+
+    /// Reads the file if it changed.
+    fn follow_file(&mut self) {
         let stamp = self.stamp();
         if self.seen == Some(stamp) {
             return;
         }
         self.seen = Some(stamp);
-        let loaded = match Loaded::load(&self.files.config) {
+        match Loaded::load(&self.files.config) {
+            Ok(loaded) => {
+                // A source that the last configuration did not use may have answered before.
+                for (source, objects) in self.state.last_objects(&loaded.config).snapshots() {
+                    if self.collected.of(source).is_none() {
+                        self.collected.replace(source, Arc::clone(objects));
+                    }
+                }
+                for notice in loaded.config.notices() {
+                    warn!(notice, "a field of the configuration has no effect");
+                }
+                self.follow(loaded);
+                self.is_pending = true;
+            }
+            Err(problem) => error!(
+                file = %self.files.config.display(),
+                error = %Chain(&problem),
+                "the configuration is not valid; the rules stay as they are"
+            ),
+        }
+    }
+
+    /// Applies the configuration with the newest snapshots.
+    async fn apply_wanted(&mut self, stop: &CancellationToken) {
+        self.is_pending = false;
+        let Some(wanted) = self.wanted.clone() else {
+            return;
+        };
+        let loaded = match wanted.with_objects(self.collected.clone()) {
             Ok(loaded) => loaded,
-            Err(problem) => {
-                error!(
-                    file = %self.files.config.display(),
-                    error = %Chain(&problem),
-                    "the configuration is not valid; the rules stay as they are"
-                );
+            Err(missing) => {
+                warn!(error = %Chain(&missing), "the rules stay as they are");
                 return;
             }
         };
@@ -127,7 +186,7 @@ impl FirewallAgent {
             confirm_within: None,
         };
         self.generation = None;
-        match apply(&self.kernel, &self.state, &loaded, &conditions, stop).await {
+        let refusal = match apply(&self.kernel, &self.state, &loaded, &conditions, stop).await {
             Ok(Outcome::Kept(changes)) => {
                 info!(
                     firewall = loaded.config.name(),
@@ -136,18 +195,57 @@ impl FirewallAgent {
                     "applied"
                 );
                 self.write_rules_file(&loaded);
-                self.rules = loaded.admitted.rules;
+                None
             }
-            Ok(Outcome::RolledBack(reason)) => error!(reason, "rolled back"),
+            Ok(Outcome::RolledBack(reason)) => {
+                error!(reason, "rolled back");
+                Some(reason)
+            }
             Err(error) => {
                 error!(
                     error = format!("{error:#}"),
                     "cannot apply the configuration"
                 );
                 // The next tick tries again.
-                self.seen = None;
+                self.is_pending = true;
+                Some(format!("{error:#}"))
             }
+        };
+        self.conclude(loaded, refusal);
+    }
+
+    /// Tells the sources what became of their objects, and takes the rules over if they are in
+    /// force.
+    fn conclude(&mut self, loaded: Loaded, refusal: Option<String>) {
+        let Admitted { rules, problems } = loaded.admitted;
+        self.sources
+            .report(&loaded.collected, &problems, refusal.as_deref());
+        if refusal.is_none() {
+            self.rules = rules;
         }
+    }
+
+    /// Hands the counters to the controller `monitor`, if there is one.
+    fn report_counters(&mut self) {
+        let Some(config) = self.wanted.as_ref().map(|wanted| &wanted.config) else {
+            return;
+        };
+        let is_due = self
+            .reported
+            .is_none_or(|last| last.elapsed() >= REPORT_PERIOD);
+        if config.controllers.monitor.is_none() || !is_due {
+            return;
+        }
+        match self.kernel.counters() {
+            Ok(counters) => {
+                let mut report = MonitorReport::of_counters(&counters);
+                let source = config.controllers.firewall.source;
+                report.is_seed_connected = self.sources.is_connected(source);
+                self.sources.report_monitor(report);
+            }
+            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
+        }
+        self.reported = Some(Instant::now());
     }
 
     fn write_rules_file(&self, loaded: &Loaded) {

@@ -20,6 +20,7 @@ use serde::Deserialize;
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use error::ConfigError;
 pub(crate) use error::printable;
+pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
 pub use static_source::{FirewallSpec, PolicyLists, StaticSource};
 
@@ -80,6 +81,19 @@ impl Config {
             });
         }
         Ok(text)
+    }
+
+    /// Fields that are valid, and without effect in this version.
+    #[must_use]
+    pub fn notices(&self) -> Vec<&'static str> {
+        let mut notices = Vec::new();
+        if self.controllers.firewall.self_update {
+            notices.push(
+                "controllers.firewall.selfUpdate has no effect in this version; update the \
+                 firewall's image",
+            );
+        }
+        notices
     }
 
     /// Name of the firewall.

@@ -1,4 +1,4 @@
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_norway::Value;
 
 /// Rules in the file itself. Objects are values here: each is checked on its own.
@@ -17,7 +17,7 @@ pub struct StaticSource {
 }
 
 /// The part that the controller `firewall` reads.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallSpec {
     /// Where self-update finds the program. Nothing else uses it.
@@ -35,6 +35,18 @@ pub struct FirewallSpec {
     /// Sources of flows into a network.
     #[serde(default)]
     pub egress_rules: Vec<Value>,
+    /// Prefixes whose traffic is counted as internal.
+    #[serde(default)]
+    pub internal_prefixes: Vec<Value>,
+    /// Server or servers that the DNS proxy asks. Absent means that there is no proxy.
+    #[serde(default)]
+    pub dns_server_address: Option<Value>,
+    /// Port of the DNS proxy.
+    #[serde(default)]
+    pub dns_port: Option<Value>,
+    /// Addresses of the DNS proxy. Empty means those of the interfaces of private networks.
+    #[serde(default)]
+    pub dns_listen_addresses: Vec<Value>,
     /// Limits of what tenants may allow.
     #[serde(default)]
     pub allowed_networks: Option<Value>,
@@ -46,8 +58,28 @@ pub struct FirewallSpec {
     pub rules: Vec<Value>,
 }
 
+impl FirewallSpec {
+    /// No object at all.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            controller_url: None,
+            controller_version: None,
+            networks: Vec::new(),
+            rate_limits: Vec::new(),
+            egress_rules: Vec::new(),
+            internal_prefixes: Vec::new(),
+            dns_server_address: None,
+            dns_port: None,
+            dns_listen_addresses: Vec::new(),
+            allowed_networks: None,
+            log_accepted_connections: false,
+            rules: Vec::new(),
+        }
+    }
+}
+
 /// Policies of the tenant.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLists {
     /// Flows from private networks.
@@ -56,4 +88,8 @@ pub struct PolicyLists {
     /// Flows to private networks.
     #[serde(default)]
     pub ingress: Vec<Value>,
+    /// Policies with rules of both, as a `ClusterwideNetworkPolicy` has them. If one rule of a
+    /// policy is wrong, none of it is in force.
+    #[serde(default)]
+    pub policies: Vec<Value>,
 }

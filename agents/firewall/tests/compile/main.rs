@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 mod config;
+mod kubeconfig;
 mod objects;
 mod properties;
+mod sources;
 mod tables;
