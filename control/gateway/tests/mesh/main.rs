@@ -14,6 +14,7 @@ mod cables;
 mod catalogue;
 mod draw;
 mod enrol;
+mod firewall;
 mod fixture;
 mod hammer;
 mod life;
