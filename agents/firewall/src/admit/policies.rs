@@ -4,7 +4,7 @@ use super::allowed::{AllowedNetworks, check};
 use super::names::name;
 use super::parts::{addresses, protocols};
 use super::problem::Fault;
-use super::shapes::{RuleSpec, decode};
+use super::shapes::{PolicySpec, RuleSpec, decode};
 use super::{Admitted, Problem};
 use crate::config::PolicyLists;
 use crate::rule::{Action, Controller, Direction, Rule, RuleId};
@@ -22,6 +22,44 @@ pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut A
             }
         }
     }
+    admit_whole(&lists.policies, allowed, into);
+}
+
+/// Reads policies with rules of both directions.
+fn admit_whole(list: &[Value], allowed: &AllowedNetworks, into: &mut Admitted) {
+    for (index, value) in list.iter().enumerate() {
+        match whole_policy(value, index, allowed) {
+            Ok(rules) => into.rules.tenant.extend(rules),
+            Err(problem) => into.problems.push(problem),
+        }
+    }
+}
+
+/// All rules of a policy, or the first problem of one of them.
+fn whole_policy(
+    value: &Value,
+    index: usize,
+    allowed: &AllowedNetworks,
+) -> Result<Vec<Rule>, Problem> {
+    let unnamed = |fault: Fault| fault.of(format!("cwnp policies[{index}]"));
+    let spec: PolicySpec = decode(value).map_err(unnamed)?;
+    let own = name("name", &spec.name).map_err(unnamed)?;
+    let mut rules = Vec::new();
+    for (direction, list) in [
+        (Direction::Ingress, &spec.ingress),
+        (Direction::Egress, &spec.egress),
+    ] {
+        for (rule, spec) in list.iter().enumerate() {
+            let id = RuleId {
+                controller: Controller::Cwnp,
+                object: format!("{}/{own}", direction.name()),
+                rule,
+            };
+            let built = build(spec, id.clone(), direction, allowed);
+            rules.push(built.map_err(|fault| fault.of_rule(&id))?);
+        }
+    }
+    Ok(rules)
 }
 
 fn policy(

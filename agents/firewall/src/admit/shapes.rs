@@ -53,6 +53,19 @@ pub(super) struct RuleSpec {
     pub(super) log: bool,
 }
 
+/// A policy with rules of both directions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicySpec {
+    pub(super) name: String,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default)]
+    pub(super) ingress: Vec<RuleSpec>,
+    #[serde(default)]
+    pub(super) egress: Vec<RuleSpec>,
+}
+
 /// Reads an object.
 pub(super) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Fault> {
     T::deserialize(value).map_err(|error| {

@@ -4,13 +4,19 @@ use super::Config;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
+use super::sources::is_kubernetes_name;
+
+/// Sources that this version serves.
+const SERVED: [SourceName; 3] = [SourceName::Static, SourceName::Seed, SourceName::Shoot];
+/// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
+const NAME_LEN_MAX: usize = 253;
 
 /// A controller that only has a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerConfig {
     /// Its source.
-    pub(crate) source: SourceName,
+    pub source: SourceName,
 }
 
 /// The base controller.
@@ -18,7 +24,7 @@ pub struct ControllerConfig {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallController {
     /// Its source.
-    pub(crate) source: SourceName,
+    pub source: SourceName,
     /// `true` if the agent replaces its own program. `false` if absent.
     #[serde(default, deserialize_with = "enabled")]
     pub self_update: bool,
@@ -46,6 +52,15 @@ pub struct ControllersConfig {
     /// Reports of counters.
     #[serde(default)]
     pub monitor: Option<ControllerConfig>,
+}
+
+impl ControllersConfig {
+    /// The sources that controllers use. One may be named twice.
+    pub fn sources(&self) -> impl Iterator<Item = SourceName> {
+        let others = [&self.service, &self.cwnp, &self.monitor];
+        let others = others.into_iter().flatten().map(|own| own.source);
+        std::iter::once(self.firewall.source).chain(others)
+    }
 }
 
 fn enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -126,10 +141,16 @@ fn source_problem(
             "use seed, metal or static".to_owned(),
         ));
     }
-    if source != SourceName::Static {
+    if !SERVED.contains(&source) {
         return Some((
             format!("this version does not serve the source {name} yet"),
-            "use static".to_owned(),
+            "use seed, shoot or static".to_owned(),
+        ));
+    }
+    if source == SourceName::Seed && !is_kubernetes_name(&config.name(), NAME_LEN_MAX) {
+        return Some((
+            "`name`, or the name of this host, is no name of a Firewall in Kubernetes".to_owned(),
+            "set `name` to that of the Firewall".to_owned(),
         ));
     }
     None

@@ -1,4 +1,4 @@
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_norway::Value;
 
 /// Rules in the file itself. Objects are values here: each is checked on its own.
@@ -17,7 +17,7 @@ pub struct StaticSource {
 }
 
 /// The part that the controller `firewall` reads.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallSpec {
     /// Where self-update finds the program. Nothing else uses it.
@@ -26,6 +26,9 @@ pub struct FirewallSpec {
     /// Version that self-update installs. Nothing else uses it.
     #[serde(default)]
     pub controller_version: Option<String>,
+    /// Prefixes inside the site, for accounting.
+    #[serde(default)]
+    pub internal_prefixes: Vec<Value>,
     /// Networks that the firewall joins.
     #[serde(default)]
     pub networks: Vec<Value>,
@@ -46,8 +49,25 @@ pub struct FirewallSpec {
     pub rules: Vec<Value>,
 }
 
+impl FirewallSpec {
+    /// No object at all.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            controller_url: None,
+            controller_version: None,
+            internal_prefixes: Vec::new(),
+            networks: Vec::new(),
+            rate_limits: Vec::new(),
+            egress_rules: Vec::new(),
+            allowed_networks: None,
+            log_accepted_connections: false,
+            rules: Vec::new(),
+        }
+    }
+}
+
 /// Policies of the tenant.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLists {
     /// Flows from private networks.
@@ -56,4 +76,8 @@ pub struct PolicyLists {
     /// Flows to private networks.
     #[serde(default)]
     pub ingress: Vec<Value>,
+    /// Policies with rules of both, as a `ClusterwideNetworkPolicy` has them. If one rule of a
+    /// policy is wrong, none of it is in force.
+    #[serde(default)]
+    pub policies: Vec<Value>,
 }
