@@ -99,7 +99,9 @@ pub fn firewalls(tables: &Tables, row: &FirewallRuleSet) -> Vec<wire::FirewallRu
             machines.filter(gets).collect()
         }
     };
-    ids.into_iter().map(|id| on_firewall(tables, id, row)).collect()
+    ids.into_iter()
+        .map(|id| on_firewall(tables, id, row))
+        .collect()
 }
 
 fn on_firewall(
@@ -110,7 +112,9 @@ fn on_firewall(
     let allocation = firewall_allocation(tables, id);
     let shown = wire::FirewallRulesOnFirewall {
         firewall: id.to_string(),
-        hostname: allocation.map(|found| found.hostname.clone()).unwrap_or_default(),
+        hostname: allocation
+            .map(|found| found.hostname.clone())
+            .unwrap_or_default(),
         ..wire::FirewallRulesOnFirewall::default()
     };
     let Some(status) = tables.get::<FirewallStatus>(&id) else {

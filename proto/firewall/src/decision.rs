@@ -110,11 +110,10 @@ impl ProtocolPorts {
             Self::Protocol(ICMP) | Self::Ports { protocol: ICMP, .. } if flow.from.is_ipv6() => {
                 false
             }
-            Self::Protocol(ICMP6) | Self::Ports { protocol: ICMP6, .. }
-                if flow.from.is_ipv4() =>
-            {
-                false
-            }
+            Self::Protocol(ICMP6)
+            | Self::Ports {
+                protocol: ICMP6, ..
+            } if flow.from.is_ipv4() => false,
             Self::Protocol(protocol) => protocol == flow.protocol,
             Self::Ports {
                 protocol,

@@ -34,7 +34,10 @@ pub struct RuleSpec {
     pub log: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde wants"
+)]
 pub(crate) fn is_false(value: &bool) -> bool {
     !*value
 }

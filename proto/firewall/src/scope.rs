@@ -64,7 +64,11 @@ impl RuleContent {
             for rule in rules {
                 rule.name.push_str(&mark);
                 let is_ingress = is_ingress(rule);
-                let inner = if is_ingress { &mut rule.to } else { &mut rule.from };
+                let inner = if is_ingress {
+                    &mut rule.to
+                } else {
+                    &mut rule.from
+                };
                 if inner.is_empty() {
                     inner.clone_from(&blocks);
                 }

@@ -15,7 +15,11 @@ pub struct ServiceSpec {
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Its addresses, at least one.
-    #[serde(default, rename = "loadBalancerIPs", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "loadBalancerIPs",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub load_balancer_ips: Vec<String>,
     /// Prefixes of its clients. Empty means every address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

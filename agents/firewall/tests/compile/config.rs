@@ -84,12 +84,6 @@ fn what_is_not_served_is_refused() {
         "line 13: controllers.firewall.source: this version does not serve the source seed yet; \
          use static"
     );
-    let plain = "sources: {metal: {projectID: abc}}\ncontrollers: {firewall: {source: metal}}";
-    assert_eq!(
-        error(plain),
-        "line 0: controllers.firewall.source: this version does not serve the source metal yet; \
-         use static"
-    );
 }
 
 #[test]

@@ -47,7 +47,12 @@ fn blocks() -> impl Strategy<Value = Vec<AddressBlock>> {
 }
 
 fn ports() -> impl Strategy<Value = Vec<PortSpec>> {
-    let port = (proptest::sample::select(&PROTOCOLS[..]), 1_u32..6, 0_u32..3, any::<bool>());
+    let port = (
+        proptest::sample::select(&PROTOCOLS[..]),
+        1_u32..6,
+        0_u32..3,
+        any::<bool>(),
+    );
     let port = port.prop_map(|(protocol, port, length, is_whole)| {
         let is_icmp = protocol.starts_with("ICMP");
         PortSpec {

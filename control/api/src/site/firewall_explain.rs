@@ -76,27 +76,33 @@ pub(super) fn explanation(
     };
     let sets = placed(&intent);
     let decision = explain(&sets, &flow);
-    let id = |network: Option<&FirewallNetworkIntent>| {
-        network.map(|network| network.network.to_string()).unwrap_or_default()
-    };
     let mut shown = mesh::FirewallExplanation {
         accepted: decision.is_accepted,
         reason: "no rule accepts it".to_owned(),
-        input: id(input),
-        output: id(output),
+        input: id_of(input),
+        output: id_of(output),
         undecided: undecided(&sets, &flow),
         ..mesh::FirewallExplanation::default()
     };
     if let Some((set, rule)) = decision.rule {
         let row = &intent.sets[set].row;
         let object = sets[set].rules[rule].object();
-        let verb = if decision.is_accepted { "accepts" } else { "drops" };
+        let verb = if decision.is_accepted {
+            "accepts"
+        } else {
+            "drops"
+        };
         let (owner, target, number) = (row.set.owner, &row.set.target, row.current.number);
         shown.reason = format!("{object} of the {owner}, {target} revision {number}, {verb} it");
         shown.object = object;
         shown.rules = Some(rules(row, RuleDetail::Summary));
     }
     Ok(shown)
+}
+
+fn id_of(network: Option<&FirewallNetworkIntent>) -> String {
+    let id = network.map(|network| network.network.to_string());
+    id.unwrap_or_default()
 }
 
 /// The rules of each set that are right, in the order of the sets.

@@ -129,9 +129,9 @@ impl OperatorRulesService for Services {
             request.protocol,
             request.port,
         )?;
-        let found = self.gate.read(&caller, |tables| {
-            explanation(tables, &question, None)
-        });
+        let found = self
+            .gate
+            .read(&caller, |tables| explanation(tables, &question, None));
         ok(mesh::OperatorRulesServiceGetExplanationResponse {
             explanation: Some(found.await?),
         })

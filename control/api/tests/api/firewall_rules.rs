@@ -20,7 +20,12 @@ async fn site(node: &Node) {
     images.create(create).await.unwrap();
     let mut networks = admin::network_service_client::NetworkServiceClient::new(node.as_admin());
     for (id, kind, prefix, vrf) in [
-        ("internet", api::NetworkType::External, "192.0.2.0/24", Some(100)),
+        (
+            "internet",
+            api::NetworkType::External,
+            "192.0.2.0/24",
+            Some(100),
+        ),
         ("underlay", api::NetworkType::Underlay, "10.1.0.0/24", None),
     ] {
         let request = admin::NetworkServiceCreateRequest {
@@ -113,7 +118,10 @@ async fn a_project_writes_its_rules_and_no_others() {
     let wrong = tenant.set(set(0, None)).await.unwrap_err();
     assert_eq!(wrong.code(), Code::InvalidArgument);
     let message = wrong.message();
-    assert!(message.contains("cwnp egress/web: ports[0].port"), "{message}");
+    assert!(
+        message.contains("cwnp egress/web: ports[0].port"),
+        "{message}"
+    );
     tenant.set(set(81, Some(1))).await.unwrap();
 
     let history = mesh::FirewallRulesServiceListHistoryRequest {
@@ -121,7 +129,12 @@ async fn a_project_writes_its_rules_and_no_others() {
         firewall: firewall.clone(),
         ..Default::default()
     };
-    let revisions = tenant.list_history(history).await.unwrap().into_inner().revisions;
+    let revisions = tenant
+        .list_history(history)
+        .await
+        .unwrap()
+        .into_inner()
+        .revisions;
     let numbers: Vec<u64> = revisions.iter().map(|rules| rules.revision).collect();
     assert_eq!(numbers, [2, 1]);
     let back = mesh::FirewallRulesServiceRollBackRequest {
@@ -130,7 +143,13 @@ async fn a_project_writes_its_rules_and_no_others() {
         revision: 1,
         ..Default::default()
     };
-    let back = tenant.roll_back(back).await.unwrap().into_inner().rules.unwrap();
+    let back = tenant
+        .roll_back(back)
+        .await
+        .unwrap()
+        .into_inner()
+        .rules
+        .unwrap();
     assert_eq!((back.revision, back.rolled_back_to), (3, 1));
 
     // Another project sees neither the firewall nor its rules.
@@ -197,7 +216,11 @@ async fn the_operators_rules_decide_first_and_explain_says_so() {
     ] {
         let answer = tenant.get_explanation(explain(from, port)).await.unwrap();
         let found = answer.into_inner().explanation.unwrap();
-        assert_eq!((found.accepted, found.object.as_str()), (accepted, object), "{from} {port}");
+        assert_eq!(
+            (found.accepted, found.object.as_str()),
+            (accepted, object),
+            "{from} {port}"
+        );
         let owner = found.rules.map(|rules| rules.owner).unwrap_or_default();
         let wanted = match object {
             "" => "",
@@ -206,7 +229,10 @@ async fn the_operators_rules_decide_first_and_explain_says_so() {
         };
         assert_eq!(owner, wanted, "{}", found.reason);
     }
-    let sets = operator.list(mesh::OperatorRulesServiceListRequest {}).await.unwrap();
+    let sets = operator
+        .list(mesh::OperatorRulesServiceListRequest {})
+        .await
+        .unwrap();
     assert_eq!(sets.into_inner().rules.len(), 2);
     node.stop().await;
 }

@@ -8,8 +8,8 @@ use control_state::{
     WantedNetwork,
 };
 use proto_firewall::{PortSpec, RuleContent, RuleOwner, RuleSpec};
-use proto_identity::Key;
-use proto_link::{MeshClient, Streaming};
+use proto_identity::{Credential, Key};
+use proto_link::MeshClient;
 use proto_mesh::{
     Certificate, FirewallAppliedSet, FirewallDesired, FirewallDesiredRequest, FirewallReport,
     FirewallServiceClient,
@@ -24,15 +24,15 @@ use crate::fixture::*;
 use crate::matrix::{A, offer};
 
 /// A project with a firewall between its network and the internet.
-struct Site {
-    control: Control,
+pub(crate) struct Site {
+    pub(crate) control: Control,
     project: ProjectId,
-    network: String,
-    machine: MachineId,
+    pub(crate) network: String,
+    pub(crate) machine: MachineId,
 }
 
 impl Site {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let control = Control::start().await;
         let (project, network) = catalogue(&control).await;
         let machine: MachineId = A.parse().unwrap();
@@ -62,7 +62,7 @@ impl Site {
         }
     }
 
-    async fn allocate_firewall(&self) {
+    pub(crate) async fn allocate_firewall(&self) {
         let networks = ["internet", &self.network].map(|name| WantedNetwork {
             network: text(name),
             ips: vec![],
@@ -80,8 +80,8 @@ impl Site {
         made.await.unwrap();
     }
 
-    /// A session of the installed system, as hammer gets its certificate.
-    async fn agent(&self) -> MeshClient {
+    /// The credential of the installed system, as hammer gets it.
+    pub(crate) async fn credential(&self) -> Credential {
         let key = Key::generate().unwrap();
         let csr = key.request().unwrap();
         let machine = self.control.machine(self.machine);
@@ -96,12 +96,20 @@ impl Site {
             not_after_ms: issued.identity.not_after_ms,
             identity: issued.identity.id.to_string(),
         };
-        self.control.client(Some(&credential(answer, &key)))
+        credential(answer, &key)
     }
 
-    async fn write(&self, set: &RuleSetKey, port: u32) {
+    async fn agent(&self) -> MeshClient {
+        self.control.client(Some(&self.credential().await))
+    }
+
+    pub(crate) async fn write(&self, set: &RuleSetKey, port: u32) {
+        self.write_named(set, "web", port).await;
+    }
+
+    pub(crate) async fn write_named(&self, set: &RuleSetKey, name: &str, port: u32) {
         let rule = RuleSpec {
-            name: "web".into(),
+            name: name.into(),
             ports: vec![PortSpec {
                 port: Some(port),
                 ..PortSpec::default()
@@ -121,15 +129,10 @@ impl Site {
         self.control.propose(op).await.unwrap();
     }
 
-    fn set(&self, owner: RuleOwner) -> RuleSetKey {
+    pub(crate) fn set(&self, owner: RuleOwner) -> RuleSetKey {
         let target = RuleTarget::Firewall(self.machine);
         RuleSetKey { target, owner }
     }
-}
-
-async fn next(stream: &mut Streaming<FirewallDesired>) -> FirewallDesired {
-    let message = timeout(PATIENCE, stream.message()).await;
-    message.expect("in time").unwrap().expect("a message")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,12 +140,22 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
     let site = Site::start().await;
     site.allocate_firewall().await;
     let client: FirewallServiceClient = site.agent().await.into();
-    let mut stream = client.desired(FirewallDesiredRequest::default()).await.unwrap();
-    let first = next(&mut stream).await;
+    let mut stream = client
+        .desired(FirewallDesiredRequest::default())
+        .await
+        .unwrap();
+    let first: FirewallDesired = next(&mut stream).await;
     assert_eq!(first.firewall, A);
     assert_eq!(first.project, site.project.to_string());
-    let kinds: Vec<&str> = first.networks.iter().map(|network| &*network.r#type).collect();
-    assert!(kinds.contains(&"external") && kinds.contains(&"child"), "{kinds:?}");
+    let kinds: Vec<&str> = first
+        .networks
+        .iter()
+        .map(|network| &*network.r#type)
+        .collect();
+    assert!(
+        kinds.contains(&"external") && kinds.contains(&"child"),
+        "{kinds:?}"
+    );
     assert!(first.sets.is_empty() && first.seal.is_some());
 
     let set = site.set(RuleOwner::Tenant);
@@ -154,7 +167,10 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
         site.write(set, port).await;
         let desired = next(&mut stream).await;
         let took = begun.elapsed();
-        assert!(took.as_millis() < 1_000, "{took:?} from the write to the firewall");
+        assert!(
+            took.as_millis() < 1_000,
+            "{took:?} from the write to the firewall"
+        );
         println!("{set}: {took:?} from the write to the firewall");
         let id = set.to_string();
         let found = desired.sets.iter().find(|found| found.id == id).unwrap();
@@ -183,7 +199,11 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
     let (found, revision) = status(&site.control);
     assert_eq!(found.unwrap().applied_sets[&set.to_string()], 2);
     client.report(report).await.unwrap();
-    assert_eq!(status(&site.control).1, revision, "nothing new, nothing written");
+    assert_eq!(
+        status(&site.control).1,
+        revision,
+        "nothing new, nothing written"
+    );
     site.control.stop().await;
 }
 
@@ -198,7 +218,10 @@ async fn an_allocation_that_is_no_firewall_or_ended_gets_nothing() {
         first.expect("a message or an end")
     };
     let error = refused(&client).await.unwrap_err();
-    assert!(error.to_string().contains("not allocated as a firewall"), "{error}");
+    assert!(
+        error.to_string().contains("not allocated as a firewall"),
+        "{error}"
+    );
     let report = client.report(FirewallReport::default()).await.unwrap_err();
     assert!(!report.is_transient(), "{report}");
     let free = FreeMachine {

@@ -15,6 +15,7 @@ mod catalogue;
 mod draw;
 mod enrol;
 mod firewall;
+mod firewall_agent;
 mod fixture;
 mod hammer;
 mod life;

@@ -76,8 +76,12 @@ pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallI
         project: allocation.project,
         allocation: allocation.id,
         hostname: allocation.hostname.clone(),
-        networks: networks.map(|network| network_intent(tables, network)).collect(),
-        sets: sets.map(|row| set_intent(tables, allocation, row)).collect(),
+        networks: networks
+            .map(|network| network_intent(tables, network))
+            .collect(),
+        sets: sets
+            .map(|row| set_intent(tables, allocation, row))
+            .collect(),
     })
 }
 
@@ -128,7 +132,9 @@ impl RuleSetIntent {
         for egress in &mut content.egress_addresses {
             egress.ips.retain(|ip| !self.lost_addresses.contains(ip));
         }
-        content.egress_addresses.retain(|egress| !egress.ips.is_empty());
+        content
+            .egress_addresses
+            .retain(|egress| !egress.ips.is_empty());
         match (&self.row.set.target, &self.network) {
             (RuleTarget::Network(id), Some(prefixes)) => content.of_network(id.as_str(), prefixes),
             _ => content,

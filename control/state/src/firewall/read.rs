@@ -17,15 +17,15 @@ use crate::network::entity::Ip;
 use crate::tables::Tables;
 
 /// Longest content of a set of rules in storage, bytes. A longer one is refused. About 20,000 rules.
-pub const CONTENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
+pub(crate) const CONTENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// Longest contents in force of all sets of one owner in one project, bytes. A write beyond it is
 /// refused. The desired state of a firewall has those of both owners, and fits one message of the
 /// link.
-pub const CONTENTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(crate) const CONTENTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most revisions of a set, the one in force included. The oldest goes.
-pub const HISTORY_REVISIONS_MAX: usize = 50;
+pub(crate) const HISTORY_REVISIONS_MAX: usize = 50;
 /// Longest earlier contents of a set, bytes. The oldest goes.
-pub const HISTORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(crate) const HISTORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Both owners, in the order in which their rules decide.
 pub(crate) const fn owners() -> [RuleOwner; 2] {
@@ -65,7 +65,10 @@ pub(crate) fn has_address(tables: &Tables, project: ProjectId, network: &str, te
         return false;
     };
     let keys = tables.index().project_ips.get(&project);
-    let mut rows = keys.into_iter().flatten().filter_map(|key| tables.get::<Ip>(key));
+    let mut rows = keys
+        .into_iter()
+        .flatten()
+        .filter_map(|key| tables.get::<Ip>(key));
     rows.any(|ip| ip.ip == address && ip.network.as_str() == network)
 }
 
@@ -94,7 +97,10 @@ pub fn rule_sets_of_firewall(tables: &Tables, machine: MachineId) -> Vec<&Arc<Fi
     let Some(allocation) = firewall_allocation(tables, machine) else {
         return Vec::new();
     };
-    let networks = allocation.networks.iter().filter(|network| network.kind.is_child());
+    let networks = allocation
+        .networks
+        .iter()
+        .filter(|network| network.kind.is_child());
     let networks = networks.map(|network| RuleTarget::Network(network.network.clone()));
     let targets: Vec<RuleTarget> = std::iter::once(RuleTarget::Firewall(machine))
         .chain(networks)

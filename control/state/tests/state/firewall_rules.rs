@@ -143,7 +143,11 @@ fn another_project_finds_nothing() {
     let mut world = World::new();
     world.running(1, 1);
     let set = firewall(RuleOwner::Tenant);
-    assert_eq!(world.refused(write(set, web(80))), ErrorCode::NotFound, "no firewall");
+    assert_eq!(
+        world.refused(write(set, web(80))),
+        ErrorCode::NotFound,
+        "no firewall"
+    );
 }
 
 /// The contents that are refused, with a part of the message.
@@ -191,18 +195,46 @@ fn refused_contents() -> Vec<(RuleSetKey, RuleContent, &'static str)> {
         ..RuleContent::default()
     };
     vec![
-        (tenant(), rule(named("Web")), "cwnp egress/Web: name: \"Web\" is not a name"),
-        (tenant(), rule(from("10.0.0.1/8")), "cwnp egress/x: from[0].cidr: 10.0.0.1/8 has bits"),
+        (
+            tenant(),
+            rule(named("Web")),
+            "cwnp egress/Web: name: \"Web\" is not a name",
+        ),
+        (
+            tenant(),
+            rule(from("10.0.0.1/8")),
+            "cwnp egress/x: from[0].cidr: 10.0.0.1/8 has bits",
+        ),
         (tenant(), rule(drop), "action: a policy only accepts"),
         (tenant(), web(0), "ports[0].port: 0 is not a port"),
-        (tenant(), twice, "another object of the list has the same name"),
+        (
+            tenant(),
+            twice,
+            "another object of the list has the same name",
+        ),
         (tenant(), operators, "rules: only the operator may have it"),
         (tenant(), rate("internet"), "rateLimits: only the operator"),
         (tenant(), snat("private", "10.0.0.1"), "no external network"),
-        (tenant(), snat("internet", "203.0.113.99"), "the project has no address 203.0.113.99"),
-        (firewall(RuleOwner::Operator), rate("other"), "the firewall has no network \"other\""),
-        (network(RuleOwner::Tenant), rule(from("192.0.2.0/24")), "is outside of the network"),
-        (network(RuleOwner::Tenant), snat("internet", "1.1.1.1"), "rules of a network cannot"),
+        (
+            tenant(),
+            snat("internet", "203.0.113.99"),
+            "the project has no address 203.0.113.99",
+        ),
+        (
+            firewall(RuleOwner::Operator),
+            rate("other"),
+            "the firewall has no network \"other\"",
+        ),
+        (
+            network(RuleOwner::Tenant),
+            rule(from("192.0.2.0/24")),
+            "is outside of the network",
+        ),
+        (
+            network(RuleOwner::Tenant),
+            snat("internet", "1.1.1.1"),
+            "rules of a network cannot",
+        ),
     ]
 }
 
@@ -212,7 +244,11 @@ fn what_is_wrong_is_named_with_field_and_remedy() {
     for (set, content, wanted) in refused_contents() {
         let refused = world.apply(write(set, content)).result.unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidField, "{refused:?}");
-        assert!(refused.message.contains(wanted), "{wanted}: {}", refused.message);
+        assert!(
+            refused.message.contains(wanted),
+            "{wanted}: {}",
+            refused.message
+        );
     }
     assert_eq!(world.tables.all::<FirewallRuleSet>().count(), 0);
 }
@@ -235,9 +271,17 @@ fn a_firewall_gets_its_own_sets_and_those_of_its_private_networks() {
     assert_eq!(keys, wanted);
     assert_eq!(desired.networks.len(), 2);
     // Rules of a network are for its own machines, under a name of their own.
-    let prefixes = &world.tables.get::<Network>(&text("private")).unwrap().prefixes;
+    let prefixes = &world
+        .tables
+        .get::<Network>(&text("private"))
+        .unwrap()
+        .prefixes;
     let narrowed = &desired.sets[3].content().egress_policies[0];
-    let from: Vec<String> = narrowed.from.iter().map(|block| block.cidr.clone()).collect();
+    let from: Vec<String> = narrowed
+        .from
+        .iter()
+        .map(|block| block.cidr.clone())
+        .collect();
     let wanted: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
     assert_eq!(from, wanted);
     assert!(narrowed.name.starts_with("web."), "{}", narrowed.name);
@@ -325,7 +369,10 @@ fn the_operators_budget_is_not_the_projects() {
         ..RuleContent::default()
     };
     let set = firewall(RuleOwner::Tenant);
-    assert_eq!(world.refused(write(set.clone(), large(2_100))), ErrorCode::TooMany);
+    assert_eq!(
+        world.refused(write(set.clone(), large(2_100))),
+        ErrorCode::TooMany
+    );
     world.ok(write(set, large(1_900)));
     world.ok(write(network(RuleOwner::Tenant), large(1_900)));
     world.ok(write(firewall(RuleOwner::Operator), large(1_900)));

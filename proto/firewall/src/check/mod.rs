@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub use parts::NAME_LEN_MAX;
 pub(crate) use parts::number;
 
-use crate::{RuleOwner, CheckedRule, RuleContent, RuleList, RuleScope, Violation};
+use crate::{CheckedRule, RuleContent, RuleList, RuleOwner, RuleScope, Violation};
 
 /// Every object that is wrong. Empty means that the content may be stored.
 #[must_use]
@@ -23,10 +23,7 @@ pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
 /// The rules that are right, in the order in which a firewall asks them, and the objects that are
 /// not.
 #[must_use]
-pub fn checked(
-    content: &RuleContent,
-    scope: RuleScope<'_>,
-) -> (Vec<CheckedRule>, Vec<Violation>) {
+pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>, Vec<Violation>) {
     let mut found = Checked::default();
     for (index, spec) in content.operator_rules.iter().enumerate() {
         let object = object("firewall rules", &spec.name, index);

@@ -47,9 +47,16 @@ fn addresses(egress: &EgressAddresses, scope: RuleScope<'_>) -> Result<(), Viola
     network(&egress.network_id)?;
     if egress.ips.is_empty() {
         let problem = "there is no address";
-        return Err(Violation::new("ips", problem, "add one, or remove the rule"));
+        return Err(Violation::new(
+            "ips",
+            problem,
+            "add one, or remove the rule",
+        ));
     }
-    egress.ips.iter().try_for_each(|text| address("ips", text).map(drop))
+    egress
+        .ips
+        .iter()
+        .try_for_each(|text| address("ips", text).map(drop))
 }
 
 fn network(id: &str) -> Result<(), Violation> {
@@ -68,7 +75,8 @@ fn allowed(content: &RuleContent, scope: RuleScope<'_>) -> Result<(), Violation>
         ("egress", &lists.egress_prefixes),
         ("ingress", &lists.ingress_prefixes),
     ] {
-        list.iter().try_for_each(|text| prefix(field, text).map(drop))?;
+        list.iter()
+            .try_for_each(|text| prefix(field, text).map(drop))?;
     }
     Ok(())
 }

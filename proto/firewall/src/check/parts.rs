@@ -94,10 +94,7 @@ pub(super) fn addresses(field: &str, blocks: &[AddressBlock]) -> Result<Vec<IpNe
 }
 
 /// The protocols of ports; every packet if there are none.
-pub(super) fn protocols(
-    field: &str,
-    ports: &[PortSpec],
-) -> Result<Vec<ProtocolPorts>, Violation> {
+pub(super) fn protocols(field: &str, ports: &[PortSpec]) -> Result<Vec<ProtocolPorts>, Violation> {
     if ports.is_empty() {
         return Ok(vec![ProtocolPorts::Any]);
     }
@@ -119,7 +116,11 @@ pub(super) fn protocols(
             other => {
                 let problem = format!("{:?} is not a protocol", shortened(other));
                 let remedy = "use TCP, UDP, SCTP, ICMP or ICMPv6";
-                return Err(Violation::new(&format!("{field}.protocol"), problem, remedy));
+                return Err(Violation::new(
+                    &format!("{field}.protocol"),
+                    problem,
+                    remedy,
+                ));
             }
         }
     }
@@ -135,7 +136,11 @@ fn ports_of(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolPorts,
     let Some(first) = spec.port else {
         if spec.end_port.is_some() {
             let field = format!("{field}.endPort");
-            return Err(Violation::new(&field, "a range has no beginning", "add `port`"));
+            return Err(Violation::new(
+                &field,
+                "a range has no beginning",
+                "add `port`",
+            ));
         }
         return Ok(ProtocolPorts::Protocol(protocol));
     };

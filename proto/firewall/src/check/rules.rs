@@ -13,21 +13,18 @@ pub(super) fn operator(
     scope: RuleScope<'_>,
 ) -> Result<CheckedRule, Violation> {
     operators_only("rules", scope)?;
-    let Some(action) = spec.action.as_deref() else {
-        let remedy = "add accept, drop or log";
-        return Err(Violation::new("action", "it is missing", remedy));
-    };
-    if !["accept", "drop", "log"].contains(&action) {
-        let problem = format!("{:?} is not an action", shortened(action));
-        return Err(Violation::new("action", problem, "use accept, drop or log"));
-    }
+    let action = action(spec)?;
     let (is_ingress, is_egress) = match spec.direction.as_deref() {
         Some("ingress") => (true, false),
         Some("egress") => (false, true),
         None | Some("any") if scope.network.is_none() => (true, true),
         None | Some("any") => {
             let problem = "a rule of a network has one direction";
-            return Err(Violation::new("direction", problem, "use ingress or egress"));
+            return Err(Violation::new(
+                "direction",
+                problem,
+                "use ingress or egress",
+            ));
         }
         Some(other) => {
             let problem = format!("{:?} is not a direction", shortened(other));
@@ -37,7 +34,11 @@ pub(super) fn operator(
     };
     if !spec.to_fqdns.is_empty() {
         let remedy = "use `to` with prefixes; egress policies have names";
-        return Err(Violation::new("toFQDNs", "rules of operators have no names", remedy));
+        return Err(Violation::new(
+            "toFQDNs",
+            "rules of operators have no names",
+            remedy,
+        ));
     }
     let parts = RuleParts::of(spec, index, scope, is_ingress)?;
     Ok(CheckedRule {
@@ -52,6 +53,18 @@ pub(super) fn operator(
     })
 }
 
+fn action(spec: &RuleSpec) -> Result<&str, Violation> {
+    let Some(action) = spec.action.as_deref() else {
+        let remedy = "add accept, drop or log";
+        return Err(Violation::new("action", "it is missing", remedy));
+    };
+    if !["accept", "drop", "log"].contains(&action) {
+        let problem = format!("{:?} is not an action", shortened(action));
+        return Err(Violation::new("action", problem, "use accept, drop or log"));
+    }
+    Ok(action)
+}
+
 /// Checks a policy of the list `list`.
 pub(super) fn policy(
     spec: &RuleSpec,
@@ -60,14 +73,26 @@ pub(super) fn policy(
     scope: RuleScope<'_>,
 ) -> Result<CheckedRule, Violation> {
     let is_ingress = list == RuleList::Ingress;
-    if spec.action.as_deref().is_some_and(|action| action != "accept") {
+    if spec
+        .action
+        .as_deref()
+        .is_some_and(|action| action != "accept")
+    {
         let remedy = "remove it; rules of operators may deny";
         return Err(Violation::new("action", "a policy only accepts", remedy));
     }
     let own = if is_ingress { "ingress" } else { "egress" };
-    if spec.direction.as_deref().is_some_and(|direction| direction != own) {
+    if spec
+        .direction
+        .as_deref()
+        .is_some_and(|direction| direction != own)
+    {
         let problem = "it is not that of the list";
-        return Err(Violation::new("direction", problem, "remove it, or move the policy"));
+        return Err(Violation::new(
+            "direction",
+            problem,
+            "remove it, or move the policy",
+        ));
     }
     names(spec, is_ingress)?;
     let parts = RuleParts::of(spec, index, scope, is_ingress)?;
@@ -98,7 +123,11 @@ impl RuleParts {
         is_ingress: bool,
     ) -> Result<Self, Violation> {
         let default = format!("rule-{index}");
-        let own = if spec.name.is_empty() { &default } else { &spec.name };
+        let own = if spec.name.is_empty() {
+            &default
+        } else {
+            &spec.name
+        };
         let len_max = match scope.network {
             Some(_) => NETWORK_NAME_LEN_MAX,
             None => NAME_LEN_MAX,
@@ -161,17 +190,28 @@ fn pattern(field: &str, names: &NamePattern) -> Result<(), Violation> {
         (None, Some(pattern)) => (pattern, true),
         _ => {
             let remedy = "set one of both: `matchName` for a name, `matchPattern` with `*`";
-            return Err(Violation::new(field, "it is not one name or pattern", remedy));
+            return Err(Violation::new(
+                field,
+                "it is not one name or pattern",
+                remedy,
+            ));
         }
     };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c) || (has_stars && c == '*');
+    let is_part =
+        |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c) || (has_stars && c == '*');
     let labels = text.strip_suffix('.').unwrap_or(text);
     let is_valid = text.len() <= LEN_MAX
         && text.chars().all(is_part)
-        && labels.split('.').all(|label| (1..=63).contains(&label.len()));
+        && labels
+            .split('.')
+            .all(|label| (1..=63).contains(&label.len()));
     if is_valid {
         return Ok(());
     }
     let problem = format!("{:?} is not a name", shortened(text));
-    Err(Violation::new(field, problem, "write it as www.example.com or *.example.com"))
+    Err(Violation::new(
+        field,
+        problem,
+        "write it as www.example.com or *.example.com",
+    ))
 }

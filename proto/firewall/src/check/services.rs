@@ -14,22 +14,15 @@ pub(super) fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<Checke
     let own = name("name", &spec.name, len_max)?;
     let namespace = spec.namespace.as_deref().unwrap_or("default");
     let namespace = name("namespace", namespace, NAME_LEN_MAX)?;
-    if spec.kind.as_deref().is_some_and(|kind| kind != "LoadBalancer") {
+    if spec
+        .kind
+        .as_deref()
+        .is_some_and(|kind| kind != "LoadBalancer")
+    {
         let problem = "only services of type LoadBalancer are reached from outside";
         return Err(Violation::new("type", problem, "remove the service"));
     }
-    // Without an address or a port the rule would be wider than the service.
-    if spec.load_balancer_ips.is_empty() {
-        let problem = "the service has no address";
-        return Err(Violation::new("loadBalancerIPs", problem, "add its addresses"));
-    }
-    if spec.ports.is_empty() {
-        return Err(Violation::new("ports", "the service has no port", "add its ports"));
-    }
-    if let Some(index) = spec.ports.iter().position(|port| port.port.is_none()) {
-        let field = format!("ports[{index}].port");
-        return Err(Violation::new(&field, "it is missing", "add the port"));
-    }
+    complete(spec)?;
     let addresses = spec.load_balancer_ips.iter();
     let destinations: Vec<IpNet> = addresses
         .map(|text| address("loadBalancerIPs", text).map(IpNet::from))
@@ -52,4 +45,28 @@ pub(super) fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<Checke
         destinations: Some(prefixes::merged(&destinations)),
         protocols: protocols("ports", &spec.ports)?,
     })
+}
+
+/// Refuses a service without an address or a port: its rule would be wider than the service.
+fn complete(spec: &ServiceSpec) -> Result<(), Violation> {
+    if spec.load_balancer_ips.is_empty() {
+        let problem = "the service has no address";
+        return Err(Violation::new(
+            "loadBalancerIPs",
+            problem,
+            "add its addresses",
+        ));
+    }
+    if spec.ports.is_empty() {
+        return Err(Violation::new(
+            "ports",
+            "the service has no port",
+            "add its ports",
+        ));
+    }
+    if let Some(index) = spec.ports.iter().position(|port| port.port.is_none()) {
+        let field = format!("ports[{index}].port");
+        return Err(Violation::new(&field, "it is missing", "add the port"));
+    }
+    Ok(())
 }

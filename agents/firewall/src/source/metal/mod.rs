@@ -23,6 +23,7 @@ pub use objects::{ContentError, objects};
 use reports::Reports;
 
 use super::SourceLink;
+use crate::config::MetalSource;
 
 /// Directory where the installer put the identity of the system.
 pub const IDENTITY_DIR: &str = "/var/lib/metalmesh";
@@ -38,6 +39,16 @@ pub struct MetalSettings {
     pub identity_dir: PathBuf,
     /// Project that the identity must be of. `None` takes the identity's.
     pub project: Option<String>,
+}
+
+impl MetalSettings {
+    pub(super) fn of(source: &MetalSource) -> Self {
+        let own = source.identity_dir.clone();
+        Self {
+            identity_dir: own.unwrap_or_else(|| PathBuf::from(IDENTITY_DIR)),
+            project: source.project_id.clone(),
+        }
+    }
 }
 
 /// Why the source has no session with control.
@@ -58,7 +69,7 @@ enum MetalError {
 }
 
 /// Follows control until the source is stopped.
-pub async fn follow(settings: MetalSettings, link: SourceLink) {
+pub async fn run_metal(settings: MetalSettings, link: SourceLink) {
     let agent = loop {
         match open(&settings) {
             Ok(agent) => break agent,
@@ -73,9 +84,11 @@ pub async fn follow(settings: MetalSettings, link: SourceLink) {
     let (sender, receiver) = mpsc::channel(1);
     let (report, newest_report) = watch::channel(None);
     let client: FirewallServiceClient = agent.client();
-    let open = || client.desired(FirewallDesiredRequest {
-        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
-    });
+    let open = || {
+        client.desired(FirewallDesiredRequest {
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    };
     let on = |desired: FirewallDesired, _origin| {
         let sender = sender.clone();
         // The receiver is gone only when the source is stopped.
@@ -116,11 +129,12 @@ fn open(settings: &MetalSettings) -> Result<Agent, MetalError> {
 /// Passes desired states on, and says what becomes of them.
 async fn deliver(
     agent: &Agent,
-    mut link: SourceLink,
+    link: SourceLink,
     mut desired: mpsc::Receiver<FirewallDesired>,
     report: watch::Sender<Option<FirewallReport>>,
 ) {
     let mut session = agent.session();
+    let mut applied = link.applied();
     let mut reports = Reports::default();
     loop {
         tokio::select! {
@@ -130,8 +144,13 @@ async fn deliver(
                     report.send_replace(Some(done));
                 }
             }
-            applied = link.next_applied() => {
-                report.send_replace(Some(reports.take(&applied)));
+            changed = applied.changed() => {
+                // The sender is gone only when the source is stopped.
+                if changed.is_err() {
+                    return;
+                }
+                let done = applied.borrow_and_update().clone();
+                report.send_replace(done.map(|done| reports.take(&done)));
             }
             changed = session.changed() => {
                 if changed.is_err() {

@@ -60,13 +60,18 @@ fn add(objects: &mut SourceObjects, set: &FirewallRuleSet) -> Result<(), Content
     let firewall = &mut objects.firewall;
     firewall.rules.extend(values(&content.operator_rules));
     firewall.rate_limits.extend(values(&content.rate_limits));
-    firewall.egress_rules.extend(values(&content.egress_addresses));
+    firewall
+        .egress_rules
+        .extend(values(&content.egress_addresses));
     firewall.log_accepted_connections |= content.log_accepted;
     if !content.allowed_networks.is_empty() {
         firewall.allowed_networks = value(&content.allowed_networks);
     }
     objects.cwnp.egress.extend(values(&content.egress_policies));
-    objects.cwnp.ingress.extend(values(&content.ingress_policies));
+    objects
+        .cwnp
+        .ingress
+        .extend(values(&content.ingress_policies));
     objects.service.extend(values(&content.load_balancers));
     Ok(())
 }

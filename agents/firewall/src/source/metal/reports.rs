@@ -67,7 +67,12 @@ impl Reports {
 
     /// Takes what became of a snapshot.
     pub(super) fn take(&mut self, applied: &AppliedObjects) -> FirewallReport {
-        self.problems = applied.problems.iter().take(REFUSED_MAX).map(refusal).collect();
+        self.problems = applied
+            .problems
+            .iter()
+            .take(REFUSED_MAX)
+            .map(refusal)
+            .collect();
         match &applied.refusal {
             Some(reason) => self.error.clone_from(reason),
             None => {
@@ -86,7 +91,9 @@ impl Reports {
         FirewallReport {
             applied_term: applied.map_or(0, |applied| applied.term),
             applied_generation: applied.map_or(0, |applied| applied.generation),
-            sets: applied.map(|applied| applied.sets.clone()).unwrap_or_default(),
+            sets: applied
+                .map(|applied| applied.sets.clone())
+                .unwrap_or_default(),
             refused: self.problems.clone(),
             error: self.error.clone(),
         }
@@ -135,20 +142,29 @@ mod tests {
         let empty = objects(&first).unwrap();
         assert_eq!(reports.deliver(&first, empty.clone()), None);
         let report = reports.take(&applied(&empty, None));
-        assert_eq!((report.applied_generation, report.sets[0].revision), (10, 1));
+        assert_eq!(
+            (report.applied_generation, report.sets[0].revision),
+            (10, 1)
+        );
 
         // Other rules that are rolled back: the first ones stay applied.
         let second = desired(11, 2, r#"{"egress_policies": [{"name": "web"}]}"#);
         let web = objects(&second).unwrap();
         assert_eq!(reports.deliver(&second, web.clone()), None);
         let report = reports.take(&applied(&web, Some("a probe failed")));
-        assert_eq!((report.applied_generation, report.sets[0].revision), (10, 1));
+        assert_eq!(
+            (report.applied_generation, report.sets[0].revision),
+            (10, 1)
+        );
         assert_eq!(report.error, "a probe failed");
 
         // The same objects as in the kernel under another revision.
         let third = desired(12, 3, "{}");
         let report = reports.deliver(&third, empty).unwrap();
-        assert_eq!((report.applied_generation, report.sets[0].revision), (12, 3));
+        assert_eq!(
+            (report.applied_generation, report.sets[0].revision),
+            (12, 3)
+        );
     }
 
     #[test]

@@ -160,7 +160,12 @@ impl<'a> RuleSetCalls<'a> {
                     owner: String::new(),
                     revision,
                 };
-                let answer = self.app.client.firewall_rules().list_history(request).await?;
+                let answer = self
+                    .app
+                    .client
+                    .firewall_rules()
+                    .list_history(request)
+                    .await?;
                 answer.into_inner().revisions
             }
             None => {
@@ -170,7 +175,12 @@ impl<'a> RuleSetCalls<'a> {
                     owner: String::new(),
                     revision,
                 };
-                let answer = self.app.client.operator_rules().list_history(request).await?;
+                let answer = self
+                    .app
+                    .client
+                    .operator_rules()
+                    .list_history(request)
+                    .await?;
                 answer.into_inner().revisions
             }
         })

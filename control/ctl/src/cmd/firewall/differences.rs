@@ -39,11 +39,7 @@ pub(super) fn objects(content: &FirewallRuleContent) -> Result<BTreeMap<String, 
     Ok(found)
 }
 
-fn rules(
-    found: &mut BTreeMap<String, String>,
-    list: &str,
-    rules: &[FirewallRule],
-) -> Result<()> {
+fn rules(found: &mut BTreeMap<String, String>, list: &str, rules: &[FirewallRule]) -> Result<()> {
     for (index, rule) in rules.iter().enumerate() {
         let mut rule = rule.clone();
         if rule.name.is_empty() {

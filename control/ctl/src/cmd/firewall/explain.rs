@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use proto_public::metalmesh::admin::v1::{
-    FirewallRulesServiceGetExplanationRequest, OperatorRulesServiceGetExplanationRequest,
+    FirewallExplanation, FirewallRulesServiceGetExplanationRequest,
+    OperatorRulesServiceGetExplanationRequest,
 };
 
 use crate::app::App;
@@ -65,21 +66,23 @@ pub(crate) async fn run(app: &App, args: ExplainArgs) -> Result<()> {
     };
     let found = given(explanation)?;
     let name = "metalmesh.admin.v1.FirewallExplanation";
-    app.output.message(name, &found, |found| {
-        let verdict = if found.accepted { "accept" } else { "drop" };
-        let side = |network: &String| match network.is_empty() {
-            true => "no network".to_owned(),
-            false => network.clone(),
-        };
-        let (input, output) = (side(&found.input), side(&found.output));
-        outln!("{verdict}: {} ({input} to {output})", found.reason);
-        if let Some(rules) = &found.rules {
-            outln!("written by {} as revision {}", rules.author, rules.revision);
-        }
-        for object in &found.undecided {
-            outln!("{object} may accept it too: only the firewall knows the addresses of its names");
-        }
-    })
+    app.output.message(name, &found, print)
+}
+
+fn print(found: &FirewallExplanation) {
+    let verdict = if found.accepted { "accept" } else { "drop" };
+    let side = |network: &String| match network.is_empty() {
+        true => "no network".to_owned(),
+        false => network.clone(),
+    };
+    let (input, output) = (side(&found.input), side(&found.output));
+    outln!("{verdict}: {} ({input} to {output})", found.reason);
+    if let Some(rules) = &found.rules {
+        outln!("written by {} as revision {}", rules.author, rules.revision);
+    }
+    for object in &found.undecided {
+        outln!("{object} may accept it too: only the firewall knows the addresses of its names");
+    }
 }
 
 fn number(text: &str, is_ipv4: bool) -> Result<u8> {

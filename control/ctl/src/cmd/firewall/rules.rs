@@ -249,13 +249,20 @@ fn print_applied(rules: &FirewallRules, firewall: &FirewallRulesOnFirewall) {
         (true, 0) => "none of it is in its kernel".to_owned(),
         (true, number) => format!("revision {number} is in its kernel"),
     };
-    outln!("firewall {name}: {applied}, revision {} is in force", rules.revision);
+    outln!(
+        "firewall {name}: {applied}, revision {} is in force",
+        rules.revision
+    );
     if !firewall.error.is_empty() {
         outln!("error: {}", firewall.error);
     }
     for refused in &firewall.refused {
         let (object, field) = (&refused.object, &refused.field);
-        outln!("refused: {object}: {field}: {}; {}", refused.problem, refused.remedy);
+        outln!(
+            "refused: {object}: {field}: {}; {}",
+            refused.problem,
+            refused.remedy
+        );
     }
 }
 
@@ -280,6 +287,9 @@ async fn roll_back(
     }
     print_differences(app, &differences)?;
     let verb = if app.is_dry() { "would be" } else { "is" };
-    outln!("revision {} {verb} in force, with the rules of {to}", rules.revision);
+    outln!(
+        "revision {} {verb} in force, with the rules of {to}",
+        rules.revision
+    );
     Ok(())
 }

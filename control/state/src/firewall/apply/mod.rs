@@ -2,5 +2,5 @@
 
 mod history;
 pub(crate) mod report;
-pub(crate) mod rules;
 mod rule_checks;
+pub(crate) mod rules;

@@ -6,6 +6,7 @@ use proto_types::ProjectId;
 
 use crate::firewall::entity::{RuleSetKey, RuleTarget};
 use crate::firewall::read::{CONTENT_BYTES_MAX, content_bytes, firewall_allocation, has_address};
+use crate::machine::entity::Allocation;
 use crate::network::entity::{Network, NetworkType};
 use crate::reply::CheckResult;
 use crate::tables::Tables;
@@ -63,19 +64,16 @@ pub(super) fn check_content(
 }
 
 fn refuse(wrong: &[Violation]) -> CheckResult {
-    let Some(first) = wrong.first() else {
+    if wrong.is_empty() {
         return Ok(());
-    };
-    let mut message = first.to_string();
-    for violation in wrong.iter().take(VIOLATIONS_NAMED).skip(1) {
-        message.push_str("\n");
-        message.push_str(&violation.to_string());
     }
+    let named = wrong.iter().take(VIOLATIONS_NAMED);
+    let mut lines: Vec<String> = named.map(ToString::to_string).collect();
     if wrong.len() > VIOLATIONS_NAMED {
         let more = wrong.len() - VIOLATIONS_NAMED;
-        message.push_str(&format!("\nand {more} more objects are wrong"));
+        lines.push(format!("{more} more objects are wrong"));
     }
-    Err(Error::new(ErrorCode::InvalidField, message))
+    Err(Error::new(ErrorCode::InvalidField, lines.join("\n")))
 }
 
 /// Objects that name networks or addresses which the firewall, or the project, does not have.
@@ -91,42 +89,54 @@ fn networks(
     let Some(allocation) = firewall_allocation(tables, *machine) else {
         return Vec::new();
     };
-    let violation = |object: String, field: &str, problem: String, remedy: &str| Violation {
-        object,
-        field: field.to_owned(),
-        problem,
-        remedy: remedy.to_owned(),
-    };
-    let kind = |id: &str| {
-        let mut networks = allocation.networks.iter();
-        let found = networks.find(|network| network.network.as_str() == id);
-        found.map(|network| network.kind)
-    };
     let mut wrong = Vec::new();
     for (index, limit) in content.rate_limits.iter().enumerate() {
-        if kind(&limit.network_id).is_none() {
-            let object = format!("firewall rateLimits[{index}]");
-            let problem = format!("the firewall has no network {:?}", limit.network_id);
-            wrong.push(violation(object, "networkID", problem, "name one of its networks"));
+        if kind_of(allocation, &limit.network_id).is_none() {
+            wrong.push(Violation {
+                object: format!("firewall rateLimits[{index}]"),
+                field: "networkID".to_owned(),
+                problem: format!("the firewall has no network {:?}", limit.network_id),
+                remedy: "name one of its networks".to_owned(),
+            });
         }
     }
     for (index, egress) in content.egress_addresses.iter().enumerate() {
         let object = format!("firewall egressRules[{index}]");
-        if kind(&egress.network_id) != Some(NetworkType::External) {
-            let problem = format!("{:?} is no external network of the firewall", egress.network_id);
-            let remedy = "name one of its external networks";
-            wrong.push(violation(object, "networkID", problem, remedy));
+        if kind_of(allocation, &egress.network_id) != Some(NetworkType::External) {
+            wrong.push(no_external(object, &egress.network_id));
             continue;
         }
         // Another project's address would take the answers to its flows away from it.
-        let foreign = egress.ips.iter().find(|text| {
-            set.owner == RuleOwner::Tenant && !has_address(tables, project, &egress.network_id, text)
+        let mut ips = egress.ips.iter();
+        let foreign = ips.find(|ip| {
+            set.owner == RuleOwner::Tenant && !has_address(tables, project, &egress.network_id, ip)
         });
-        if let Some(foreign) = foreign {
-            let problem = format!("the project has no address {foreign} in {}", egress.network_id);
-            let remedy = "allocate it: metalmesh ip create";
-            wrong.push(violation(object, "ips", problem, remedy));
-        }
+        wrong.extend(foreign.map(|ip| foreign_address(object, &egress.network_id, ip)));
     }
     wrong
+}
+
+/// The type of a network of a firewall. `None` means that the firewall is not in it.
+fn kind_of(allocation: &Allocation, id: &str) -> Option<NetworkType> {
+    let mut networks = allocation.networks.iter();
+    let found = networks.find(|network| network.network.as_str() == id);
+    found.map(|network| network.kind)
+}
+
+fn no_external(object: String, network: &str) -> Violation {
+    Violation {
+        object,
+        field: "networkID".to_owned(),
+        problem: format!("{network:?} is no external network of the firewall"),
+        remedy: "name one of its external networks".to_owned(),
+    }
+}
+
+fn foreign_address(object: String, network: &str, ip: &str) -> Violation {
+    Violation {
+        object,
+        field: "ips".to_owned(),
+        problem: format!("the project has no address {ip} in {network}"),
+        remedy: "allocate it: `metalmesh ip create`".to_owned(),
+    }
 }

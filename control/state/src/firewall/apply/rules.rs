@@ -93,7 +93,8 @@ fn check_expected(tx: &Tx<'_>, set: &RuleSetKey, expected: Option<u64>) -> Check
     let current = current.map_or(0, |found| found.current.number);
     match expected {
         Some(expected) if expected != current => {
-            let message = format!("{KIND} \"{set}\" are at revision {current} (you saw {expected})");
+            let message =
+                format!("{KIND} \"{set}\" are at revision {current} (you saw {expected})");
             Err(Error::new(ErrorCode::Conflict, message).object(KIND, set))
         }
         _ => Ok(()),
