@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -14,12 +14,15 @@ use tracing::{error, info, warn};
 use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
-use crate::source::{CollectedObjects, SourceSet};
+use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
 /// Pause between two looks at the kernel and at the file. Drift is healed after at most two.
 const TICK: Duration = Duration::from_secs(1);
+
+/// Pause between two reports of counters to a `FirewallMonitor`, as published.
+const REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 /// Places of the agent's files.
 #[derive(Clone, Debug)]
@@ -51,6 +54,8 @@ struct FirewallAgent {
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
+    /// Time of the last report of counters. `None` before the first.
+    reported: Option<Instant>,
 }
 
 /// Properties of a file that change when it is written.
@@ -81,6 +86,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         rules: RuleSet::default(),
         seen: None,
         generation: None,
+        reported: None,
     };
     agent.boot();
     while !stop.is_cancelled() {
@@ -90,6 +96,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
+        agent.report_counters();
         tokio::select! {
             () = sleep(TICK) => {}
             () = agent.sources.changed() => {}
@@ -142,6 +149,9 @@ impl FirewallAgent {
                     if self.collected.of(source).is_none() {
                         self.collected.replace(source, Arc::clone(objects));
                     }
+                }
+                for notice in loaded.config.notices() {
+                    warn!(notice, "a field of the configuration has no effect");
                 }
                 self.follow(loaded);
                 self.is_pending = true;
@@ -210,6 +220,29 @@ impl FirewallAgent {
         if refusal.is_none() {
             self.rules = admitted.rules;
         }
+    }
+
+    /// Hands the counters to the controller `monitor`, if there is one.
+    fn report_counters(&mut self) {
+        let Some(config) = self.wanted.as_ref().map(|wanted| &wanted.config) else {
+            return;
+        };
+        let is_due = self
+            .reported
+            .is_none_or(|last| last.elapsed() >= REPORT_PERIOD);
+        if config.controllers.monitor.is_none() || !is_due {
+            return;
+        }
+        match self.kernel.counters() {
+            Ok(counters) => {
+                let mut report = MonitorReport::of_counters(&counters);
+                let source = config.controllers.firewall.source;
+                report.is_seed_connected = self.sources.is_connected(source);
+                self.sources.report_monitor(report);
+            }
+            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
+        }
+        self.reported = Some(Instant::now());
     }
 
     fn write_rules_file(&self, loaded: &Loaded) {

@@ -92,20 +92,6 @@ pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
             });
         }
     }
-    let firewall = &controllers.firewall;
-    for (field, is_on) in [
-        ("selfUpdate", firewall.self_update),
-        ("droptailer", firewall.droptailer),
-    ] {
-        if is_on {
-            return Err(ConfigError::Field {
-                line: line_of(text, &["controllers", "firewall", field]),
-                field: format!("controllers.firewall.{field}.enabled"),
-                problem: "this version does not have it".to_owned(),
-                remedy: "set it to false, or remove it".to_owned(),
-            });
-        }
-    }
     Ok(())
 }
 

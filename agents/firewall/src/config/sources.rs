@@ -74,7 +74,7 @@ fn namespace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
         return Ok(text);
     }
     Err(de::Error::custom(
-        "it is no name of a namespace; use at most 63 small letters, digits and `-`",
+        "namespace: it is no name of a namespace; use at most 63 small letters, digits and `-`",
     ))
 }
 

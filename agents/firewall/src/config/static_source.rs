@@ -26,9 +26,6 @@ pub struct FirewallSpec {
     /// Version that self-update installs. Nothing else uses it.
     #[serde(default)]
     pub controller_version: Option<String>,
-    /// Prefixes inside the site, for accounting.
-    #[serde(default)]
-    pub internal_prefixes: Vec<Value>,
     /// Networks that the firewall joins.
     #[serde(default)]
     pub networks: Vec<Value>,
@@ -38,6 +35,18 @@ pub struct FirewallSpec {
     /// Sources of flows into a network.
     #[serde(default)]
     pub egress_rules: Vec<Value>,
+    /// Prefixes whose traffic is counted as internal.
+    #[serde(default)]
+    pub internal_prefixes: Vec<Value>,
+    /// Server or servers that the DNS proxy asks. Absent means that there is no proxy.
+    #[serde(default)]
+    pub dns_server_address: Option<Value>,
+    /// Port of the DNS proxy.
+    #[serde(default)]
+    pub dns_port: Option<Value>,
+    /// Addresses of the DNS proxy. Empty means those of the interfaces of private networks.
+    #[serde(default)]
+    pub dns_listen_addresses: Vec<Value>,
     /// Limits of what tenants may allow.
     #[serde(default)]
     pub allowed_networks: Option<Value>,
@@ -55,10 +64,13 @@ impl FirewallSpec {
         Self {
             controller_url: None,
             controller_version: None,
-            internal_prefixes: Vec::new(),
             networks: Vec::new(),
             rate_limits: Vec::new(),
             egress_rules: Vec::new(),
+            internal_prefixes: Vec::new(),
+            dns_server_address: None,
+            dns_port: None,
+            dns_listen_addresses: Vec::new(),
             allowed_networks: None,
             log_accepted_connections: false,
             rules: Vec::new(),

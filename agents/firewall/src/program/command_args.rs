@@ -33,8 +33,6 @@ pub(super) struct RunArgs {
 pub(super) struct ApplyArgs {
     #[command(flatten)]
     pub(super) file: FileArgs,
-    #[command(flatten)]
-    pub(super) state: StateArgs,
     /// Print what would change in the kernel, and change nothing.
     #[arg(long)]
     pub(super) dry_run: bool,

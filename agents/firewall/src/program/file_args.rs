@@ -13,7 +13,7 @@ pub(super) struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct StateArgs {
-    /// Directory of the last good configuration.
+    /// Directory of the last good configuration, and of what sources said last.
     #[arg(
         long,
         value_name = "DIR",
@@ -30,6 +30,8 @@ pub(super) struct FileArgs {
         default_value = "/etc/firewall-controller/config.yaml"
     )]
     pub(super) config: PathBuf,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
     /// Format of the result.
     #[arg(short, long, value_enum, default_value = "text")]
     pub(super) output: OutputFormat,

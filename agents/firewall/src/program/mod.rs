@@ -17,7 +17,7 @@ use file_args::FileArgs;
 use output::{OutputFormat, print};
 
 use crate::compile::compile;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, SourceName};
 use crate::explain::{Question, explain};
 use crate::netlink::Kernel;
 use crate::plan::plan;
@@ -64,13 +64,27 @@ async fn run_agent(args: RunArgs) -> Result<()> {
     run::run(files, stop).await
 }
 
-/// Reads a file, with the name of the file in the error.
+/// Reads a file, with the name of the file in the error. Other sources than the file are not asked:
+/// what they said last is in the agent's directory.
 fn load(args: &FileArgs) -> Result<Loaded> {
     let name = || args.config.display().to_string();
-    Loaded::load(&args.config).map_err(|error| match error {
+    let loaded = Loaded::load(&args.config).map_err(|error| match error {
         field @ ConfigError::Field { .. } => anyhow::anyhow!("{}: {field}", name()),
         other => other.into(),
-    })
+    })?;
+    for notice in loaded.config.notices() {
+        eprintln!("{}: {notice}", name());
+    }
+    let controllers = &loaded.config.controllers;
+    if controllers
+        .sources()
+        .all(|source| source == SourceName::Static)
+    {
+        return Ok(loaded);
+    }
+    let state = FirewallState::open(&args.state.state_dir)?;
+    let collected = state.last_objects(&loaded.config);
+    Ok(loaded.with_objects(collected)?)
 }
 
 fn check(args: &FileArgs) -> Result<()> {
@@ -104,7 +118,7 @@ async fn apply(args: ApplyArgs) -> Result<()> {
         let changes = plan(&kernel.read()?, &compile(&loaded.admitted.rules));
         return print_list(args.file.output, "changes", &changes);
     }
-    let state = FirewallState::open(&args.state.state_dir)?;
+    let state = FirewallState::open(&args.file.state.state_dir)?;
     let _lock = state.lock()?;
     let mut probes = loaded.config.controllers.firewall.probes.clone();
     probes.extend(args.probe);

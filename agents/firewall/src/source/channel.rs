@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppliedObjects, SourceObjects};
+use super::{AppliedObjects, MonitorReport, SourceObjects};
 
 /// What is known of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,7 @@ pub struct SourceLink {
     pub(super) wake: Arc<Notify>,
     pub(super) applied: watch::Receiver<Option<AppliedObjects>>,
     pub(super) initial: Arc<SourceObjects>,
+    pub(super) reports: watch::Receiver<Option<Arc<MonitorReport>>>,
     pub(super) stop: CancellationToken,
 }
 
@@ -67,6 +68,12 @@ impl SourceLink {
     #[must_use]
     pub fn applied(&self) -> watch::Receiver<Option<AppliedObjects>> {
         self.applied.clone()
+    }
+
+    /// The newest report of the firewall's counters. `None` if there is none yet.
+    #[must_use]
+    pub fn reports(&self) -> watch::Receiver<Option<Arc<MonitorReport>>> {
+        self.reports.clone()
     }
 
     /// Is cancelled when the source must end.

@@ -14,7 +14,11 @@ mod applied;
 mod channel;
 mod collected;
 pub mod kubernetes;
+<<<<<<< HEAD
 pub mod metal;
+=======
+mod monitor;
+>>>>>>> kube
 mod objects;
 mod set;
 mod spec;
@@ -22,5 +26,6 @@ mod spec;
 pub use applied::AppliedObjects;
 pub use channel::{SourceLink, SourceState};
 pub use collected::{CollectedObjects, MissingSource};
+pub use monitor::{MonitorCounter, MonitorReport, MonitorTraffic};
 pub use objects::{ControllerObjects, SourceObjects};
 pub use set::SourceSet;

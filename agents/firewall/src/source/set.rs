@@ -7,7 +7,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
 use super::spec::SourceSpec;
-use super::{AppliedObjects, CollectedObjects, SourceLink, SourceObjects, SourceState};
+use super::{
+    AppliedObjects, CollectedObjects, MonitorReport, SourceLink, SourceObjects, SourceState,
+};
 use crate::admit::Problem;
 use crate::config::{Config, SourceName};
 
@@ -29,6 +31,7 @@ pub struct SourceSet {
     running: BTreeMap<SourceName, RunningSource>,
     tasks: JoinSet<()>,
     wake: Arc<Notify>,
+    reports: watch::Sender<Option<Arc<MonitorReport>>>,
 }
 
 impl SourceSet {
@@ -73,6 +76,7 @@ impl SourceSet {
             wake: Arc::clone(&self.wake),
             applied,
             initial: initial.map(Arc::clone).unwrap_or_default(),
+            reports: self.reports.subscribe(),
             stop,
         }
     }
@@ -122,5 +126,18 @@ impl SourceSet {
                 }));
             }
         }
+    }
+    /// Hands a report of the firewall's counters to the sources that keep one.
+    pub fn report_monitor(&self, report: MonitorReport) {
+        self.reports.send_replace(Some(Arc::new(report)));
+    }
+
+    /// `true` if a source has answered, and still does. One that runs no task always does.
+    #[must_use]
+    pub fn is_connected(&self, source: SourceName) -> bool {
+        self.running.get(&source).is_none_or(|running| {
+            let state = running.state.borrow();
+            state.objects.is_some() && state.fault.is_none()
+        })
     }
 }

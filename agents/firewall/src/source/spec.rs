@@ -41,6 +41,7 @@ impl SourceSpec {
                     parts: ShootParts {
                         policies: is_shoot(controllers.cwnp.as_ref().map(|own| own.source)),
                         services: is_shoot(controllers.service.as_ref().map(|own| own.source)),
+                        monitor: controllers.monitor.is_some().then(|| config.name()),
                     },
                 })
             }

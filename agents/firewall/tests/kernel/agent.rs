@@ -38,7 +38,7 @@ fn files(folder: &Path) -> AgentFiles {
 }
 
 /// Runs the agent in the router's namespace while work goes on.
-fn with_agent(site: &Site, folder: &Path, work: impl FnOnce()) {
+pub(crate) fn with_agent(site: &Site, folder: &Path, work: impl FnOnce()) {
     let stop = CancellationToken::new();
     std::thread::scope(|scope| {
         let agent = scope.spawn(|| {

@@ -4,6 +4,7 @@
 
 mod agent;
 mod apply;
+mod clusters;
 mod killed;
 mod load;
 mod namespace;

@@ -157,7 +157,9 @@ impl KubernetesClient {
     fn uri(&self, path: &str) -> Result<Uri, KubernetesError> {
         let server = &self.kubeconfig.server;
         let begin = server.path().trim_end_matches('/');
-        let authority = server.authority().map_or("", |authority| authority.as_str());
+        let authority = server
+            .authority()
+            .map_or("", |authority| authority.as_str());
         let uri = Uri::builder()
             .scheme("https")
             .authority(authority)

@@ -23,6 +23,12 @@ pub fn firewall_spec(object: &KubernetesObject) -> Option<FirewallSpec> {
         controller_version: text("controllerVersion"),
         internal_prefixes: list("internalPrefixes"),
         networks: networks.iter().map(network).collect(),
+        dns_server_address: spec
+            .get("dnsServerAddress")
+            .filter(|address| **address != "")
+            .map(config_value),
+        dns_port: spec.get("dnsPort").map(config_value),
+        dns_listen_addresses: Vec::new(),
         rate_limits: list("rateLimits"),
         egress_rules: list("egressRules"),
         allowed_networks: spec.get("allowedNetworks").map(config_value),

@@ -216,10 +216,7 @@ fn server(cluster: &KubeconfigFields<'_>) -> Result<Uri, KubeconfigError> {
     Ok(uri)
 }
 
-fn decoded(
-    fields: &KubeconfigFields<'_>,
-    name: &str,
-) -> Result<Option<Vec<u8>>, KubeconfigError> {
+fn decoded(fields: &KubeconfigFields<'_>, name: &str) -> Result<Option<Vec<u8>>, KubeconfigError> {
     let Some(text) = fields.text(name)? else {
         return Ok(None);
     };
@@ -239,7 +236,11 @@ fn certificates(
     let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match list {
         Ok(list) if !list.is_empty() => Ok(Some(list)),
-        _ => Err(fields.fault(name, "it has no certificate", "put a PEM certificate into it")),
+        _ => Err(fields.fault(
+            name,
+            "it has no certificate",
+            "put a PEM certificate into it",
+        )),
     }
 }
 
@@ -274,9 +275,7 @@ fn authorization(user: &KubeconfigFields<'_>) -> Result<Option<HeaderValue>, Kub
 /// The chain of the client certificate, and its key.
 type ClientCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-fn certificate(
-    user: &KubeconfigFields<'_>,
-) -> Result<Option<ClientCertificate>, KubeconfigError> {
+fn certificate(user: &KubeconfigFields<'_>) -> Result<Option<ClientCertificate>, KubeconfigError> {
     let key = decoded(user, "client-key-data")?;
     match (certificates(user, "client-certificate-data")?, key) {
         (None, None) => Ok(None),

@@ -21,7 +21,11 @@ const REFUSED: &[RefusedField] = &[
     refused("certificate-authority", FILE, INLINE),
     refused("client-certificate", FILE, INLINE),
     refused("client-key", FILE, INLINE),
-    refused("tokenFile", FILE, "put the token itself into the field token"),
+    refused(
+        "tokenFile",
+        FILE,
+        "put the token itself into the field token",
+    ),
     refused("exec", PROGRAM, TOKEN),
     refused("auth-provider", PROGRAM, TOKEN),
     refused("username", "API servers have no passwords any more", TOKEN),
@@ -42,11 +46,7 @@ const REFUSED: &[RefusedField] = &[
     ),
 ];
 
-const fn refused(
-    name: &'static str,
-    problem: &'static str,
-    remedy: &'static str,
-) -> RefusedField {
+const fn refused(name: &'static str, problem: &'static str, remedy: &'static str) -> RefusedField {
     RefusedField {
         name,
         problem,

@@ -18,6 +18,7 @@ mod kubeconfig;
 mod kubeconfig_error;
 mod kubeconfig_fields;
 mod lines;
+mod monitor;
 mod object;
 mod policy;
 mod reflector;

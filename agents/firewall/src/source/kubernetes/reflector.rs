@@ -153,10 +153,7 @@ impl Reflector {
         if !store.objects().is_empty() {
             return Ok(());
         }
-        let path = format!(
-            "/api/v1/namespaces/{}",
-            super::resource::escaped(namespace)
-        );
+        let path = format!("/api/v1/namespaces/{}", super::resource::escaped(namespace));
         match client.get(&path, "read the namespace", 1 << 20).await {
             Err(KubernetesError::NotFound { .. }) => Err(KubernetesError::NotFound {
                 what: self.resource.what("list"),

@@ -17,7 +17,10 @@ pub fn service_value(object: &KubernetesObject) -> Option<serde_norway::Value> {
     let assigned = status.and_then(|status| status.get("ingress"));
     let assigned = assigned.and_then(Value::as_array).into_iter().flatten();
     // An entry with a host name instead of an address is for a load balancer of another kind.
-    for address in wanted.into_iter().chain(assigned.filter_map(|entry| entry.get("ip"))) {
+    for address in wanted
+        .into_iter()
+        .chain(assigned.filter_map(|entry| entry.get("ip")))
+    {
         if !addresses.contains(address) {
             addresses.push(address.clone());
         }

@@ -2,6 +2,7 @@ use serde_norway::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::monitor::MonitorWriter;
 use super::reflector::{Reflector, ResourceState};
 use super::resource::WatchedResource;
 use super::status::StatusWriter;
@@ -11,12 +12,14 @@ use crate::config::{KubernetesSource, PolicyLists};
 use crate::source::{SourceLink, SourceObjects};
 
 /// The controllers that take their objects from the shoot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShootParts {
     /// `true` for `cwnp`.
     pub(crate) policies: bool,
     /// `true` for `service`.
     pub(crate) services: bool,
+    /// Name of the `FirewallMonitor`. `None` without the controller `monitor`.
+    pub(crate) monitor: Option<String>,
 }
 
 /// Follows the policies of a namespace, and the services of all namespaces. Until one of both was
@@ -37,6 +40,10 @@ pub(crate) async fn run_shoot(source: KubernetesSource, parts: ShootParts, link:
     if let Some(state) = &policies {
         tasks.spawn(writer.run(state.clone(), link.applied(), link.stop().clone()));
     }
+    if let Some(name) = &parts.monitor {
+        let monitor = MonitorWriter::new(source.kubeconfig.clone(), &source.namespace, name);
+        tasks.spawn(monitor.run(link.reports(), link.stop().clone()));
+    }
     loop {
         let policies_now = newest(&mut policies);
         let services_now = newest(&mut services);
@@ -50,7 +57,9 @@ pub(crate) async fn run_shoot(source: KubernetesSource, parts: ShootParts, link:
 }
 
 fn newest(state: &mut Option<watch::Receiver<ResourceState>>) -> ResourceState {
-    let state = state.as_mut().map(|state| state.borrow_and_update().clone());
+    let state = state
+        .as_mut()
+        .map(|state| state.borrow_and_update().clone());
     state.unwrap_or_default()
 }
 
@@ -67,7 +76,12 @@ fn report(policies: &ResourceState, services: &ResourceState, link: &SourceLink)
     let old = link.last();
     let list = |state: &ResourceState| -> Option<Vec<Value>> {
         let objects = state.objects.as_ref()?;
-        Some(objects.values().map(|object| object.value.clone()).collect())
+        Some(
+            objects
+                .values()
+                .map(|object| object.value.clone())
+                .collect(),
+        )
     };
     let new_policies = list(policies);
     let new_services = list(services);
@@ -95,9 +109,7 @@ fn report(policies: &ResourceState, services: &ResourceState, link: &SourceLink)
 
 fn policies(namespace: &str) -> WatchedResource {
     WatchedResource {
-        path: format!(
-            "/apis/metal-stack.io/v1/namespaces/{namespace}/clusterwidenetworkpolicies"
-        ),
+        path: format!("/apis/metal-stack.io/v1/namespaces/{namespace}/clusterwidenetworkpolicies"),
         namespace: Some(namespace.to_owned()),
         name: None,
         kind: "clusterwidenetworkpolicies.metal-stack.io",

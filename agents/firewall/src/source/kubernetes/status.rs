@@ -56,7 +56,9 @@ pub(super) fn policy_statuses(applied: &AppliedObjects) -> BTreeMap<String, Poli
             continue;
         };
         let unnamed = format!("policies[{index}]");
-        let problem = problems.get(name).or_else(|| problems.get(unnamed.as_str()));
+        let problem = problems
+            .get(name)
+            .or_else(|| problems.get(unnamed.as_str()));
         let status = match problem {
             Some(message) => PolicyStatus {
                 state: "ignored",

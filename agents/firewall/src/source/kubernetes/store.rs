@@ -47,7 +47,10 @@ impl ObjectStore {
             return Err(too_large("objects", format!("{OBJECTS_MAX} of one kind")));
         }
         if self.bytes > BYTES_MAX {
-            return Err(too_large("objects", format!("{BYTES_MAX} bytes of one kind")));
+            return Err(too_large(
+                "objects",
+                format!("{BYTES_MAX} bytes of one kind"),
+            ));
         }
         let is_same = self.objects.get(&key).is_some_and(|old| **old == object);
         if !is_same {
