@@ -14,11 +14,8 @@ mod applied;
 mod channel;
 mod collected;
 pub mod kubernetes;
-<<<<<<< HEAD
 pub mod metal;
-=======
 mod monitor;
->>>>>>> kube
 mod objects;
 mod set;
 mod spec;

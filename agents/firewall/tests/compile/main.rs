@@ -2,11 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 mod config;
-<<<<<<< HEAD
 mod control;
-=======
 mod kubeconfig;
->>>>>>> kube
 mod objects;
 mod properties;
 mod sources;
