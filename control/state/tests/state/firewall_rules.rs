@@ -309,6 +309,7 @@ fn an_address_that_the_project_gave_back_leaves_the_nat() {
     world.ok(DeleteIp {
         key: made.key(),
         project: id(1),
+        underlay: false,
     });
     assert_eq!(nat(&world), 0);
 }
