@@ -28,6 +28,7 @@ mod desired;
 mod desired_size;
 mod enrol;
 mod error;
+mod firewall;
 mod install;
 mod leases;
 mod machine;

@@ -15,7 +15,8 @@ use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{ALPN, MeshServer, MeshServerConfig, Router, TlsSetter};
 use proto_mesh::{
-    BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
+    BmcServiceServer, BootServiceServer, EnrolServiceServer, FirewallServiceServer,
+    IdentityServiceServer,
     MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
 };
 use tokio::sync::watch;
@@ -189,6 +190,10 @@ fn router(shared: &GatewayParts) -> Router {
         ))
         .add(RateLimitedService::new(
             PhoneHomeServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
+            FirewallServiceServer::new(shared.clone()),
             &rates,
         ))
 }

@@ -6,8 +6,6 @@ use super::lines::line_of;
 use super::source_name::SourceName;
 use super::sources::is_kubernetes_name;
 
-/// Sources that this version serves.
-const SERVED: [SourceName; 3] = [SourceName::Static, SourceName::Seed, SourceName::Shoot];
 /// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
 const NAME_LEN_MAX: usize = 253;
 
@@ -125,12 +123,6 @@ fn source_problem(
         return Some((
             "the shoot has nothing for the firewall".to_owned(),
             "use seed, metal or static".to_owned(),
-        ));
-    }
-    if !SERVED.contains(&source) {
-        return Some((
-            format!("this version does not serve the source {name} yet"),
-            "use seed, shoot or static".to_owned(),
         ));
     }
     if source == SourceName::Seed && !is_kubernetes_name(&config.name(), NAME_LEN_MAX) {

@@ -26,6 +26,9 @@ pub struct MetalSource {
     /// Project that the identity must be of. `None` takes the identity's.
     #[serde(default, rename = "projectID")]
     pub project_id: Option<String>,
+    /// Directory with the identity of the installed system. `None` means that of the installer.
+    #[serde(default, rename = "identityDir")]
+    pub identity_dir: Option<PathBuf>,
     #[serde(default, rename = "url", deserialize_with = "refuse_url")]
     _url: (),
     #[serde(default, rename = "hmac", deserialize_with = "refuse_hmac")]

@@ -14,6 +14,7 @@ mod applied;
 mod channel;
 mod collected;
 pub mod kubernetes;
+pub mod metal;
 mod monitor;
 mod objects;
 mod set;

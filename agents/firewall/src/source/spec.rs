@@ -2,6 +2,7 @@ use tokio::task::JoinSet;
 
 use super::SourceLink;
 use super::kubernetes::{ShootParts, run_seed, run_shoot};
+use super::metal::{MetalSettings, run_metal};
 use crate::config::{Config, KubernetesSource, SourceName};
 
 /// Everything that a source depends on. One that runs is started anew when it changes.
@@ -18,11 +19,13 @@ pub(super) enum SourceSpec {
         source: KubernetesSource,
         parts: ShootParts,
     },
+    /// Control of this site.
+    Metal(MetalSettings),
 }
 
 impl SourceSpec {
     /// What a source of a configuration depends on. `None` if it runs no task, because it is in the
-    /// file, or is not served: [`Config::parse`] refuses the latter.
+    /// file.
     pub(super) fn of(config: &Config, name: SourceName) -> Option<Self> {
         let controllers = &config.controllers;
         let sources = &config.sources;
@@ -42,7 +45,8 @@ impl SourceSpec {
                     },
                 })
             }
-            SourceName::Metal | SourceName::Static => None,
+            SourceName::Metal => sources.metal.as_ref().map(MetalSettings::of).map(Self::Metal),
+            SourceName::Static => None,
         }
     }
 
@@ -51,6 +55,7 @@ impl SourceSpec {
         match self {
             Self::Seed { source, name } => tasks.spawn(run_seed(source, name, link)),
             Self::Shoot { source, parts } => tasks.spawn(run_shoot(source, parts, link)),
+            Self::Metal(settings) => tasks.spawn(run_metal(settings, link)),
         };
     }
 }

@@ -136,13 +136,15 @@ fn the_configurations_of_the_proposal_are_read() {
 }
 
 #[test]
-fn what_is_not_served_is_refused() {
-    let plain = "sources: {metal: {projectID: abc}}\ncontrollers: {firewall: {source: metal}}";
-    assert_eq!(
-        error(plain),
-        "line 0: controllers.firewall.source: this version does not serve the source metal yet; \
-         use seed, shoot or static"
-    );
+fn control_is_a_source_of_every_controller_but_the_monitor() {
+    let text = "sources: {metal: {projectID: abc}}\ncontrollers: {firewall: {source: metal}, cwnp: \
+                {source: metal}, service: {source: metal}}";
+    let metal = Config::parse(text).unwrap().sources.metal.unwrap();
+    assert_eq!(metal.project_id.as_deref(), Some("abc"));
+}
+
+#[test]
+fn sources_that_cannot_be_followed_are_refused() {
     for (from, to, expected) in [
         (
             "namespace: firewall",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 mod config;
+mod control;
 mod kubeconfig;
 mod objects;
 mod properties;

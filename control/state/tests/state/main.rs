@@ -21,6 +21,7 @@ mod contract_rules;
 mod cooldown;
 mod evpn;
 mod firewall_routes;
+mod firewall_rules;
 mod held_segments;
 mod identity;
 mod installation;
