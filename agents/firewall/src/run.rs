@@ -1,8 +1,9 @@
 //! The agent: keeps the kernel's table as the configuration file and its sources say.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -11,15 +12,17 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::compile::compile;
+use crate::audit::AuditSchedule;
+use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
 use crate::source::{CollectedObjects, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
-/// Pause between two looks at the kernel and at the file. Drift is healed after at most two.
-const TICK: Duration = Duration::from_secs(1);
+/// Pause between two looks at the kernel and at the file: a generation number, and the file's time
+/// and length. Drift is healed after at most two.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Places of the agent's files.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct AgentFiles {
     pub state_dir: PathBuf,
     /// Text of the rules, for others. `None` writes none.
     pub rules_file: Option<PathBuf>,
+    /// Address of the listener for Prometheus. `None` has none.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// The agent while it runs.
@@ -51,6 +56,8 @@ struct FirewallAgent {
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
+    audit: AuditSchedule,
+    sampler: Sampler,
 }
 
 /// Properties of a file that change when it is written.
@@ -81,8 +88,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         rules: RuleSet::default(),
         seen: None,
         generation: None,
+        audit: AuditSchedule::starting(Instant::now()),
+        sampler: Sampler::default(),
     };
     agent.boot();
+    let _listener = match agent.files.metrics {
+        Some(listen) => Some(StatisticsListener::start(listen, agent.sampler.clone()).await?),
+        None => None,
+    };
     while !stop.is_cancelled() {
         agent.follow_file();
         agent.is_pending |= agent.sources.collect(&mut agent.collected);
@@ -90,6 +103,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
+        agent.sample();
         tokio::select! {
             () = sleep(TICK) => {}
             () = agent.sources.changed() => {}
@@ -223,15 +237,33 @@ impl FirewallAgent {
         }
     }
 
-    /// Compares the kernel's table with the rules if anybody changed rules, and repairs it.
+    /// Reads the counters if the last reading is old enough.
+    fn sample(&self) {
+        if let Err(error) = self.sampler.sample(&self.kernel, &self.rules) {
+            warn!(error = %Chain(&error), "the counters cannot be read");
+        }
+    }
+
+    /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read
+    /// for long, and repairs it.
     fn heal(&mut self) {
+        let began = Instant::now();
+        let is_due = self.audit.is_due(began);
         match self.kernel.generation() {
-            Ok(generation) if self.generation == Some(generation) => return,
+            Ok(generation) if self.generation == Some(generation) && !is_due => return,
             Ok(_) => {}
             Err(error) => error!(error = %Chain(&error), "cannot watch the kernel's rules"),
         }
         let is_drift = self.generation.is_some();
-        match self.kernel.apply(&compile(&self.rules)) {
+        if is_due {
+            self.kernel.forget();
+        }
+        let applied = self.kernel.enforce(&self.rules);
+        if is_due {
+            let ended = Instant::now();
+            self.audit.record(ended, ended - began);
+        }
+        match applied {
             Ok(applied) => {
                 let changes = applied.changes;
                 if is_drift && !changes.is_empty() {

@@ -4,6 +4,8 @@
 
 mod agent;
 mod apply;
+mod counters;
+mod input;
 mod killed;
 mod load;
 mod namespace;
