@@ -96,16 +96,17 @@ impl Kernel {
             if self.last.borrow().generation == generation {
                 return Ok(generation);
             }
-            match self.read_once() {
-                Err(error) if is_interrupted(&error) => continue,
-                read => {
-                    let mut installed = read?;
-                    if self.generation()? == generation {
-                        installed.generation = generation;
-                        self.last.replace(installed);
-                        return Ok(generation);
-                    }
+            let read = self.read_once();
+            // What vanished while it was read is an error of that reading only.
+            let is_current = self.generation()? == generation;
+            match read {
+                Ok(mut installed) if is_current => {
+                    installed.generation = generation;
+                    self.last.replace(installed);
+                    return Ok(generation);
                 }
+                Err(error) if is_current && !is_interrupted(&error) => return Err(error),
+                _ => {}
             }
         }
         Err(NetlinkError::Stale)
