@@ -108,14 +108,20 @@ impl Kernel {
             asked.encode(sequence, !is_dump, &mut bytes);
             self.socket.send(&bytes)?;
             let mut all = Vec::new();
+            let mut is_interrupted = false;
             loop {
                 let answers = self.socket.receive()?;
                 for answer in answers
                     .into_iter()
                     .filter(|answer| answer.sequence == sequence)
                 {
+                    // A dump is read to its end: until then the kernel begins no other one.
+                    is_interrupted |= answer.is_interrupted;
                     match answer.result() {
                         Some(result) => return result.map(|()| all),
+                        None if answer.is_end() && is_interrupted => {
+                            return Err(io::ErrorKind::Interrupted.into());
+                        }
                         None if answer.is_end() => return Ok(all),
                         None => all.push(answer),
                     }

@@ -29,6 +29,8 @@ const INTERRUPTED: u16 = 0x10;
 pub(super) struct Answer {
     pub(super) kind: u16,
     pub(super) sequence: u32,
+    /// `true` if rules changed during the dump that the message belongs to.
+    pub(super) is_interrupted: bool,
     pub(super) payload: Vec<u8>,
 }
 
@@ -75,9 +77,6 @@ impl Socket {
     }
 
     /// The messages of the next datagram.
-    ///
-    /// # Errors
-    /// `Interrupted` if the rules changed during a dump.
     pub(super) fn receive(&self) -> io::Result<Vec<Answer>> {
         let mut buffer = self.buffer.borrow_mut();
         let len = recv(self.fd.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
@@ -96,12 +95,10 @@ fn split(mut bytes: &[u8]) -> io::Result<Vec<Answer>> {
         let Some(payload) = bytes.get(16..length) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        if short(6) & INTERRUPTED != 0 {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
         answers.push(Answer {
             kind: short(4),
             sequence: long(8),
+            is_interrupted: short(6) & INTERRUPTED != 0,
             payload: payload.to_vec(),
         });
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
