@@ -21,11 +21,13 @@
 //!   (`trial`).
 
 pub mod admit;
+mod audit;
 pub mod compile;
 pub mod config;
 pub mod explain;
 pub mod interpret;
 pub mod model;
+pub mod monitor;
 pub mod netlink;
 pub mod plan;
 pub mod program;

@@ -1,5 +1,6 @@
 //! The agent: keeps the kernel's table as the configuration file and its sources say.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,15 +13,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::admit::Admitted;
-use crate::compile::compile;
+use crate::audit::AuditSchedule;
+use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
-/// Pause between two looks at the kernel and at the file. Drift is healed after at most two.
-const TICK: Duration = Duration::from_secs(1);
+/// Pause between two looks at the kernel and at the file: a generation number, and the file's time
+/// and length. Drift is healed after at most two.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Pause before rules that could not be applied are applied again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Pause between two reports of counters to a `FirewallMonitor`, as published.
 const REPORT_PERIOD: Duration = Duration::from_secs(10);
@@ -34,6 +40,8 @@ pub struct AgentFiles {
     pub state_dir: PathBuf,
     /// Text of the rules, for others. `None` writes none.
     pub rules_file: Option<PathBuf>,
+    /// Address of the listener for Prometheus. `None` has none.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// The agent while it runs.
@@ -57,6 +65,8 @@ struct FirewallAgent {
     generation: Option<u32>,
     /// Time of the last report of counters. `None` before the first.
     reported: Option<Instant>,
+    audit: AuditSchedule,
+    sampler: Sampler,
 }
 
 /// Properties of a file that change when it is written.
@@ -88,8 +98,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         seen: None,
         generation: None,
         reported: None,
+        audit: AuditSchedule::starting(Instant::now()),
+        sampler: Sampler::default(),
     };
     agent.boot();
+    let _listener = match agent.files.metrics {
+        Some(listen) => Some(StatisticsListener::start(listen, agent.sampler.clone()).await?),
+        None => None,
+    };
     while !stop.is_cancelled() {
         agent.follow_file();
         agent.is_pending |= agent.sources.collect(&mut agent.collected);
@@ -98,8 +114,10 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         }
         agent.heal();
         agent.report_counters();
+        agent.sample();
+        let pause = if agent.is_pending { RETRY } else { TICK };
         tokio::select! {
-            () = sleep(TICK) => {}
+            () = sleep(pause) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
@@ -206,7 +224,7 @@ impl FirewallAgent {
                     error = format!("{error:#}"),
                     "cannot apply the configuration"
                 );
-                // The next tick tries again.
+                // Tried again after a pause.
                 self.is_pending = true;
                 Some(format!("{error:#}"))
             }
@@ -259,15 +277,33 @@ impl FirewallAgent {
         }
     }
 
-    /// Compares the kernel's table with the rules if anybody changed rules, and repairs it.
+    /// Reads the counters if the last reading is old enough.
+    fn sample(&self) {
+        if let Err(error) = self.sampler.sample(&self.kernel, &self.rules) {
+            warn!(error = %Chain(&error), "the counters cannot be read");
+        }
+    }
+
+    /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read
+    /// for long, and repairs it.
     fn heal(&mut self) {
+        let began = Instant::now();
+        let is_due = self.audit.is_due(began);
         match self.kernel.generation() {
-            Ok(generation) if self.generation == Some(generation) => return,
+            Ok(generation) if self.generation == Some(generation) && !is_due => return,
             Ok(_) => {}
             Err(error) => error!(error = %Chain(&error), "cannot watch the kernel's rules"),
         }
         let is_drift = self.generation.is_some();
-        match self.kernel.apply(&compile(&self.rules)) {
+        if is_due {
+            self.kernel.forget();
+        }
+        let applied = self.kernel.enforce(&self.rules);
+        if is_due {
+            let ended = Instant::now();
+            self.audit.record(ended, ended - began);
+        }
+        match applied {
             Ok(applied) => {
                 let changes = applied.changes;
                 if is_drift && !changes.is_empty() {

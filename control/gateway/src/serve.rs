@@ -16,8 +16,8 @@ use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{ALPN, MeshServer, MeshServerConfig, Router, TlsSetter};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, FirewallServiceServer,
-    IdentityServiceServer,
-    MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
+    IdentityServiceServer, MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer,
+    SwitchServiceServer,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::life::SwitchDesired;
-use control_state::{
-    Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError,
-};
+use control_state::{Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError};
 use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};

@@ -198,9 +198,11 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         "allowed_networks": {"egress": ["0.0.0.0/0"], "ingress": ["0.0.0.0/0"]},
         "log_accepted": true,
     });
-    let written = |content: &Value| json!({"SetFirewallRules": {
-        "set": set, "content": content, "comment": "text",
-    }});
+    let written = |content: &Value| {
+        json!({"SetFirewallRules": {
+            "set": set, "content": content, "comment": "text",
+        }})
+    };
     scenario.row(written(&content))?;
     scenario.done(written(&json!({})))?;
     scenario.row(json!({"RollBackFirewallRules": {"set": set, "number": 1, "comment": "text"}}))?;

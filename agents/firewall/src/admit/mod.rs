@@ -6,6 +6,7 @@
 
 mod allowed;
 mod firewall;
+mod management;
 mod names;
 mod parts;
 mod policies;

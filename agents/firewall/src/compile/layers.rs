@@ -21,7 +21,7 @@ pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
         let of = |rule: &&Rule| rule.direction == direction;
         let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
         if !accepting.is_empty() {
-            let name = format!("tenant-{}", direction.name());
+            let name = tenant(direction);
             push(&mut found, &name, Action::Accept, direction, accepting);
         }
     }
@@ -29,6 +29,15 @@ pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
         layer.name = format!("{}.{epoch}", layer.name);
     }
     found
+}
+
+/// Name of the layer of the tenant's rules of a direction.
+pub(super) fn tenant_name(direction: Direction, epoch: &str) -> String {
+    format!("{}.{epoch}", tenant(direction))
+}
+
+fn tenant(direction: Direction) -> String {
+    format!("tenant-{}", direction.name())
 }
 
 fn operator_layers(rules: &[Rule]) -> Vec<Layer<'_>> {

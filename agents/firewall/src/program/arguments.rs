@@ -2,7 +2,7 @@ use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
 use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
-use super::file_args::{FileArgs, OutputArgs, StateArgs};
+use super::file_args::{CountersArgs, FileArgs, StateArgs};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -34,5 +34,5 @@ pub(super) enum Command {
     /// List the rules of a configuration, operator rules first.
     Rules(FileArgs),
     /// List the kernel's counters.
-    Counters(OutputArgs),
+    Counters(CountersArgs),
 }

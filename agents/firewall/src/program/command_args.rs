@@ -27,6 +27,10 @@ pub(super) struct RunArgs {
     /// Do not write the rules as text.
     #[arg(long)]
     pub(super) no_rules_file: bool,
+    /// Tell Prometheus what the firewall counts, at http://ADDRESS/metrics. There is no
+    /// authentication: loopback, or an address of the management network.
+    #[arg(long, value_name = "ADDRESS", env = "METALMESH_METRICS")]
+    pub(super) metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]

@@ -5,13 +5,6 @@ use clap::Args;
 use super::output::OutputFormat;
 
 #[derive(Debug, Args)]
-pub(super) struct OutputArgs {
-    /// Format of the result.
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub(super) output: OutputFormat,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct StateArgs {
     /// Directory of the last good configuration, and of what sources said last.
     #[arg(
@@ -35,4 +28,13 @@ pub(super) struct FileArgs {
     /// Format of the result.
     #[arg(short, long, value_enum, default_value = "text")]
     pub(super) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CountersArgs {
+    /// Format of the result. JSON sorts the counters by what they count.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
 }

@@ -2,6 +2,7 @@
 
 mod action;
 mod id;
+mod input;
 pub mod network;
 pub mod prefixes;
 mod protocol_match;
@@ -9,6 +10,7 @@ mod set;
 
 pub use action::{Action, Direction};
 pub use id::{Controller, RuleId};
+pub use input::InputPolicy;
 pub use network::{Network, NetworkKind};
 pub use protocol_match::{ProtocolMatch, number as protocol_number, protocol_name};
 pub use set::{RateLimit, Rule, RuleSet};

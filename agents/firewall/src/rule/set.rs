@@ -1,6 +1,6 @@
 use ipnet::IpNet;
 
-use super::{Action, Direction, Network, ProtocolMatch, RuleId};
+use super::{Action, Direction, InputPolicy, Network, ProtocolMatch, RuleId};
 
 /// A rule for new flows that are forwarded. Established flows, and packets related to them, pass
 /// before any rule.
@@ -43,6 +43,8 @@ pub struct RuleSet {
     pub tenant: Vec<Rule>,
     /// Rate limits.
     pub rate_limits: Vec<RateLimit>,
+    /// Access to the firewall itself.
+    pub input: InputPolicy,
 }
 
 impl RuleSet {

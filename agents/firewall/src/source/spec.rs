@@ -45,7 +45,11 @@ impl SourceSpec {
                     },
                 })
             }
-            SourceName::Metal => sources.metal.as_ref().map(MetalSettings::of).map(Self::Metal),
+            SourceName::Metal => sources
+                .metal
+                .as_ref()
+                .map(MetalSettings::of)
+                .map(Self::Metal),
             SourceName::Static => None,
         }
     }

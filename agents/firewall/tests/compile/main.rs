@@ -3,6 +3,7 @@
 
 mod config;
 mod control;
+mod input;
 mod kubeconfig;
 mod objects;
 mod properties;

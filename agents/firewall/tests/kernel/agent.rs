@@ -34,6 +34,7 @@ fn files(folder: &Path) -> AgentFiles {
         config: folder.join("config.yaml"),
         state_dir: folder.join("state"),
         rules_file: Some(folder.join("firewall-controller.v4")),
+        metrics: None,
     }
 }
 

@@ -5,6 +5,8 @@
 mod agent;
 mod apply;
 mod clusters;
+mod counters;
+mod input;
 mod killed;
 mod load;
 mod namespace;

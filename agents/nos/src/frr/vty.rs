@@ -179,7 +179,10 @@ mod tests {
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("Unknown command"), "{refused}");
         let ended = ask([ENABLED, &[b"half"]]).await;
-        assert!(matches!(ended, Err(FrrError::NoDaemon("bgpd"))), "{ended:?}");
+        assert!(
+            matches!(ended, Err(FrrError::NoDaemon("bgpd"))),
+            "{ended:?}"
+        );
         let long = ask([ENABLED, &[&[b'a'; 40]]]).await;
         assert!(matches!(long, Err(FrrError::TooMuchOutput(20))), "{long:?}");
     }

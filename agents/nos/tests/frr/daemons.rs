@@ -140,7 +140,11 @@ impl Switch {
     /// The file of a daemon's words: its warnings, and where it was if it crashed.
     fn words(&self, program: &str) -> File {
         let path = self.sockets().join(format!("{program}.err"));
-        File::options().append(true).create(true).open(path).unwrap()
+        File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap()
     }
 
     /// Prints the last words of both daemons, for a failure.

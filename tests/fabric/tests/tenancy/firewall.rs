@@ -143,7 +143,11 @@ async fn a_tenant_leaves_through_its_firewall_alone() {
             site.show().await;
             firewall.machine.show();
             of.machine.show();
-            for command in ["show ip route vrf all", "show bgp l2vpn evpn", "show evpn vni detail"] {
+            for command in [
+                "show ip route vrf all",
+                "show bgp l2vpn evpn",
+                "show evpn vni detail",
+            ] {
                 println!("{}", firewall.machine.vtysh(command));
             }
             println!("{}", site.spine.vtysh("show ip route vrf all"));
@@ -154,10 +158,15 @@ async fn a_tenant_leaves_through_its_firewall_alone() {
         // Private addresses are not known outside, and the firewall lets nobody in.
         assert_eq!(answer(&outside.name, &of.system.address, PORT), None);
     }
-    let routes = site.spine.vtysh(&format!("show ip route vrf Vrf{INTERNET}"));
+    let routes = site
+        .spine
+        .vtysh(&format!("show ip route vrf Vrf{INTERNET}"));
     println!("{routes}");
     assert!(routes.contains("192.0.2."), "the firewall's own address");
-    assert!(!routes.contains("10.0.0."), "private addresses are known outside");
+    assert!(
+        !routes.contains("10.0.0."),
+        "private addresses are known outside"
+    );
     let other = &machines[1];
     let stranger = answer(other.machine.namespace(), SERVER, PORT);
     assert_eq!(stranger, None, "another tenant leaves through the firewall");

@@ -38,7 +38,10 @@ impl FirewallSystem {
         for (nic, name) in [("eth0", "lan0"), ("eth1", "lan1")] {
             ip(&format!("-n {namespace} link set {nic} down"));
             ip(&format!("-n {namespace} link set {nic} name {name}"));
-            ip(&format!("-n {namespace} link set {name} mtu {}", plan.mtu + 50));
+            ip(&format!(
+                "-n {namespace} link set {name} mtu {}",
+                plan.mtu + 50
+            ));
             ip(&format!("-n {namespace} link set {name} up"));
         }
         for (path, text) in texts(&items) {
@@ -47,7 +50,15 @@ impl FirewallSystem {
             }
         }
         create_devices(namespace, &items);
-        let static_routes = ["/usr/lib/frr/staticd", "-N", namespace, "-P", "0", "-f", "/dev/null"];
+        let static_routes = [
+            "/usr/lib/frr/staticd",
+            "-N",
+            namespace,
+            "-P",
+            "0",
+            "-f",
+            "/dev/null",
+        ];
         let mut programs = vec![run(namespace, &static_routes)];
         let conf = dir.path().join("frr.conf");
         std::fs::write(&conf, find(&items, "/etc/frr/frr.conf")).unwrap();
@@ -56,7 +67,11 @@ impl FirewallSystem {
         std::fs::write(&config, rules(order)).unwrap();
         let state = dir.path().join("state");
         let agent = ["metalmesh-firewall", "run", "--no-rules-file", "--config"];
-        let files = [config.to_str().unwrap(), "--state-dir", state.to_str().unwrap()];
+        let files = [
+            config.to_str().unwrap(),
+            "--state-dir",
+            state.to_str().unwrap(),
+        ];
         programs.push(run(namespace, &[agent.as_slice(), &files].concat()));
         Self {
             programs,

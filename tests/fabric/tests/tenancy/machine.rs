@@ -8,8 +8,8 @@ use proto_wire_lldp::{Frame, Socket};
 use tokio::time::interval;
 
 use super::daemons::{Switch, ip};
-use super::hosts::inside;
 use super::firewall_system::FirewallSystem;
+use super::hosts::inside;
 use super::leaf::Leaf;
 use super::life::Installed;
 use super::tap::Tap;
@@ -103,8 +103,7 @@ impl Machine {
             }
             Networking::Routed => self.announce_routes(system, &system.address, &[]),
             Networking::Firewall => {
-                *self.firewall.lock().unwrap() =
-                    Some(FirewallSystem::start(name, &system.order));
+                *self.firewall.lock().unwrap() = Some(FirewallSystem::start(name, &system.order));
             }
             Networking::ForgingFirewall => self.announce_evpn(system),
         }

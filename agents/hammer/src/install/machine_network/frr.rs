@@ -73,7 +73,10 @@ pub(super) fn conf(plan: &NetworkPlan) -> String {
     }
     for family in Family::BOTH {
         out.push_str(&format!(" !\n address-family {} unicast\n", family.name()));
-        for host in plan.hosts().filter(|host| Family::of(host.addr()) == family) {
+        for host in plan
+            .hosts()
+            .filter(|host| Family::of(host.addr()) == family)
+        {
             out.push_str(&format!("  network {host}\n"));
         }
         out.push_str(

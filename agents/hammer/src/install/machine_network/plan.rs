@@ -138,12 +138,13 @@ pub(super) const fn mtu(install: &Install, default: u32) -> Result<u32, MachineN
 
 pub(super) fn name_servers(install: &Install) -> Result<Vec<IpAddr>, NetworkError> {
     let servers = install.dns_servers.iter();
-    servers
-        .map(|server| parse("dns_servers", server))
-        .collect()
+    servers.map(|server| parse("dns_servers", server)).collect()
 }
 
-pub(super) fn uplinks(install: &Install, nics: &[MacAddr]) -> Result<Vec<MacAddr>, MachineNetworkError> {
+pub(super) fn uplinks(
+    install: &Install,
+    nics: &[MacAddr],
+) -> Result<Vec<MacAddr>, MachineNetworkError> {
     let mut out: Vec<MacAddr> = Vec::new();
     for text in &install.uplinks {
         let mac = parse("uplinks", text)?;

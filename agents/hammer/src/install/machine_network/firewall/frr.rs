@@ -35,7 +35,10 @@ pub(super) fn conf(plan: &FirewallPlan) -> String {
     let ends: Vec<IpAddr> = ends.collect();
     out.push_str(&interface("lo", &ends));
     for network in &plan.networks {
-        out.push_str(&interface(&format!("vlan{}", network.vni), &network.addresses));
+        out.push_str(&interface(
+            &format!("vlan{}", network.vni),
+            &network.addresses,
+        ));
     }
     out.push_str(&prefix_lists(plan, &ends));
     out.push_str(&route_maps(plan));
@@ -52,7 +55,9 @@ fn vrf(plan: &FirewallPlan, network: &FirewallNetwork) -> String {
     let mut out = format!("vrf {}\n vni {}\n", network.vrf(), network.vni);
     for (prefix, into) in plan.ways(network) {
         let keyword = Family::of(prefix.addr()).keyword();
-        out.push_str(&format!(" {keyword} route {prefix} {into} nexthop-vrf {into}\n"));
+        out.push_str(&format!(
+            " {keyword} route {prefix} {into} nexthop-vrf {into}\n"
+        ));
     }
     out + "exit-vrf\n!\n"
 }
@@ -147,7 +152,9 @@ fn prefix_lists(plan: &FirewallPlan, ends: &[IpAddr]) -> String {
     for ((family, name), prefixes) in &lists {
         let keyword = family.keyword();
         for (prefix, seq) in prefixes.iter().zip((5..).step_by(5)) {
-            out.push_str(&format!("{keyword} prefix-list {name} seq {seq} permit {prefix}\n"));
+            out.push_str(&format!(
+                "{keyword} prefix-list {name} seq {seq} permit {prefix}\n"
+            ));
         }
         // A list that does not exist would permit everything.
         if prefixes.is_empty() {
@@ -171,7 +178,12 @@ fn route_maps(plan: &FirewallPlan) -> String {
     // A leaf may tell anything in the underlay except what the firewall has itself.
     out.push_str(&entries("MM-IN", "deny", "MM-OWN", ""));
     out.push_str("route-map MM-IN permit 30\nexit\n!\n");
-    out.push_str(&entries("MM-OUT", "permit", "MM-OWN", " match as-path MM-SELF\n"));
+    out.push_str(&entries(
+        "MM-OUT",
+        "permit",
+        "MM-OWN",
+        " match as-path MM-SELF\n",
+    ));
     out.push_str("!\nroute-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\nexit\n!\n");
     for network in &plan.networks {
         let list = format!("MM-TOLD-{}", network.vni);

@@ -65,7 +65,11 @@ impl FirewallPlan {
     /// When a value of the order does not parse, is out of range, is missing or is there twice.
     pub fn of(install: &Install, nics: &[MacAddr]) -> Result<Self, MachineNetworkError> {
         let mut underlay = Vec::new();
-        for network in install.networks.iter().filter(|network| is_underlay(network)) {
+        for network in install
+            .networks
+            .iter()
+            .filter(|network| is_underlay(network))
+        {
             underlay.extend(addresses(network)?);
         }
         let vtep = underlay.iter().find_map(|address| match address {
@@ -127,7 +131,11 @@ fn is_underlay(network: &MachineNetwork) -> bool {
 
 fn networks(install: &Install) -> Result<Vec<FirewallNetwork>, MachineNetworkError> {
     let mut out = Vec::new();
-    for network in install.networks.iter().filter(|network| !is_underlay(network)) {
+    for network in install
+        .networks
+        .iter()
+        .filter(|network| !is_underlay(network))
+    {
         if !(1..=VNI_MAX).contains(&network.vni) {
             let (name, vni) = (network.network.clone(), network.vni);
             return Err(MachineNetworkError::Vni { name, vni });

@@ -33,7 +33,12 @@ fn order() -> Install {
         host_addresses: true,
         networks: vec![
             internet,
-            network("child", 27, &["10.0.0.1"], &["10.0.0.0/22", "2001:db8::/64"]),
+            network(
+                "child",
+                27,
+                &["10.0.0.1"],
+                &["10.0.0.0/22", "2001:db8::/64"],
+            ),
             network("underlay", 0, &["10.255.0.9"], &["10.255.0.0/16"]),
         ],
         ..Install::default()
@@ -117,11 +122,26 @@ fn a_network_has_the_ways_through_the_others() {
 #[test]
 fn an_image_needs_both_programs() {
     for (features, missing) in [
-        (ImageFeatures { frr: false, ..image() }, "FRR"),
-        (ImageFeatures { networkd: false, ..image() }, "networkd"),
+        (
+            ImageFeatures {
+                frr: false,
+                ..image()
+            },
+            "FRR",
+        ),
+        (
+            ImageFeatures {
+                networkd: false,
+                ..image()
+            },
+            "networkd",
+        ),
     ] {
         let error = files(features).unwrap_err();
-        assert!(error.contains("firewall-1") && error.contains(missing), "{error}");
+        assert!(
+            error.contains("firewall-1") && error.contains(missing),
+            "{error}"
+        );
     }
 }
 
@@ -136,7 +156,10 @@ fn a_wrong_order_is_refused_with_its_reason() {
         (|o| drop(o.networks.drain(..2)), "0 networks"),
         (|o| o.networks[1].asn = 1, "AS number"),
         (|o| o.networks[1].ips = texts(&["10.0.0.1\n!"]), "child"),
-        (|o| o.networks[1].prefixes = texts(&["10.0.0.0/33"]), "child"),
+        (
+            |o| o.networks[1].prefixes = texts(&["10.0.0.0/33"]),
+            "child",
+        ),
     ];
     for (change, expected) in changes {
         let mut bad = order();
