@@ -33,6 +33,7 @@ pub fn firewall_spec(object: &KubernetesObject) -> Option<FirewallSpec> {
         egress_rules: list("egressRules"),
         allowed_networks: spec.get("allowedNetworks").map(config_value),
         log_accepted_connections: spec.get("logAcceptedConnections") == Some(&Value::Bool(true)),
+        management: None,
         rules: Vec::new(),
     })
 }
