@@ -22,6 +22,7 @@
 pub mod admit;
 pub mod compile;
 pub mod config;
+pub mod dns;
 pub mod explain;
 pub mod interpret;
 pub mod model;

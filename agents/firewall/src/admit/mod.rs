@@ -6,10 +6,12 @@
 
 mod allowed;
 mod firewall;
+mod fqdns;
 mod names;
 mod parts;
 mod policies;
 mod problem;
+mod resolver;
 mod services;
 mod shapes;
 
@@ -66,6 +68,7 @@ impl Admitted {
     fn bound(&mut self) {
         let mut total = 0_usize;
         let mut seen = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let problems = &mut self.problems;
         let mut keep = |rule: &Rule| {
             let count = entry_count(rule);
@@ -75,6 +78,8 @@ impl Admitted {
                     "another object has the same name",
                     "rename one of them",
                 )
+            } else if let Some(fault) = fqdns::too_many(rule, &mut names) {
+                fault
             } else if count == 0 {
                 let problem = "source, destination and protocol have no address family in common";
                 Fault::new("from", problem, "use IPv4 on both sides, or IPv6")

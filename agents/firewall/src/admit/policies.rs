@@ -1,13 +1,14 @@
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
+use super::fqdns;
 use super::names::name;
 use super::parts::{addresses, protocols};
 use super::problem::Fault;
 use super::shapes::{RuleSpec, decode};
 use super::{Admitted, Problem};
 use crate::config::PolicyLists;
-use crate::rule::{Action, Controller, Direction, Rule, RuleId};
+use crate::rule::{Action, Controller, Direction, NameSelector, Rule, RuleId};
 
 /// Reads the tenant's policies.
 pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
@@ -16,7 +17,8 @@ pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut A
         (Direction::Egress, &lists.egress),
     ] {
         for (index, value) in list.iter().enumerate() {
-            match policy(value, index, direction, allowed) {
+            let has_resolver = into.rules.resolver.is_some();
+            match policy(value, index, direction, allowed, has_resolver) {
                 Ok(rule) => into.rules.tenant.push(rule),
                 Err(problem) => into.problems.push(problem),
             }
@@ -29,6 +31,7 @@ fn policy(
     index: usize,
     direction: Direction,
     allowed: &AllowedNetworks,
+    has_resolver: bool,
 ) -> Result<Rule, Problem> {
     let list = direction.name();
     let unnamed = format!("cwnp {list}[{index}]");
@@ -41,7 +44,9 @@ fn policy(
         object: format!("{list}/{own}"),
         rule: 0,
     };
-    build(&spec, id.clone(), direction, allowed).map_err(|fault| fault.of_rule(&id))
+    let names = || fqdns::names(&spec, direction, has_resolver);
+    let build = || build(&spec, id.clone(), direction, allowed, names()?);
+    build().map_err(|fault| fault.of_rule(&id))
 }
 
 fn build(
@@ -49,6 +54,7 @@ fn build(
     id: RuleId,
     direction: Direction,
     allowed: &AllowedNetworks,
+    names: Vec<NameSelector>,
 ) -> Result<Rule, Fault> {
     if spec.action.is_some_and(|action| action != Action::Accept) {
         let remedy = "remove it; sources.static.firewall.rules may deny";
@@ -66,14 +72,12 @@ fn build(
             "remove it, or move the rule",
         ));
     }
-    if !spec.to_fqdns.is_empty() {
-        let problem = "this version does not serve names";
-        return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
-    }
     let sources = addresses("from", &spec.from)?;
     let destinations = addresses("to", &spec.to)?;
     match direction {
         Direction::Ingress => check("from", &sources, &allowed.ingress)?,
+        // The addresses of names are checked when they are learned.
+        _ if !names.is_empty() => {}
         _ => check("to", &destinations, &allowed.egress)?,
     }
     Ok(Rule {
@@ -81,6 +85,7 @@ fn build(
         direction,
         sources,
         destinations,
+        names,
         protocols: protocols("ports", &spec.ports)?,
         action: Action::Accept,
         log: spec.log,
@@ -105,14 +110,16 @@ pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
             return Err(Fault::new("action", "it is missing", remedy));
         };
         if !spec.to_fqdns.is_empty() {
-            let problem = "this version does not serve names";
-            return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
+            let problem = "only policies of tenants have names";
+            let remedy = "use `to` with prefixes, or a policy of cwnp.egress";
+            return Err(Fault::new("toFQDNs", problem, remedy));
         }
         Ok(Rule {
             id: id.clone(),
             direction: spec.direction.unwrap_or_default(),
             sources: addresses("from", &spec.from)?,
             destinations: addresses("to", &spec.to)?,
+            names: Vec::new(),
             protocols: protocols("ports", &spec.ports)?,
             action,
             log: spec.log,

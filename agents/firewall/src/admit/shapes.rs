@@ -29,6 +29,16 @@ pub(super) struct PortSpec {
     pub(super) icmp_type: Option<u8>,
 }
 
+/// DNS names that a policy is for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct FqdnSpec {
+    #[serde(default)]
+    pub(super) match_name: Option<String>,
+    #[serde(default)]
+    pub(super) match_pattern: Option<String>,
+}
+
 /// A rule, of the tenant or of the operator. Which fields it may have depends on whose it is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,7 +56,7 @@ pub(super) struct RuleSpec {
     #[serde(default)]
     pub(super) to: Vec<IpBlock>,
     #[serde(default, rename = "toFQDNs")]
-    pub(super) to_fqdns: Vec<Value>,
+    pub(super) to_fqdns: Vec<FqdnSpec>,
     #[serde(default)]
     pub(super) ports: Vec<PortSpec>,
     #[serde(default)]

@@ -49,13 +49,27 @@ fn add_shape(
     has_counters: bool,
 ) -> NftRule {
     let mut expressions = keys::family(shape.is_ipv4).to_vec();
+    let name = format!("{}.{}", layer.name, shape.name());
+    let match_ = match_shape(table, name, shape, elements, has_counters);
+    expressions.extend(match_);
+    finish(layer, expressions)
+}
+
+/// Matches and counts the entries of one shape; adds their map.
+pub(super) fn match_shape(
+    table: &mut NftTable,
+    name: String,
+    shape: &Shape,
+    elements: BTreeMap<Vec<u8>, Element>,
+    has_counters: bool,
+) -> Vec<Expression> {
+    let mut expressions = Vec::new();
     if shape.is_empty() {
         // A map cannot have an empty key: the rule itself matches every packet of the family.
         if let Some(Element::Counter(counter)) = elements.into_values().next() {
             expressions.push(Expression::Count(counter));
         }
     } else {
-        let name = format!("{}.{}", layer.name, shape.name());
         expressions.extend(keys::load(shape));
         expressions.push(if has_counters {
             Expression::CountByMap {
@@ -72,6 +86,11 @@ fn add_shape(
         let spec = keys::spec(shape, has_counters);
         table.sets.insert(name, NftSet { spec, elements });
     }
+    expressions
+}
+
+/// Adds the end of a layer's rule.
+pub(super) fn finish(layer: &Layer<'_>, mut expressions: Vec<Expression>) -> NftRule {
     match layer.action {
         Action::Accept => expressions.push(Expression::Verdict(Verdict::Accept)),
         Action::Drop => expressions.push(Expression::Verdict(Verdict::Drop)),

@@ -12,17 +12,22 @@ pub(super) struct Layer<'a> {
     pub(super) rules: Vec<&'a Rule>,
     /// `true` for a layer that logs the rules of the next one, and does not count them again.
     pub(super) is_extra: bool,
+    /// `true` for a layer of rules whose destinations are names.
+    pub(super) has_names: bool,
 }
 
 /// The layers in the order of their evaluation.
 pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
     let mut found = operator_layers(&rules.operator);
     for direction in [Direction::Ingress, Direction::Egress, Direction::Any] {
-        let of = |rule: &&Rule| rule.direction == direction;
-        let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
-        if !accepting.is_empty() {
-            let name = format!("tenant-{}", direction.name());
-            push(&mut found, &name, Action::Accept, direction, accepting);
+        for (has_names, suffix) in [(false, ""), (true, "-names")] {
+            let of =
+                |rule: &&Rule| rule.direction == direction && rule.names.is_empty() != has_names;
+            let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
+            if !accepting.is_empty() {
+                let name = format!("tenant-{}{suffix}", direction.name());
+                push(&mut found, &name, Action::Accept, direction, accepting);
+            }
         }
     }
     for layer in &mut found {
@@ -64,6 +69,7 @@ fn push<'a>(
             name: format!("{name}-log"),
             action: Action::Log,
             direction,
+            has_names: logged.iter().any(|rule| !rule.names.is_empty()),
             rules: logged,
             is_extra: true,
         });
@@ -72,6 +78,7 @@ fn push<'a>(
         name: name.to_owned(),
         action,
         direction,
+        has_names: rules.iter().any(|rule| !rule.names.is_empty()),
         rules,
         is_extra: false,
     });

@@ -15,6 +15,7 @@
 //! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
 //! neither accepts.
 
+mod accounting;
 mod blocks;
 mod entries;
 mod epoch;
@@ -22,9 +23,11 @@ mod frame;
 mod keys;
 mod layer;
 mod layers;
+mod names;
 mod nat;
 pub mod shape;
 
+pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use entries::{ENTRIES_MAX, entry_count};
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
 
@@ -41,7 +44,11 @@ pub fn compile(rules: &RuleSet) -> NftTable {
     frame::declare(&mut table, rules, &epoch);
     let layers = layers::layers(rules, &epoch);
     for layer in &layers {
-        layer::add(&mut table, layer);
+        if layer.has_names {
+            names::add(&mut table, layer);
+        } else {
+            layer::add(&mut table, layer);
+        }
     }
     frame::add_forward(&mut table, rules, &layers, &epoch);
     nat::add_postrouting(&mut table, rules);

@@ -35,6 +35,18 @@ pub struct FirewallSpec {
     /// Sources of flows into a network.
     #[serde(default)]
     pub egress_rules: Vec<Value>,
+    /// Prefixes whose traffic is counted as internal.
+    #[serde(default)]
+    pub internal_prefixes: Vec<Value>,
+    /// Server or servers that the DNS proxy asks. Absent means that there is no proxy.
+    #[serde(default)]
+    pub dns_server_address: Option<Value>,
+    /// Port of the DNS proxy.
+    #[serde(default)]
+    pub dns_port: Option<Value>,
+    /// Addresses of the DNS proxy. Empty means those of the interfaces of private networks.
+    #[serde(default)]
+    pub dns_listen_addresses: Vec<Value>,
     /// Limits of what tenants may allow.
     #[serde(default)]
     pub allowed_networks: Option<Value>,

@@ -8,6 +8,8 @@ use crate::model::{Expression, MetaKey, PayloadBase, Register, Verdict};
 const BURST_PACKETS: u32 = 5;
 /// The kernel's number of a jump.
 const JUMP: i32 = -3;
+/// The kernel's number of a return.
+const RETURN: i32 = -5;
 /// Level of log lines: warning.
 const LOG_LEVEL: u32 = 4;
 
@@ -208,6 +210,7 @@ fn encode_end(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             let (code, chain) = match verdict {
                 Verdict::Drop => (0, None),
                 Verdict::Accept => (1, None),
+                Verdict::Return => (RETURN, None),
                 Verdict::Jump(chain) => (JUMP, Some(chain)),
             };
             let mut all = vec![Attribute::Value(VERDICT_CODE, code.to_be_bytes().to_vec())];

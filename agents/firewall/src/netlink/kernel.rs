@@ -19,15 +19,15 @@ const ATTEMPTS_MAX: usize = 20;
 /// Flag of a table that is switched off.
 const DORMANT: u32 = 1;
 /// Error of a transaction for another generation than the current one.
-const ERESTART: i32 = 85;
+pub(super) const ERESTART: i32 = 85;
 
 /// Our table in the kernel, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Kernel {
-    socket: Socket,
+    pub(super) socket: Socket,
     /// Sequence number of the next message. Answers to earlier ones, such as the rest of the errors
     /// of a refused transaction, are skipped by it.
-    sequence: AtomicU32,
+    pub(super) sequence: AtomicU32,
     /// Our table when it was last read. It is what the kernel holds while its generation is current.
     last: RefCell<Installed>,
 }
@@ -58,6 +58,15 @@ impl Kernel {
         first
             .and_then(|answer| observe::number(&parse(answer.attributes()), 1))
             .ok_or(NetlinkError::Malformed("no generation"))
+    }
+
+    /// Takes the generation `current` for that of the table as it was last read, because every
+    /// change between both only learned or forgot elements with timeouts.
+    pub fn adopt(&self, last: u32, current: u32) {
+        let mut installed = self.last.borrow_mut();
+        if installed.generation == last {
+            installed.generation = current;
+        }
     }
 
     /// Reads our table, of one generation.
@@ -226,7 +235,7 @@ impl Kernel {
     }
 
     /// Sends a request and returns the answers.
-    fn request(
+    pub(super) fn request(
         &self,
         kind: u16,
         flags: u16,
@@ -296,7 +305,7 @@ impl Kernel {
     }
 
     /// Waits until the kernel has carried out a transaction, or refused one of its messages.
-    fn await_commit(&self, begin: u32, count: u32) -> io::Result<Option<Refusal>> {
+    pub(super) fn await_commit(&self, begin: u32, count: u32) -> io::Result<Option<Refusal>> {
         loop {
             let answers = match self.socket.receive() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -321,13 +330,13 @@ impl Kernel {
 
 /// A message of a transaction that the kernel refused.
 #[derive(Debug)]
-struct Refusal {
+pub(super) struct Refusal {
     /// Place in the transaction; 0 is its begin.
-    offset: usize,
-    source: io::Error,
+    pub(super) offset: usize,
+    pub(super) source: io::Error,
 }
 
-fn is(answer: &Answer, kind: u16) -> bool {
+pub(super) fn is(answer: &Answer, kind: u16) -> bool {
     answer.kind & 0xFF == kind && answer.kind >> 8 == super::constants::SUBSYSTEM
 }
 

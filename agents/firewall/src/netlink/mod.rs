@@ -13,9 +13,11 @@ mod message;
 mod observe;
 mod results;
 mod socket;
+mod timed;
 
 pub use attribute::{Attribute, covers};
 pub use error::NetlinkError;
 pub use expressions::encode as encode_expressions;
 pub use kernel::Kernel;
 pub use results::{Applied, CounterValue};
+pub use timed::TimedElement;

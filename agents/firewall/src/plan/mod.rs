@@ -110,6 +110,9 @@ fn plan_sets(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change
                 spec: set.spec,
             });
         }
+        if set.spec.has_timeout {
+            continue;
+        }
         let is_kept = |key: &Vec<u8>| set.elements.get(key) == old.get(key);
         let removed: Vec<KeyedElement> = elements(old, |key| !is_kept(key));
         if !removed.is_empty() {

@@ -18,7 +18,8 @@ use output::{OutputFormat, print};
 
 use crate::compile::compile;
 use crate::config::ConfigError;
-use crate::explain::{Question, explain};
+use crate::dns::address_of;
+use crate::explain::{Question, Resolved, explain};
 use crate::netlink::Kernel;
 use crate::plan::plan;
 use crate::rule::protocol_number;
@@ -149,7 +150,7 @@ fn explain_flow(args: &ExplainArgs) -> Result<()> {
         input: args.input.clone(),
         output: args.leaving.clone(),
     };
-    let answer = explain(&loaded.admitted.rules, &question);
+    let answer = explain(&loaded.admitted.rules, &question, &resolved(&loaded));
     let text = || {
         let verdict = if answer.accepted { "accept" } else { "drop" };
         let mut lines = vec![format!(
@@ -160,6 +161,31 @@ fn explain_flow(args: &ExplainArgs) -> Result<()> {
         lines
     };
     print(args.file.output, &answer, text)
+}
+
+/// The addresses that the kernel's sets of names hold. Empty where they cannot be read: then a rule
+/// with names matches nothing.
+fn resolved(loaded: &Loaded) -> Resolved {
+    let mut found = Resolved::new();
+    let names = loaded.admitted.rules.selectors();
+    if names.is_empty() {
+        return found;
+    }
+    let Ok(kernel) = Kernel::open() else {
+        eprintln!("the addresses of names cannot be read from the kernel; run this as root");
+        return found;
+    };
+    for set in names
+        .iter()
+        .flat_map(|name| [name.set(true), name.set(false)])
+    {
+        let elements = kernel.timed(&set).unwrap_or_default();
+        let addresses = elements
+            .iter()
+            .filter_map(|element| address_of(&element.key));
+        found.insert(set, addresses.collect());
+    }
+    found
 }
 
 fn list_rules(args: &FileArgs) -> Result<()> {

@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 
-use super::{Action, Direction, Network, ProtocolMatch, RuleId};
+use super::{Action, Direction, NameResolver, NameSelector, Network, ProtocolMatch, RuleId};
 
 /// A rule for new flows that are forwarded. Established flows, and packets related to them, pass
 /// before any rule.
@@ -14,6 +16,9 @@ pub struct Rule {
     pub sources: Vec<IpNet>,
     /// Destination prefixes, disjoint.
     pub destinations: Vec<IpNet>,
+    /// Names whose addresses are the destinations, if there are any: a packet matches if its
+    /// destination is also an address that one of them was resolved to.
+    pub names: Vec<NameSelector>,
     /// Protocols and ports; a packet matches one of them.
     pub protocols: Vec<ProtocolMatch>,
     /// Effect.
@@ -43,9 +48,21 @@ pub struct RuleSet {
     pub tenant: Vec<Rule>,
     /// Rate limits.
     pub rate_limits: Vec<RateLimit>,
+    /// DNS proxy. `None` if the operator does not ask for it: then no rule has names.
+    pub resolver: Option<NameResolver>,
+    /// Addresses that a tenant may reach. Empty means every address.
+    pub allowed_egress: Vec<IpNet>,
+    /// Addresses whose traffic is counted as internal. Empty means that it is not counted apart.
+    pub internal_prefixes: Vec<IpNet>,
 }
 
 impl RuleSet {
+    /// The names of all rules, each once.
+    #[must_use]
+    pub fn selectors(&self) -> BTreeSet<&NameSelector> {
+        self.rules().flat_map(|rule| &rule.names).collect()
+    }
+
     /// Operator rules, then tenant rules.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.operator.iter().chain(&self.tenant)
