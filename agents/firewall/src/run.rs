@@ -13,6 +13,7 @@ use tracing::{error, info, warn};
 use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
+use crate::services::AgentServices;
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
@@ -42,6 +43,7 @@ struct FirewallAgent {
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
+    services: AgentServices,
 }
 
 /// Properties of a file that change when it is written.
@@ -61,8 +63,10 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
     let _lock = state.lock()?;
     let kernel = Kernel::open()?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    let services = AgentServices::start(state.path(), &stop)?;
     let mut agent = FirewallAgent {
         files,
+        services,
         state,
         kernel,
         rules: RuleSet::default(),
@@ -73,12 +77,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
     while !stop.is_cancelled() {
         agent.follow_file(&stop).await;
         agent.heal();
+        agent.services.tick(&agent.rules, &agent.state);
         tokio::select! {
             () = sleep(TICK) => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
         }
     }
+    agent.services.save(&agent.state, true);
     info!("stopped; the rules stay in force");
     Ok(())
 }
@@ -89,6 +95,8 @@ impl FirewallAgent {
     fn boot(&mut self) {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
+                let droptailer = &loaded.config.controllers.firewall.droptailer;
+                self.services.follow_droptailer(droptailer);
                 self.rules = loaded.admitted.rules;
                 info!("applying the last good configuration");
             }
@@ -99,6 +107,7 @@ impl FirewallAgent {
             ),
         }
         self.heal();
+        self.services.follow_rules(&self.rules, &self.state);
     }
 
     /// Applies the file if it changed.
@@ -136,9 +145,15 @@ impl FirewallAgent {
                     "applied"
                 );
                 self.write_rules_file(&loaded);
+                let droptailer = &loaded.config.controllers.firewall.droptailer;
+                self.services.follow_droptailer(droptailer);
                 self.rules = loaded.admitted.rules;
+                self.services.follow_rules(&self.rules, &self.state);
             }
-            Ok(Outcome::RolledBack(reason)) => error!(reason, "rolled back"),
+            Ok(Outcome::RolledBack(reason)) => {
+                error!(reason, "rolled back");
+                self.services.follow_rules(&self.rules, &self.state);
+            }
             Err(error) => {
                 error!(
                     error = format!("{error:#}"),
@@ -164,7 +179,7 @@ impl FirewallAgent {
     /// Compares the kernel's table with the rules if anybody changed rules, and repairs it.
     fn heal(&mut self) {
         match self.kernel.generation() {
-            Ok(generation) if self.generation == Some(generation) => return,
+            Ok(generation) if self.is_compared(generation) => return,
             Ok(_) => {}
             Err(error) => error!(error = %Chain(&error), "cannot watch the kernel's rules"),
         }
@@ -173,6 +188,8 @@ impl FirewallAgent {
             Ok(applied) => {
                 let changes = applied.changes;
                 if is_drift && !changes.is_empty() {
+                    // The table may have been removed with the addresses of names in it.
+                    self.services.follow_rules(&self.rules, &self.state);
                     let first = changes.first().map(ToString::to_string);
                     warn!(
                         changes = changes.len(),
@@ -187,6 +204,20 @@ impl FirewallAgent {
                 self.generation = None;
             }
         }
+    }
+
+    /// `true` if the table of that generation was compared with the rules, or differs from one that
+    /// was only by learned addresses.
+    fn is_compared(&mut self, generation: u32) -> bool {
+        let Some(last) = self.generation else {
+            return false;
+        };
+        if last != generation && !self.services.made_all_since(last, generation) {
+            return false;
+        }
+        self.kernel.adopt(last, generation);
+        self.generation = Some(generation);
+        true
     }
 
     fn stamp(&self) -> FileStamp {

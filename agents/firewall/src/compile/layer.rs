@@ -11,7 +11,7 @@ use crate::rule::Action;
 const LOG_LINES_PER_SECOND: u32 = 10;
 /// Prefixes of log lines, those that droptailer knows.
 const PREFIX_ACCEPTED: &str = "nftables-firewall-accepted: ";
-pub(super) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
+pub(crate) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
 
 /// Adds the chain, the maps and the counters of a layer.
 pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) {
@@ -108,9 +108,11 @@ fn prefix(layer: &Layer<'_>) -> &'static str {
 }
 
 /// Logs at a bounded rate.
-pub(super) fn log(prefix: &str) -> [Expression; 2] {
+pub(super) fn log(prefix: &str) -> [Expression; 3] {
     [
         Expression::LimitPackets(LOG_LINES_PER_SECOND),
+        // The kernel's log for those who read it, and the agent for everybody else.
         Expression::Log(prefix.to_owned()),
+        Expression::Report(prefix.to_owned()),
     ]
 }

@@ -30,6 +30,7 @@ pub mod shape;
 pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use entries::{ENTRIES_MAX, entry_count};
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
+pub(crate) use layer::PREFIX_DROPPED;
 
 use crate::model::NftTable;
 use crate::rule::RuleSet;

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::Config;
+use super::droptailer::DroptailerConfig;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
@@ -22,9 +23,9 @@ pub struct FirewallController {
     /// `true` if the agent replaces its own program. `false` if absent.
     #[serde(default, deserialize_with = "enabled")]
     pub self_update: bool,
-    /// `true` if drops are sent to a droptailer. `false` if absent.
-    #[serde(default, deserialize_with = "enabled")]
-    pub droptailer: bool,
+    /// Where drops are sent. Nowhere if absent.
+    #[serde(default)]
+    pub droptailer: DroptailerConfig,
     /// Addresses that must accept a TCP connection from this host after every change, as
     /// `address:port`. A change that they refute is undone.
     #[serde(default)]
@@ -80,18 +81,13 @@ pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
         }
     }
     let firewall = &controllers.firewall;
-    for (field, is_on) in [
-        ("selfUpdate", firewall.self_update),
-        ("droptailer", firewall.droptailer),
-    ] {
-        if is_on {
-            return Err(ConfigError::Field {
-                line: line_of(text, &["controllers", "firewall", field]),
-                field: format!("controllers.firewall.{field}.enabled"),
-                problem: "this version does not have it".to_owned(),
-                remedy: "set it to false, or remove it".to_owned(),
-            });
-        }
+    if firewall.self_update {
+        return Err(ConfigError::Field {
+            line: line_of(text, &["controllers", "firewall", "selfUpdate"]),
+            field: "controllers.firewall.selfUpdate.enabled".to_owned(),
+            problem: "this version does not have it".to_owned(),
+            remedy: "set it to false, or remove it".to_owned(),
+        });
     }
     Ok(())
 }

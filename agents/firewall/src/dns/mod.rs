@@ -1,6 +1,39 @@
 //! Names in rules: a DNS proxy that learns the addresses of names.
+//!
+//! Clients in private networks use the firewall as their DNS server. The proxy asks the operator's
+//! servers ([`proxy`](NameSupervisor)), reads the addresses in their answers, and puts them into the
+//! kernel's sets of the names, with timeouts, before it passes the answer on. Records themselves are
+//! passed on as they came.
+//!
+//! Invariants:
+//! - An address is learned only from an answer to the proxy's own question, for the name that was
+//!   asked for, and only if a policy may reach it ([`AddressGuard`]).
+//! - What is learned is bounded ([`NameLimits`]), and so is what a client can make the proxy do.
+//! - A rule that changes, and an agent that restarts, lose no address ([`NameService`]).
+
+mod answer;
+mod budget;
+mod guard;
+mod learned;
+mod limits;
+mod listen;
+mod proxy;
+mod query;
+mod saved;
+mod service;
+mod supervisor;
+mod upstream;
+mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use answer::{ResolvedAddress, resolved_addresses};
+pub use guard::AddressGuard;
+pub use limits::NameLimits;
+pub use query::{AnswerFit, DnsQuery, FailureCode};
+pub use saved::SavedName;
+pub use service::NameService;
+pub use supervisor::NameSupervisor;
 
 /// The address of a key in a set of a name. `None` if it is none.
 #[must_use]
@@ -13,7 +46,7 @@ pub fn address_of(key: &[u8]) -> Option<IpAddr> {
 }
 
 /// The key of an address in a set of a name.
-pub(crate) fn key_of(address: IpAddr) -> Vec<u8> {
+fn key_of(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

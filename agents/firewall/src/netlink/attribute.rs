@@ -37,7 +37,7 @@ impl Attribute {
     }
 
     /// Length when encoded, with padding, bytes.
-    pub(super) fn encoded_len(&self) -> usize {
+    pub(crate) fn encoded_len(&self) -> usize {
         let value = match self {
             Self::Value(_, value) => value.len(),
             Self::Nest(_, inner) => inner.iter().map(Self::encoded_len).sum(),
@@ -46,7 +46,7 @@ impl Attribute {
     }
 
     /// Appends the attribute. Its value must be shorter than 64 KiB.
-    pub(super) fn encode(&self, into: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, into: &mut Vec<u8>) {
         let begin = into.len();
         into.extend([0; HEADER]);
         let number = match self {
@@ -69,7 +69,7 @@ impl Attribute {
 }
 
 /// The attributes in bytes, as number and value. Ends at the first that is cut off.
-pub(super) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
+pub(crate) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
     let mut found = Vec::new();
     while let [len_low, len_high, number_low, number_high, ..] = *bytes {
         let length = usize::from(u16::from_ne_bytes([len_low, len_high]));
@@ -85,13 +85,13 @@ pub(super) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
 
 /// An attribute of a message from the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawAttribute<'a> {
-    pub(super) number: u16,
-    pub(super) value: &'a [u8],
+pub(crate) struct RawAttribute<'a> {
+    pub(crate) number: u16,
+    pub(crate) value: &'a [u8],
 }
 
 /// The value of the first attribute with that number.
-pub(super) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&'a [u8]> {
+pub(crate) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&'a [u8]> {
     attributes
         .iter()
         .find(|attribute| attribute.number == number)
@@ -99,7 +99,7 @@ pub(super) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&
 }
 
 /// A text without its zero byte.
-pub(super) fn text(value: &[u8]) -> String {
+pub(crate) fn text(value: &[u8]) -> String {
     let end = value.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&value[..end.unwrap_or(value.len())]).into_owned()
 }

@@ -2,7 +2,7 @@ use super::attribute::Attribute;
 use super::constants::{
     DATA_VALUE, DATA_VERDICT, LIST_ELEMENT, OBJECT_COUNTER, VERDICT_CHAIN, VERDICT_CODE,
 };
-use crate::model::{Expression, MetaKey, PayloadBase, Register, Verdict};
+use crate::model::{Expression, MetaKey, PayloadBase, REPORT_GROUP, REPORT_LEN, Register, Verdict};
 
 /// Burst of a limit of packets.
 const BURST_PACKETS: u32 = 5;
@@ -25,7 +25,8 @@ pub fn encode(expressions: &[Expression]) -> Vec<Attribute> {
                 | Expression::CountByMap { .. }
                 | Expression::LimitPackets(_)
                 | Expression::OverBytes(_)
-                | Expression::Log(_) => encode_statement(expression),
+                | Expression::Log(_)
+                | Expression::Report(_) => encode_statement(expression),
                 Expression::Hash { .. }
                 | Expression::SourceNat { .. }
                 | Expression::Masquerade
@@ -158,6 +159,15 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             "log",
             vec![Attribute::text(2, prefix), Attribute::u32(5, LOG_LEVEL)],
         ),
+        Expression::Report(prefix) => {
+            let group = REPORT_GROUP.to_be_bytes().to_vec();
+            let all = vec![
+                Attribute::Value(1, group),
+                Attribute::text(2, prefix),
+                Attribute::u32(3, REPORT_LEN),
+            ];
+            ("log", all)
+        }
         _ => ("", Vec::new()),
     }
 }

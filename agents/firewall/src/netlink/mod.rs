@@ -16,6 +16,7 @@ mod socket;
 mod timed;
 
 pub use attribute::{Attribute, covers};
+pub(crate) use attribute::{find, parse, text};
 pub use error::NetlinkError;
 pub use expressions::encode as encode_expressions;
 pub use kernel::Kernel;

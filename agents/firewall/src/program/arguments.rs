@@ -1,7 +1,7 @@
 use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
-use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use super::command_args::{ApplyArgs, DropsArgs, ExplainArgs, RunArgs};
 use super::file_args::{FileArgs, OutputArgs, StateArgs};
 
 /// The command line.
@@ -33,6 +33,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// List the rules of a configuration, operator rules first.
     Rules(FileArgs),
+    /// List the last dropped packets, and those that are accepted with a log.
+    Drops(DropsArgs),
     /// List the kernel's counters.
     Counters(OutputArgs),
 }

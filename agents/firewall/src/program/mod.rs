@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command_args;
+mod drops;
 mod file_args;
 mod output;
 
@@ -44,6 +45,7 @@ pub fn carry_out(cli: Cli) -> Result<()> {
         Command::Confirm(args) => FirewallState::open(&args.state_dir)?.confirm(),
         Command::Explain(args) => explain_flow(&args),
         Command::Rules(args) => list_rules(&args),
+        Command::Drops(args) => on_runtime(drops::list_drops(args)),
         Command::Counters(args) => counters(args.output),
     }
 }

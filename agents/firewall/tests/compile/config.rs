@@ -69,7 +69,7 @@ fn the_configurations_of_the_proposal_are_read() {
     let gardener = Config::decode(GARDENER).unwrap();
     assert_eq!(gardener.name(), "shoot--abc--cluster-firewall-def");
     assert!(gardener.controllers.firewall.self_update);
-    assert!(gardener.controllers.firewall.droptailer);
+    assert!(gardener.controllers.firewall.droptailer.enabled);
     assert_eq!(
         Config::parse(STATIC).unwrap().name(),
         "most-restricted-firewall-ever"

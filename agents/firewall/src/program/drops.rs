@@ -1,0 +1,25 @@
+use std::io::{self, Write as _};
+
+use anyhow::{Context as _, Result};
+
+use super::command_args::DropsArgs;
+use super::output::OutputFormat;
+use crate::drops::{DropEvent, socket};
+
+/// Prints the packet log of the agent that runs, a line for each event; with JSON too, so that it can
+/// be followed.
+pub(super) async fn list_drops(args: DropsArgs) -> Result<()> {
+    let format = args.output.output;
+    let take = |event: DropEvent| {
+        let line = match (format, &event) {
+            (OutputFormat::Json, event) => serde_json::to_string(event)?,
+            (OutputFormat::Text, DropEvent::Packet(record)) => record.line(),
+            (OutputFormat::Text, DropEvent::Lost { lost }) => format!("{lost} lost"),
+        };
+        writeln!(io::stdout(), "{line}")
+    };
+    match socket::read(&args.state.state_dir, args.follow, take).await {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        read => read.context("cannot read the packet log; does the agent run?"),
+    }
+}
