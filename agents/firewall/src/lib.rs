@@ -1,6 +1,7 @@
 //! The firewall agent: typed rules from their sources, compiled into one nftables table.
 //!
-//! [`config`] reads the configuration file of MEP-16. [`admit`] turns each object of a source into
+//! [`config`] reads the configuration file of MEP-16, and [`mod@source`] follows the sources that it
+//! names. [`admit`] turns each object of a source into
 //! typed rules ([`rule`]), or into a problem of that object. [`compile`] is the one compiler that
 //! all controllers feed; its result, [`model`], is the table as the kernel should hold it.
 //! [`netlink`] reads the table that the kernel holds, and [`plan`] computes the changes between
@@ -35,6 +36,7 @@ pub mod rule;
 pub mod run;
 pub mod seal;
 mod services;
+pub mod source;
 pub mod state;
 pub mod trial;
 pub mod view;

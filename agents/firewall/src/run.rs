@@ -1,6 +1,7 @@
-//! The agent: keeps the kernel's table as the configuration file says.
+//! The agent: keeps the kernel's table as the configuration file and its sources say.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
@@ -14,6 +15,7 @@ use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
 use crate::services::AgentServices;
+use crate::source::{CollectedObjects, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
@@ -37,6 +39,13 @@ struct FirewallAgent {
     files: AgentFiles,
     state: FirewallState,
     kernel: Kernel,
+    sources: SourceSet,
+    /// The newest snapshot of each source; until it answers, the last good one.
+    collected: CollectedObjects,
+    /// The configuration that is followed. `None` if there was never a valid one.
+    wanted: Option<Loaded>,
+    /// `true` if the configuration, or a snapshot, changed since it was last applied.
+    is_pending: bool,
     /// Rules that should be in force.
     rules: RuleSet,
     /// The file as it was last read. `None` before the first time.
@@ -69,17 +78,26 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         services,
         state,
         kernel,
+        sources: SourceSet::default(),
+        collected: CollectedObjects::default(),
+        wanted: None,
+        is_pending: false,
         rules: RuleSet::default(),
         seen: None,
         generation: None,
     };
     agent.boot();
     while !stop.is_cancelled() {
-        agent.follow_file(&stop).await;
+        agent.follow_file();
+        agent.is_pending |= agent.sources.collect(&mut agent.collected);
+        if agent.is_pending {
+            agent.apply_wanted(&stop).await;
+        }
         agent.heal();
         agent.services.tick(&agent.rules, &agent.state);
         tokio::select! {
             () = sleep(TICK) => {}
+            () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
         }
@@ -91,13 +109,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
 
 impl FirewallAgent {
     /// Puts the last good rules in force, before anything else is tried; without them, rules that
-    /// drop everything.
+    /// drop everything. The sources of the last good configuration are followed until the file
+    /// names others.
     fn boot(&mut self) {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
-                let droptailer = &loaded.config.controllers.firewall.droptailer;
-                self.services.follow_droptailer(droptailer);
-                self.rules = loaded.admitted.rules;
+                self.rules = loaded.admitted.rules.clone();
+                self.collected = loaded.collected.clone();
+                self.follow(loaded);
                 info!("applying the last good configuration");
             }
             Ok(None) => info!("there is no last good configuration; dropping everything"),
@@ -110,21 +129,50 @@ impl FirewallAgent {
         self.services.follow_rules(&self.rules, &self.state);
     }
 
-    /// Applies the file if it changed.
-    async fn follow_file(&mut self, stop: &CancellationToken) {
+    /// Follows the sources of a configuration.
+    fn follow(&mut self, wanted: Loaded) {
+        self.sources.follow(&wanted.config);
+        let droptailer = &wanted.config.controllers.firewall.droptailer;
+        self.services.follow_droptailer(droptailer);
+        self.wanted = Some(wanted);
+    }
+
+    /// Reads the file if it changed.
+    fn follow_file(&mut self) {
         let stamp = self.stamp();
         if self.seen == Some(stamp) {
             return;
         }
         self.seen = Some(stamp);
-        let loaded = match Loaded::load(&self.files.config) {
+        match Loaded::load(&self.files.config) {
+            Ok(loaded) => {
+                // A source that the last configuration did not use may have answered before.
+                for (source, objects) in self.state.last_objects(&loaded.config).snapshots() {
+                    if self.collected.of(source).is_none() {
+                        self.collected.replace(source, Arc::clone(objects));
+                    }
+                }
+                self.follow(loaded);
+                self.is_pending = true;
+            }
+            Err(problem) => error!(
+                file = %self.files.config.display(),
+                error = %Chain(&problem),
+                "the configuration is not valid; the rules stay as they are"
+            ),
+        }
+    }
+
+    /// Applies the configuration with the newest snapshots.
+    async fn apply_wanted(&mut self, stop: &CancellationToken) {
+        self.is_pending = false;
+        let Some(wanted) = self.wanted.clone() else {
+            return;
+        };
+        let loaded = match wanted.with_objects(self.collected.clone()) {
             Ok(loaded) => loaded,
-            Err(problem) => {
-                error!(
-                    file = %self.files.config.display(),
-                    error = %Chain(&problem),
-                    "the configuration is not valid; the rules stay as they are"
-                );
+            Err(missing) => {
+                warn!(error = %Chain(&missing), "the rules stay as they are");
                 return;
             }
         };
@@ -136,7 +184,7 @@ impl FirewallAgent {
             confirm_within: None,
         };
         self.generation = None;
-        match apply(&self.kernel, &self.state, &loaded, &conditions, stop).await {
+        let refusal = match apply(&self.kernel, &self.state, &loaded, &conditions, stop).await {
             Ok(Outcome::Kept(changes)) => {
                 info!(
                     firewall = loaded.config.name(),
@@ -145,14 +193,11 @@ impl FirewallAgent {
                     "applied"
                 );
                 self.write_rules_file(&loaded);
-                let droptailer = &loaded.config.controllers.firewall.droptailer;
-                self.services.follow_droptailer(droptailer);
-                self.rules = loaded.admitted.rules;
-                self.services.follow_rules(&self.rules, &self.state);
+                None
             }
             Ok(Outcome::RolledBack(reason)) => {
                 error!(reason, "rolled back");
-                self.services.follow_rules(&self.rules, &self.state);
+                Some(reason)
             }
             Err(error) => {
                 error!(
@@ -160,9 +205,22 @@ impl FirewallAgent {
                     "cannot apply the configuration"
                 );
                 // The next tick tries again.
-                self.seen = None;
+                self.is_pending = true;
+                Some(format!("{error:#}"))
             }
+        };
+        let Loaded {
+            collected,
+            admitted,
+            ..
+        } = loaded;
+        self.sources
+            .report(&collected, &admitted.problems, refusal.as_deref());
+        if refusal.is_none() {
+            self.rules = admitted.rules;
         }
+        // Also after a rollback: sets of names may have come and gone.
+        self.services.follow_rules(&self.rules, &self.state);
     }
 
     fn write_rules_file(&self, loaded: &Loaded) {

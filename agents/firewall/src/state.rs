@@ -1,20 +1,23 @@
-//! The agent's files: the last good configuration, and the lock of the one process that changes
-//! rules.
+//! The agent's files: the last good configuration with the last good objects of its sources, and
+//! the lock of the one process that changes rules.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agents_kit::{KitError, StateDir};
 use anyhow::{Context as _, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
+use tracing::warn;
 
-use crate::admit::{Admitted, admit};
-use crate::config::{Config, ConfigError};
+use crate::admit::{Admitted, admit, admit_objects};
+use crate::config::{Config, ConfigError, SourceName};
 use crate::dns::SavedName;
 use crate::render::render;
 use crate::seal::StateSeal;
+use crate::source::{CollectedObjects, MissingSource, SourceObjects};
 
 /// The last configuration that was applied and confirmed.
 const LAST_GOOD: &str = "last-good.yaml";
@@ -33,12 +36,14 @@ pub struct Loaded {
     pub text: String,
     /// The configuration.
     pub config: Config,
+    /// Snapshots of the sources that it names, to be kept with it.
+    pub collected: CollectedObjects,
     /// Its rules, and the objects that have none.
     pub admitted: Admitted,
 }
 
 impl Loaded {
-    /// Reads a text.
+    /// Reads a text, as if no source but the file itself had answered.
     ///
     /// # Errors
     /// It is no valid configuration.
@@ -48,16 +53,30 @@ impl Loaded {
         Ok(Self {
             text,
             config,
+            collected: CollectedObjects::default(),
             admitted,
         })
     }
 
-    /// Reads a file.
+    /// Reads a file, as if no source but the file itself had answered.
     ///
     /// # Errors
     /// The file cannot be read, or is no valid configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(Config::read(path)?)
+    }
+
+    /// The same configuration with what sources have said.
+    ///
+    /// # Errors
+    /// The source of the controller `firewall` has not answered.
+    pub fn with_objects(self, collected: CollectedObjects) -> Result<Self, MissingSource> {
+        let admitted = admit_objects(&collected.by_controller(&self.config)?);
+        Ok(Self {
+            collected,
+            admitted,
+            ..self
+        })
     }
 }
 
@@ -117,15 +136,64 @@ impl FirewallState {
         };
         let text = String::from_utf8(bytes).context("the last good configuration is no text")?;
         let loaded = Loaded::parse(text).context("the last good configuration is damaged")?;
-        Ok(Some(loaded))
+        let collected = self.last_objects(&loaded.config);
+        let loaded = loaded.with_objects(collected);
+        Ok(Some(loaded.context("the last good rules are not whole")?))
     }
 
-    /// Keeps a configuration as the last good one.
+    /// The last good snapshot of each source of a configuration. One that is missing, or damaged,
+    /// counts as a source that has not answered yet.
+    #[must_use]
+    pub fn last_objects(&self, config: &Config) -> CollectedObjects {
+        let mut collected = CollectedObjects::default();
+        for source in config.controllers.sources() {
+            if source == SourceName::Static || collected.of(source).is_some() {
+                continue;
+            }
+            match self.read_objects(source) {
+                Ok(Some(objects)) => {
+                    collected.replace(source, Arc::new(objects));
+                }
+                Ok(None) => {}
+                Err(error) => warn!(
+                    source = source.name(),
+                    error = format!("{error:#}"),
+                    "the last good rules of a source cannot be used"
+                ),
+            }
+        }
+        collected
+    }
+
+    fn read_objects(&self, source: SourceName) -> Result<Option<SourceObjects>> {
+        let Some(bytes) = self.read_sealed(&objects_file(source))? else {
+            return Ok(None);
+        };
+        let objects = serde_json::from_slice(&bytes).context("they are damaged")?;
+        Ok(Some(objects))
+    }
+
+    /// Keeps a configuration, and the snapshots of its sources, as the last good ones.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub fn keep(&self, loaded: &Loaded) -> Result<(), KitError> {
-        self.write_sealed(LAST_GOOD, loaded.text.as_bytes())
+    /// They cannot be written.
+    pub fn keep(&self, loaded: &Loaded) -> Result<()> {
+        // Each file is replaced as a whole, and only if it differs: mostly one source changed. If
+        // the agent is killed between two of them, each is still what was good of that source.
+        for (source, objects) in loaded.collected.snapshots() {
+            let bytes = serde_json::to_vec(&**objects)?;
+            self.write_changed(&objects_file(source), &bytes)?;
+        }
+        self.write_changed(LAST_GOOD, loaded.text.as_bytes())?;
+        Ok(())
+    }
+
+    fn write_changed(&self, file: &str, bytes: &[u8]) -> Result<(), KitError> {
+        // A file that cannot be used is replaced like one that differs.
+        if matches!(self.read_sealed(file), Ok(Some(old)) if old == bytes) {
+            return Ok(());
+        }
+        self.write_sealed(file, bytes)
     }
 
     /// The addresses of names that were kept. Empty if there are none, or the file has no valid seal:
@@ -136,7 +204,7 @@ impl FirewallState {
             Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| SavedName::decode(&bytes)),
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(error, "the addresses of names are not read");
+                warn!(error, "the addresses of names are not read");
                 Vec::new()
             }
         }
@@ -203,6 +271,11 @@ impl FirewallState {
         self.dir.write(CONFIRMED, &id)?;
         Ok(())
     }
+}
+
+/// File of the last good snapshot of a source.
+fn objects_file(source: SourceName) -> String {
+    format!("last-good-{}.json", source.name())
 }
 
 /// Writes the rules as text for others, atomically.

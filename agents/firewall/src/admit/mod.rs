@@ -20,8 +20,9 @@ use std::collections::BTreeSet;
 pub use problem::Problem;
 
 use crate::compile::{ENTRIES_MAX, entry_count};
-use crate::config::{Config, FirewallSpec, PolicyLists, StaticSource};
+use crate::config::Config;
 use crate::rule::{Rule, RuleSet};
+use crate::source::{CollectedObjects, ControllerObjects};
 use problem::Fault;
 
 /// Entries that all rules together may have. It bounds the memory of the kernel's maps: about
@@ -37,23 +38,27 @@ pub struct Admitted {
     pub problems: Vec<Problem>,
 }
 
-/// Reads the objects of a configuration. Only the static source is served.
+/// Reads the objects of the configuration file, as if no other source had answered.
 #[must_use]
 pub fn admit(config: &Config) -> Admitted {
-    let nothing = StaticSource::default();
-    let source = config.sources.static_.as_ref().unwrap_or(&nothing);
-    let no_spec = FirewallSpec::default();
-    let spec = source.firewall.as_ref().unwrap_or(&no_spec);
+    let collected = CollectedObjects::default();
+    match collected.by_controller(config) {
+        Ok(objects) => admit_objects(&objects),
+        // The operator's limits are not known: nothing passes.
+        Err(_) => Admitted::default(),
+    }
+}
+
+/// Reads the objects of every controller.
+#[must_use]
+pub fn admit_objects(objects: &ControllerObjects<'_>) -> Admitted {
+    let spec = objects.firewall;
     let mut admitted = Admitted::default();
     let allowed = firewall::admit(spec, &mut admitted);
-    if config.controllers.cwnp.is_some() {
-        let nothing = PolicyLists::default();
-        let lists = source.cwnp.as_ref().unwrap_or(&nothing);
+    if let Some(lists) = objects.cwnp {
         policies::admit(lists, &allowed, &mut admitted);
     }
-    if config.controllers.service.is_some() {
-        services::admit(&source.service, &allowed, &mut admitted);
-    }
+    services::admit(objects.service, &allowed, &mut admitted);
     if spec.log_accepted_connections {
         for rule in &mut admitted.rules.tenant {
             rule.log = true;

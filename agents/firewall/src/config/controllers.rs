@@ -6,12 +6,15 @@ use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
 
+/// Sources that this version serves.
+const SERVED: [SourceName; 1] = [SourceName::Static];
+
 /// A controller that only has a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerConfig {
     /// Its source.
-    pub(crate) source: SourceName,
+    pub source: SourceName,
 }
 
 /// The base controller.
@@ -19,7 +22,7 @@ pub struct ControllerConfig {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallController {
     /// Its source.
-    pub(crate) source: SourceName,
+    pub source: SourceName,
     /// `true` if the agent replaces its own program. `false` if absent.
     #[serde(default, deserialize_with = "enabled")]
     pub self_update: bool,
@@ -47,6 +50,15 @@ pub struct ControllersConfig {
     /// Reports of counters.
     #[serde(default)]
     pub monitor: Option<ControllerConfig>,
+}
+
+impl ControllersConfig {
+    /// The sources that controllers use. One may be named twice.
+    pub fn sources(&self) -> impl Iterator<Item = SourceName> {
+        let others = [&self.service, &self.cwnp, &self.monitor];
+        let others = others.into_iter().flatten().map(|own| own.source);
+        std::iter::once(self.firewall.source).chain(others)
+    }
 }
 
 fn enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -122,7 +134,7 @@ fn source_problem(
             "use seed, metal or static".to_owned(),
         ));
     }
-    if source != SourceName::Static {
+    if !SERVED.contains(&source) {
         return Some((
             format!("this version does not serve the source {name} yet"),
             "use static".to_owned(),

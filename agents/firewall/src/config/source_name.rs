@@ -1,18 +1,25 @@
 use serde::{Deserialize, Deserializer, de};
 
 /// Name of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SourceName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SourceName {
+    /// The Kubernetes cluster with the `Firewall`.
     Seed,
+    /// The tenant's Kubernetes cluster.
     Shoot,
+    /// Control of this site.
     Metal,
+    /// The configuration file.
     Static,
 }
 
 impl SourceName {
-    pub(crate) const ALL: [Self; 4] = [Self::Seed, Self::Shoot, Self::Metal, Self::Static];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Seed, Self::Shoot, Self::Metal, Self::Static];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in the configuration file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Seed => "seed",
             Self::Shoot => "shoot",

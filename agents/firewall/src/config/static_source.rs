@@ -1,4 +1,4 @@
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_norway::Value;
 
 /// Rules in the file itself. Objects are values here: each is checked on its own.
@@ -17,7 +17,7 @@ pub struct StaticSource {
 }
 
 /// The part that the controller `firewall` reads.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallSpec {
     /// Where self-update finds the program. Nothing else uses it.
@@ -58,8 +58,28 @@ pub struct FirewallSpec {
     pub rules: Vec<Value>,
 }
 
+impl FirewallSpec {
+    /// No object at all.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            controller_url: None,
+            controller_version: None,
+            networks: Vec::new(),
+            rate_limits: Vec::new(),
+            egress_rules: Vec::new(),
+            internal_prefixes: Vec::new(),
+            dns_server_address: None,
+            dns_port: None,
+            dns_listen_addresses: Vec::new(),
+            allowed_networks: None,
+            log_accepted_connections: false,
+            rules: Vec::new(),
+        }
+    }
+}
+
 /// Policies of the tenant.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLists {
     /// Flows from private networks.

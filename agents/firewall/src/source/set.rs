@@ -1,0 +1,132 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{info, warn};
+
+use super::{AppliedObjects, CollectedObjects, SourceLink, SourceObjects, SourceState};
+use crate::admit::Problem;
+use crate::config::{Config, SourceName};
+
+/// The agent's end of the channel to a source that runs.
+#[derive(Debug)]
+struct RunningSource {
+    /// What it was started with; it is started anew when that changes.
+    spec: SourceSpec,
+    state: watch::Receiver<SourceState>,
+    applied: watch::Sender<Option<AppliedObjects>>,
+    /// The fault that was logged last.
+    logged: Option<String>,
+    _stop: DropGuard,
+}
+
+/// Everything that a source depends on.
+#[derive(Clone, Debug, PartialEq)]
+struct SourceSpec {
+    name: SourceName,
+}
+
+/// The sources that run, each as a task of its own.
+#[derive(Debug, Default)]
+pub struct SourceSet {
+    running: BTreeMap<SourceName, RunningSource>,
+    tasks: JoinSet<()>,
+    wake: Arc<Notify>,
+}
+
+impl SourceSet {
+    /// Runs the sources that the controllers of a configuration use, and ends all others. One whose
+    /// settings did not change goes on.
+    pub fn follow(&mut self, config: &Config) {
+        let wanted: BTreeMap<SourceName, SourceSpec> = config
+            .controllers
+            .sources()
+            .filter(|source| *source != SourceName::Static)
+            .map(|name| (name, SourceSpec { name }))
+            .collect();
+        self.running
+            .retain(|name, source| wanted.get(name) == Some(&source.spec));
+        for (name, spec) in wanted {
+            if !self.running.contains_key(&name) {
+                let link = self.attach(spec.clone());
+                start(spec, link, &mut self.tasks);
+            }
+        }
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    fn attach(&mut self, spec: SourceSpec) -> SourceLink {
+        let (state, own_state) = watch::channel(SourceState::default());
+        let (own_applied, applied) = watch::channel(None);
+        let stop = CancellationToken::new();
+        let source = RunningSource {
+            spec: spec.clone(),
+            state: own_state,
+            applied: own_applied,
+            logged: None,
+            _stop: stop.clone().drop_guard(),
+        };
+        self.running.insert(spec.name, source);
+        SourceLink {
+            state,
+            wake: Arc::clone(&self.wake),
+            applied,
+            stop,
+        }
+    }
+
+    /// Waits until a source has delivered something, or failed, since the last call.
+    pub async fn changed(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Takes the newest snapshots, and logs faults that are new. Returns `true` if a snapshot
+    /// changed.
+    pub fn collect(&mut self, into: &mut CollectedObjects) -> bool {
+        let mut is_changed = false;
+        for (name, source) in &mut self.running {
+            let state = source.state.borrow_and_update().clone();
+            if let Some(objects) = state.objects {
+                is_changed |= into.replace(*name, objects);
+            }
+            if source.logged != state.fault {
+                match &state.fault {
+                    Some(reason) => warn!(
+                        source = name.name(),
+                        reason, "a source does not answer; its rules stay as they are"
+                    ),
+                    None => info!(source = name.name(), "a source answers again"),
+                }
+                source.logged = state.fault;
+            }
+        }
+        is_changed
+    }
+
+    /// Tells every source what became of its snapshot.
+    pub fn report(
+        &self,
+        collected: &CollectedObjects,
+        problems: &[Problem],
+        refusal: Option<&str>,
+    ) {
+        let problems = Arc::new(problems.to_vec());
+        for (name, source) in &self.running {
+            if let Some(objects) = collected.of(*name) {
+                source.applied.send_replace(Some(AppliedObjects {
+                    objects: Arc::<SourceObjects>::clone(objects),
+                    problems: Arc::clone(&problems),
+                    refusal: refusal.map(str::to_owned),
+                }));
+            }
+        }
+    }
+}
+
+/// Starts the task of a source. One that this version does not serve is refused by
+/// [`Config::parse`].
+fn start(_spec: SourceSpec, link: SourceLink, tasks: &mut JoinSet<()>) {
+    tasks.spawn(async move { link.stop().cancelled().await });
+}
