@@ -7,6 +7,8 @@
 //! [`netlink`] reads the table that the kernel holds, and [`plan`] computes the changes between
 //! both, which the kernel takes as one transaction. [`interpret`] follows a packet through a model.
 //!
+//! [`dns`] learns the addresses of names in rules, and [`drops`] reads what the kernel reports.
+//!
 //! Invariants:
 //! - Only the table [`model::TABLE`] is ever changed, and never as text: what a tenant writes is
 //!   parsed into addresses, ports and numbers, or refused (`admit`).

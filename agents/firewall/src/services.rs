@@ -90,7 +90,7 @@ impl AgentServices {
         }
     }
 
-    /// What is due now and then. Call it about each second.
+    /// Does periodic work. Call it about each second.
     pub(crate) fn tick(&mut self, rules: &RuleSet, state: &FirewallState) {
         while let Some(ended) = self.tasks.try_join_next() {
             if let Err(error) = ended {

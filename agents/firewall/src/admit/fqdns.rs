@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
+
 use super::names::shortened;
 use super::problem::Fault;
 use super::shapes::RuleSpec;
@@ -12,6 +14,16 @@ const NAMES_MAX: usize = 64;
 /// Different names and patterns that all policies together may have. A new flow costs a lookup for
 /// each of them at most, and a DNS answer a comparison.
 const NAMES_TOTAL_MAX: usize = 512;
+
+/// DNS names that a policy is for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct FqdnSpec {
+    #[serde(default)]
+    pub(super) match_name: Option<String>,
+    #[serde(default)]
+    pub(super) match_pattern: Option<String>,
+}
 
 /// Reads `toFQDNs`.
 pub(super) fn names(

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_norway::Value;
 
+use super::fqdns::FqdnSpec;
 use super::problem::Fault;
 
 /// Addresses, and those among them that are excepted.
@@ -27,16 +28,6 @@ pub(super) struct PortSpec {
     pub(super) end_port: Option<u32>,
     #[serde(default)]
     pub(super) icmp_type: Option<u8>,
-}
-
-/// DNS names that a policy is for.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct FqdnSpec {
-    #[serde(default)]
-    pub(super) match_name: Option<String>,
-    #[serde(default)]
-    pub(super) match_pattern: Option<String>,
 }
 
 /// A rule, of the tenant or of the operator. Which fields it may have depends on whose it is.

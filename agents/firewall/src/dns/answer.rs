@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use simple_dns::rdata::RData;
-use simple_dns::{CLASS, Name, Packet, RCODE};
+use simple_dns::{CLASS, Name, Packet, RCODE, ResourceRecord};
 
 use super::query::{DnsQuery, is_truncated};
 
@@ -40,32 +40,20 @@ pub fn resolved_addresses(query: &DnsQuery, answer: &[u8]) -> Vec<ResolvedAddres
     let mut name: Vec<Vec<u8>> = query
         .name()
         .split('.')
-        .map(|l| l.as_bytes().to_vec())
+        .map(|label| label.as_bytes().to_vec())
         .collect();
     let mut ttl_max = u32::MAX;
     for _ in 0..=ALIASES_MAX {
-        let of_name = || {
-            let all = packet.answers.iter();
-            all.filter(|record| record.class == CLASS::IN && labels(&record.name) == name)
-        };
-        let found: Vec<ResolvedAddress> = of_name()
-            .filter_map(|record| {
-                let address = match &record.rdata {
-                    RData::A(a) if is_ipv4 => IpAddr::V4(Ipv4Addr::from(a.address)),
-                    RData::AAAA(aaaa) if !is_ipv4 => IpAddr::V6(Ipv6Addr::from(aaaa.address)),
-                    _ => return None,
-                };
-                let seconds = record.ttl.min(ttl_max);
-                Some(ResolvedAddress {
-                    address,
-                    lifetime: Duration::from_secs(u64::from(seconds)),
-                })
-            })
+        let own: Vec<&ResourceRecord<'_>> = packet
+            .answers
+            .iter()
+            .filter(|record| record.class == CLASS::IN && labels(&record.name) == name)
             .collect();
+        let found = addresses(&own, is_ipv4, ttl_max);
         if !found.is_empty() {
             return found;
         }
-        let alias = of_name().find_map(|record| match &record.rdata {
+        let alias = own.iter().find_map(|record| match &record.rdata {
             RData::CNAME(target) => Some((labels(&target.0), record.ttl)),
             _ => None,
         });
@@ -76,6 +64,23 @@ pub fn resolved_addresses(query: &DnsQuery, answer: &[u8]) -> Vec<ResolvedAddres
         name = target;
     }
     Vec::new()
+}
+
+fn addresses(records: &[&ResourceRecord<'_>], is_ipv4: bool, ttl_max: u32) -> Vec<ResolvedAddress> {
+    let mut found = Vec::new();
+    for record in records {
+        let address = match &record.rdata {
+            RData::A(a) if is_ipv4 => IpAddr::V4(Ipv4Addr::from(a.address)),
+            RData::AAAA(aaaa) if !is_ipv4 => IpAddr::V6(Ipv6Addr::from(aaaa.address)),
+            _ => continue,
+        };
+        let seconds = record.ttl.min(ttl_max);
+        found.push(ResolvedAddress {
+            address,
+            lifetime: Duration::from_secs(u64::from(seconds)),
+        });
+    }
+    found
 }
 
 fn labels(name: &Name<'_>) -> Vec<Vec<u8>> {

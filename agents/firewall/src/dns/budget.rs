@@ -11,8 +11,10 @@ use std::time::Instant;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 
+use super::query_budget::QueryBudget;
+
 /// Queries of all clients that are being answered. Each may hold an answer of 64 KiB.
-pub(super) const IN_FLIGHT_MAX: usize = 512;
+const IN_FLIGHT_MAX: usize = 512;
 /// Of these, queries of clients that are in no private network.
 const STRANGERS_IN_FLIGHT_MAX: usize = 8;
 /// Of these, queries of one client.
@@ -38,17 +40,8 @@ struct BudgetState {
     /// Prefixes of private networks, and the place of their budget.
     prefixes: Vec<(IpNet, usize)>,
     /// Budgets of networks; the last one is that of strangers.
-    networks: Vec<Budget>,
-    clients: HashMap<IpAddr, Budget>,
-}
-
-#[derive(Clone, Debug)]
-struct Budget {
-    in_flight: usize,
-    in_flight_max: usize,
-    units: f64,
-    rate: f64,
-    at: Instant,
+    networks: Vec<QueryBudget>,
+    clients: HashMap<IpAddr, QueryBudget>,
 }
 
 /// A query that may be answered. Its place is free again when this is dropped.
@@ -64,11 +57,15 @@ impl ClientBudgets {
     pub(super) fn new(networks: &[Vec<IpNet>], now: Instant) -> Self {
         let shared = IN_FLIGHT_MAX - STRANGERS_IN_FLIGHT_MAX;
         let each = (shared / networks.len().max(1)).max(1);
-        let mut budgets: Vec<Budget> = networks
+        let mut budgets: Vec<QueryBudget> = networks
             .iter()
-            .map(|_| Budget::new(each, NETWORK_RATE, now))
+            .map(|_| QueryBudget::new(each, NETWORK_RATE, now))
             .collect();
-        budgets.push(Budget::new(STRANGERS_IN_FLIGHT_MAX, STRANGERS_RATE, now));
+        budgets.push(QueryBudget::new(
+            STRANGERS_IN_FLIGHT_MAX,
+            STRANGERS_RATE,
+            now,
+        ));
         let of = |(index, prefixes): (usize, &Vec<IpNet>)| {
             let own = prefixes.iter().map(|prefix| (*prefix, index));
             own.collect::<Vec<_>>()
@@ -93,7 +90,7 @@ impl ClientBudgets {
         } = &mut *state;
         let own = clients
             .entry(client)
-            .or_insert_with(|| Budget::new(CLIENT_IN_FLIGHT_MAX, CLIENT_RATE, now));
+            .or_insert_with(|| QueryBudget::new(CLIENT_IN_FLIGHT_MAX, CLIENT_RATE, now));
         let shared = networks.get_mut(network)?;
         // The client's first: a client without budget must not use that of its network.
         if !own.has_room(now) || !shared.has_room(now) {
@@ -114,7 +111,7 @@ impl ClientBudgets {
     pub(super) fn is_spent(&self, client: IpAddr) -> bool {
         let state = self.state.lock();
         let own = state.clients.get(&client);
-        own.is_none_or(|own| own.units < 1.0)
+        own.is_none_or(QueryBudget::is_spent)
     }
 }
 
@@ -133,9 +130,9 @@ impl BudgetState {
         if self.clients.len() < CLIENTS_MAX || self.clients.contains_key(&client) {
             return;
         }
-        let quiet = self.clients.iter().filter(|(_, own)| own.in_flight == 0);
+        let quiet = self.clients.iter().filter(|(_, own)| own.is_idle());
         let quiet = quiet
-            .min_by_key(|(_, own)| own.at)
+            .min_by_key(|(_, own)| own.last_use())
             .map(|(client, _)| *client);
         if let Some(quiet) = quiet {
             self.clients.remove(&quiet);
@@ -150,10 +147,10 @@ impl QueryPermit {
         #[expect(clippy::cast_precision_loss, reason = "answers have at most 64 KiB")]
         let units = (bytes / UNIT_BYTES) as f64;
         if let Some(own) = state.clients.get_mut(&self.client) {
-            own.units -= units;
+            own.charge(units);
         }
         if let Some(shared) = state.networks.get_mut(self.network) {
-            shared.units -= units;
+            shared.charge(units);
         }
     }
 }
@@ -162,35 +159,11 @@ impl Drop for QueryPermit {
     fn drop(&mut self) {
         let mut state = self.state.lock();
         if let Some(own) = state.clients.get_mut(&self.client) {
-            own.in_flight = own.in_flight.saturating_sub(1);
+            own.give_back();
         }
         if let Some(shared) = state.networks.get_mut(self.network) {
-            shared.in_flight = shared.in_flight.saturating_sub(1);
+            shared.give_back();
         }
-    }
-}
-
-impl Budget {
-    fn new(in_flight_max: usize, rate: f64, now: Instant) -> Self {
-        Self {
-            in_flight: 0,
-            in_flight_max,
-            units: rate * 2.0,
-            rate,
-            at: now,
-        }
-    }
-
-    fn has_room(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.units = (self.units + passed * self.rate).min(self.rate * 2.0);
-        self.at = now;
-        self.in_flight < self.in_flight_max && self.units >= 1.0
-    }
-
-    fn take(&mut self) {
-        self.in_flight += 1;
-        self.units -= 1.0;
     }
 }
 

@@ -8,17 +8,19 @@
 //! Invariants:
 //! - An address is learned only from an answer to the proxy's own question, for the name that was
 //!   asked for, and only if a policy may reach it ([`AddressGuard`]).
-//! - What is learned is bounded ([`NameLimits`]), and so is what a client can make the proxy do.
+//! - The learned addresses are bounded ([`NameLimits`]), and so is the work of each client.
 //! - A rule that changes, and an agent that restarts, lose no address ([`NameService`]).
 
 mod answer;
 mod budget;
+mod failure_code;
 mod guard;
 mod learned;
 mod limits;
 mod listen;
 mod proxy;
 mod query;
+mod query_budget;
 mod saved;
 mod service;
 mod supervisor;
@@ -28,9 +30,10 @@ mod wire;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use answer::{ResolvedAddress, resolved_addresses};
+pub use failure_code::FailureCode;
 pub use guard::AddressGuard;
 pub use limits::NameLimits;
-pub use query::{AnswerFit, DnsQuery, FailureCode};
+pub use query::{AnswerFit, DnsQuery};
 pub use saved::SavedName;
 pub use service::NameService;
 pub use supervisor::NameSupervisor;

@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::answer::resolved_addresses;
-use super::budget::{ClientBudgets, IN_FLIGHT_MAX};
+use super::budget::ClientBudgets;
+use super::failure_code::FailureCode;
 use super::listen::ListenSockets;
-use super::query::{DnsQuery, FailureCode, QuestionKey};
+use super::query::{DnsQuery, QuestionKey};
 use super::service::NameService;
 use super::upstream::{ask, read_message, write_message};
 
@@ -28,6 +29,8 @@ const TCP_LEN_MAX: usize = 65_535;
 const CONNECTIONS_MAX: usize = 128;
 /// Time for the next query on a connection, and for a client to take an answer.
 const IDLE_MAX: Duration = Duration::from_secs(10);
+/// Time for an answer of any server. Clients have given up then.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after an error of a socket, so that an error that stays does not keep the processor busy.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
@@ -81,6 +84,8 @@ impl DnsProxy {
         let mut tasks = JoinSet::new();
         let mut buffer = vec![0; QUERY_LEN_MAX];
         loop {
+            // Running tasks are bounded by the budgets; those that have ended must not collect.
+            while tasks.try_join_next().is_some() {}
             let failed = tokio::select! {
                 () = stop.cancelled() => break,
                 Some(_) = tasks.join_next() => false,
@@ -114,7 +119,6 @@ impl DnsProxy {
         client: SocketAddr,
         tasks: &mut JoinSet<()>,
     ) {
-        debug_assert!(tasks.len() <= IN_FLIGHT_MAX + CONNECTIONS_MAX);
         let Some(permit) = self.shared.budgets.admit(client.ip(), Instant::now()) else {
             debug!(%client, "a client has used up its budget");
             return;
@@ -191,7 +195,10 @@ impl DnsProxy {
             })
         };
         let servers = &self.shared.servers;
-        let exchange = || async { ask(servers, query, over_tcp).await.map(Arc::new) };
+        let exchange = || async {
+            let asked = timeout(ASK_TIMEOUT, ask(servers, query, over_tcp)).await;
+            asked.ok().flatten().map(Arc::new)
+        };
         let answer = cell.get_or_init(exchange).await.clone();
         drop(cell);
         let mut asked = self.shared.asked.lock();

@@ -1,3 +1,4 @@
+use super::failure_code::FailureCode;
 use super::wire::{self, EDNS_LEN, Edns, HEADER_LEN};
 
 /// Type of IPv4 addresses, and of IPv6 addresses.
@@ -25,19 +26,6 @@ pub struct DnsQuery {
     kind: u16,
     class: u16,
     edns: Option<Edns>,
-}
-
-/// Codes of refusals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureCode {
-    /// The query is not understood.
-    Format = 1,
-    /// No server answered.
-    Server = 2,
-    /// Queries of this kind are not answered.
-    NotImplemented = 4,
-    /// The client has used up its budget.
-    Refused = 5,
 }
 
 /// Parts of the key by which equal questions share an answer.
@@ -115,7 +103,7 @@ impl DnsQuery {
 
     pub(super) fn key(&self, over_tcp: bool) -> QuestionKey {
         QuestionKey {
-            question: self.question.to_ascii_lowercase(),
+            question: lowercase(&self.question),
             flags: self.flags & FLAGS_PASSED,
             edns: self.edns.map(Edns::clamped),
             over_tcp,
@@ -165,7 +153,7 @@ impl DnsQuery {
         }
         if own.bytes == other.bytes {
             AnswerFit::Exact
-        } else if own.bytes.eq_ignore_ascii_case(other.bytes) {
+        } else if lowercase(own.bytes) == lowercase(other.bytes) {
             AnswerFit::OtherCase
         } else {
             AnswerFit::Foreign
@@ -214,6 +202,14 @@ pub enum AnswerFit {
     OtherCase,
     /// It is no answer to the query.
     Foreign,
+}
+
+/// A question with the name in small letters. Type and class after it are numbers.
+fn lowercase(question: &[u8]) -> Vec<u8> {
+    let mut bytes = question.to_vec();
+    let name_len = bytes.len().saturating_sub(4);
+    bytes[..name_len].make_ascii_lowercase();
+    bytes
 }
 
 /// `true` if a server says that its answer was cut off.

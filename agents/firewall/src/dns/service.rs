@@ -124,7 +124,7 @@ impl NameService {
         debug!(name, addresses = outcome.elements.len(), "learned");
         match self.kernel.lock().put_timed(&outcome.elements) {
             Ok(made) => self.remember(made),
-            // What was learned stays known here: the repair of the table puts it into the kernel.
+            // The addresses stay known here: the repair of the table puts them into the kernel.
             Err(error) => warn!(
                 name,
                 error = %base_runtime::Chain(&error),
@@ -148,7 +148,7 @@ impl NameService {
         }
     }
 
-    /// What was learned, to be kept.
+    /// The learned addresses, to be kept.
     #[must_use]
     pub fn save(&self) -> Vec<SavedName> {
         let (now, wall) = (Instant::now(), SystemTime::now());

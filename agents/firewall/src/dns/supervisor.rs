@@ -29,7 +29,7 @@ pub struct NameSupervisor {
     tasks: JoinSet<()>,
     /// `true` once the state file was read.
     is_restored: bool,
-    /// What was saved last, and when.
+    /// Content of the state file when it was last written, and the time of that.
     saved: Vec<SavedName>,
     saved_at: Instant,
 }

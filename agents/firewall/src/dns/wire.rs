@@ -3,7 +3,7 @@
 
 use std::iter::Peekable;
 
-use super::query::FailureCode;
+use super::failure_code::FailureCode;
 
 /// Length of the header, bytes.
 pub(super) const HEADER_LEN: usize = 12;

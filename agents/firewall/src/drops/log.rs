@@ -54,7 +54,7 @@ impl DropLog {
         drop(self.sender.send(event));
     }
 
-    /// What was added last, and a reader of what is added from now on.
+    /// The last events, and a reader of those that are added from now on.
     #[must_use]
     pub fn subscribe(&self) -> (Vec<DropEvent>, DropSubscription) {
         let recent = self.recent.lock();

@@ -69,8 +69,13 @@ impl DropReader {
                 Attribute::Value(6, 1_u16.to_be_bytes().to_vec()),
             ],
         )?;
+        #[expect(
+            deprecated,
+            reason = "an owned descriptor stays open as long as it is registered; the other way is unsafe"
+        )]
+        let socket = AsyncFd::with_interest(fd, Interest::READABLE)?;
         Ok(Self {
-            socket: AsyncFd::with_interest(fd, Interest::READABLE)?,
+            socket,
             sequence: None,
         })
     }

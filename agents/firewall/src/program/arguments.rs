@@ -1,7 +1,8 @@
 use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
-use super::command_args::{ApplyArgs, DropsArgs, ExplainArgs, RunArgs};
+use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use super::drops::DropsArgs;
 use super::file_args::{FileArgs, OutputArgs, StateArgs};
 
 /// The command line.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::file_args::{FileArgs, OutputArgs, StateArgs};
+use super::file_args::{FileArgs, StateArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -47,17 +47,6 @@ pub(super) struct ApplyArgs {
     /// Write the rules as text, for others.
     #[arg(long, value_name = "FILE")]
     pub(super) rules_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct DropsArgs {
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-    #[command(flatten)]
-    pub(super) state: StateArgs,
-    /// Go on with those to come.
-    #[arg(short, long)]
-    pub(super) follow: bool,
 }
 
 #[derive(Debug, Args)]

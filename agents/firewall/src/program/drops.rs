@@ -1,10 +1,22 @@
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
+use clap::Args;
 
-use super::command_args::DropsArgs;
+use super::file_args::{OutputArgs, StateArgs};
 use super::output::OutputFormat;
 use crate::drops::{DropEvent, socket};
+
+#[derive(Debug, Args)]
+pub(super) struct DropsArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    state: StateArgs,
+    /// Go on with those to come.
+    #[arg(short, long)]
+    follow: bool,
+}
 
 /// Prints the packet log of the agent that runs, a line for each event; with JSON too, so that it can
 /// be followed.

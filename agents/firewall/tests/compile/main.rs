@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 mod config;
+mod messages;
 mod objects;
 mod properties;
 mod tables;

@@ -4,8 +4,11 @@
 
 mod agent;
 mod apply;
+mod dns_site;
+mod drops;
 mod killed;
 mod load;
+mod names;
 mod namespace;
 mod nat;
 mod site;
