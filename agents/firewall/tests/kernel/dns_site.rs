@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -175,7 +175,24 @@ pub(crate) fn resolve_by_tcp(site: &Site, name: &str) -> BTreeSet<IpAddr> {
 /// `true` if a new flow to an address passes.
 pub(crate) fn passes(site: &Site, to: &str, port: u16) -> bool {
     let from = if to.contains(':') { INSIDE6 } else { INSIDE };
-    arrives(&udp(&site.inside, from, 0), &udp(&site.outside, to, port))
+    arrives(&udp(&site.inside, from, 0), &server(site, to, port))
+}
+
+/// A socket outside. The one before may still be open in a child of another test that is not yet
+/// another program.
+fn server(site: &Site, to: &str, port: u16) -> UdpSocket {
+    let address: IpAddr = to.parse().unwrap();
+    let until = Instant::now() + DEADLINE;
+    loop {
+        match site.outside.inside(|| UdpSocket::bind((address, port))) {
+            Ok(socket) => {
+                let wait = Some(Duration::from_millis(300));
+                socket.set_read_timeout(wait).unwrap();
+                return socket;
+            }
+            Err(error) => assert!(Instant::now() < until, "{to}: {error}"),
+        }
+    }
 }
 
 pub(crate) fn await_passes(site: &Site, to: &str, expected: bool) {
