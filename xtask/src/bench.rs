@@ -68,6 +68,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// The firewall's rules beside nft, and packets through them; needs root; see --help
+    #[command(disable_help_flag = true)]
+    Firewall {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// The API beside Ironic with MariaDB on this machine; see --help
     #[command(disable_help_flag = true)]
     Api {
@@ -105,6 +112,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
         }
         What::Link { args } => beside_the_product("link", root, args),
         What::Switch { args } => beside_the_product("switch", root, args),
+        What::Firewall { args } => firewall(root, args),
         What::Strangers { args } => beside_the_product("strangers", root, args),
         What::Fleet { args } => {
             let bench = [OsString::from("bench")];
@@ -119,6 +127,18 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
 fn alone(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
     build(root, &["tests-perf"])?;
     hand_over(which, &[], root, args)
+}
+
+/// The firewall's bench is a program of its own, without the store that the others link.
+fn firewall(root: &Path, args: &[OsString]) -> Result<()> {
+    build(root, &["tests-perf-firewall", "agents-firewall"])?;
+    let program = release(root).join("bench-firewall");
+    let ours = || Ok(release(root).join("metalmesh-firewall"));
+    let mut bench = Command::new(&program);
+    for (flag, path) in part("--firewall", args, ours)? {
+        bench.arg(flag).arg(path);
+    }
+    Err(bench.args(args).exec()).with_context(|| format!("cannot run {}", program.display()))
 }
 
 /// A bench that needs the product's program and nothing else.

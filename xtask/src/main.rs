@@ -11,6 +11,7 @@ mod fabric;
 mod fleet;
 mod fuzz;
 mod initramfs;
+mod kube;
 mod lab;
 mod measure;
 mod osimage;

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::fabric;
+use crate::kube;
 use crate::lab;
 use crate::shown::Shown;
 
@@ -43,6 +44,10 @@ pub(crate) struct TestArgs {
     /// Leave out the lab, the fabric and what boots machines
     #[arg(long)]
     no_lab: bool,
+    /// Build a kube-apiserver, once, for the tests that need one; without it they run if it was
+    /// built before
+    #[arg(long)]
+    kube: bool,
     /// Passed on to cargo test, after `--`
     #[arg(last = true)]
     cargo: Vec<String>,
@@ -51,9 +56,11 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     let started = Instant::now();
     let seconds = || started.elapsed().as_secs();
+    let kube = kube::programs(root, args.kube)?;
+    let kube = kube.as_deref();
     if args.no_lab {
         eprintln!("machines, lab, fabric: skipped, --no-lab was given");
-        cargo_test(root, &args.cargo, None)?;
+        cargo_test(root, &args.cargo, kube, None)?;
         eprintln!("tests: {} s", seconds());
         return Ok(());
     }
@@ -63,7 +70,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     build(root)?;
     eprintln!("built: {} s", seconds());
     let lab = Lab::start(root, &program)?;
-    let tests = cargo_test(root, &args.cargo, Some(&machines));
+    let tests = cargo_test(root, &args.cargo, kube, Some(&machines));
     eprintln!("tests: {} s", seconds());
     let lab = lab.finish();
     eprintln!("tests and lab: {} s", seconds());
@@ -100,7 +107,12 @@ fn build_next_level(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) -> Result<()> {
+fn cargo_test(
+    root: &Path,
+    args: &[String],
+    kube: Option<&Path>,
+    machines: Option<&lab::Machines>,
+) -> Result<()> {
     build_next_level(root)?;
     let mut passed = true;
     let mut shown = Shown::default();
@@ -115,6 +127,9 @@ fn cargo_test(root: &Path, args: &[String], machines: Option<&lab::Machines>) ->
             .arg("--show-output")
             .current_dir(root)
             .stdout(Stdio::piped());
+        if let Some(kube) = kube {
+            command.env("METALMESH_KUBE_DIR", kube);
+        }
         if let Some(machines) = machines {
             command
                 .env("METALMESH_BOOT_DIR", &machines.boot)

@@ -25,6 +25,7 @@
 
 pub mod config;
 mod drift_log;
+mod firewall_routes;
 mod gateway;
 mod intent;
 mod neighbours;
@@ -34,6 +35,7 @@ mod reconcile;
 pub mod relay;
 mod report;
 mod retries;
+mod route_audit;
 mod route_limit;
 mod routing;
 mod suspensions;

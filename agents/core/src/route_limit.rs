@@ -1,6 +1,7 @@
-//! The limit of a firewall's EVPN routes. FRR 8.4.4 has no `maximum-prefix` for EVPN, and a firewall
+//! The limits of a firewall's EVPN routes. FRR 8.4.4 has no `maximum-prefix` for EVPN, and a firewall
 //! chooses how many prefixes it announces in its networks: without a limit it could take the memory
-//! of bgpd, of zebra and of the kernel's table, and with it all other tenants of the leaf.
+//! of bgpd, of zebra and of the kernel's table, and with it all other tenants of the leaf. Neither
+//! does it compare the prefixes, so that what [the audit](crate::route_audit) finds is refused here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::suspensions::{Suspension, Suspensions};
+use crate::route_audit::Findings;
+use crate::suspensions::{Excess, Suspended, Suspension, Suspensions};
 
 /// EVPN routes that every firewall may announce: the prefixes that its networks reach through it.
 const ROUTES: u64 = 4096;
@@ -26,13 +28,14 @@ const FORGET: Duration = Duration::from_secs(2 * 3600);
 /// EVPN as FRR names it.
 const EVPN: &str = "l2VpnEvpn";
 
-/// Looks for sessions with too many routes.
+/// Suspends sessions with too many routes, and the routes of VNIs in which there is one that does not
+/// belong.
 #[derive(Debug)]
 pub(crate) struct RouteLimiter {
     desired: watch::Receiver<Option<SwitchDesired>>,
     told: watch::Sender<Suspensions>,
-    /// By port; bounded by the firewalls of the switch.
-    offenders: BTreeMap<String, Offender>,
+    /// Bounded by the firewalls of the switch and their VNIs.
+    offenders: BTreeMap<Suspended, Offender>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,22 +58,42 @@ impl RouteLimiter {
         }
     }
 
-    /// Looks at the sessions of the switch.
-    pub(crate) fn look(&mut self, sessions: &[BgpSession], now: Instant) {
+    /// The desired state that it goes by.
+    pub(crate) fn desired(&self) -> &watch::Receiver<Option<SwitchDesired>> {
+        &self.desired
+    }
+
+    /// Looks at the sessions of the switch and the findings of the audit.
+    pub(crate) fn look(&mut self, sessions: &[BgpSession], findings: &Findings, now: Instant) {
         let limits = limits(self.desired.borrow().as_ref());
         self.offenders
-            .retain(|port, of| limits.contains_key(port) && now < of.until + FORGET);
+            .retain(|of, offender| limits.contains_key(&of.port) && now < offender.until + FORGET);
         for session in sessions {
             if session.family != EVPN || session.vrf != "default" {
                 continue;
             }
             let limit = limits.get(&session.neighbour);
             if let Some(limit) = limit.filter(|limit| session.received > **limit) {
-                self.suspend(&session.neighbour, session.received, *limit, now);
+                let of = Suspended {
+                    port: session.neighbour.clone(),
+                    vni: None,
+                };
+                let excess = Excess::Routes {
+                    received: session.received,
+                    limit: *limit,
+                };
+                self.suspend(of, excess, now);
+            }
+        }
+        for (of, prefix) in findings {
+            if limits.contains_key(&of.port) {
+                self.suspend(of.clone(), Excess::Prefix(*prefix), now);
             }
         }
         let away = self.offenders.iter().filter(|(_, of)| now < of.until);
-        let away: Suspensions = away.map(|(port, of)| (port.clone(), of.last)).collect();
+        let away: Suspensions = away
+            .map(|(of, offender)| (of.clone(), offender.last))
+            .collect();
         self.told.send_if_modified(|told| {
             let is_news = *told != away;
             *told = away;
@@ -78,31 +101,28 @@ impl RouteLimiter {
         });
     }
 
-    fn suspend(&mut self, port: &str, received: u64, limit: u64, now: Instant) {
-        let before = self.offenders.get(port).copied();
+    fn suspend(&mut self, of: Suspended, excess: Excess, now: Instant) {
+        let before = self.offenders.get(&of).copied();
         if before.is_some_and(|of| now < of.until) {
             return;
         }
         let times = before.map_or(0, |of| of.times);
         let wait = WAIT_MIN.saturating_mul(1 << times.min(16)).min(WAIT_MAX);
-        let last = Suspension {
-            received,
-            limit,
-            wait,
-        };
+        let last = Suspension { excess, wait };
+        let vni = of.vni.map(agents_nos::Vni::get);
         warn!(
-            port,
-            received,
-            limit,
+            port = of.port,
+            vni,
+            ?excess,
             ?wait,
-            "a firewall announces too many EVPN routes"
+            "a firewall announces what it may not"
         );
         let offender = Offender {
             times: times.saturating_add(1),
             until: now + wait,
             last,
         };
-        self.offenders.insert(port.to_owned(), offender);
+        self.offenders.insert(of, offender);
     }
 }
 
@@ -170,8 +190,12 @@ mod tests {
             (session("swp31", "default", EVPN, limit + 1), false),
             (session("swp5", "default", EVPN, limit + 1), true),
         ] {
-            limiter.look(std::slice::from_ref(&one), Instant::now());
-            assert_eq!(heard.borrow().wait_of("swp5").is_some(), is_away, "{one:?}");
+            limiter.look(std::slice::from_ref(&one), &Findings::new(), Instant::now());
+            assert_eq!(
+                heard.borrow().wait_of("swp5", None).is_some(),
+                is_away,
+                "{one:?}"
+            );
         }
     }
 
@@ -181,26 +205,49 @@ mod tests {
         let (told, heard) = watch::channel(Suspensions::default());
         let mut limiter = RouteLimiter::new(receiver, told);
         let flood = [session("swp5", "default", EVPN, 40_000)];
+        let none = Findings::new();
         let mut now = Instant::now();
         for seconds in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
-            limiter.look(&flood, now);
+            limiter.look(&flood, &none, now);
             let wait = Duration::from_secs(seconds);
-            assert_eq!(heard.borrow().wait_of("swp5"), Some(wait));
+            assert_eq!(heard.borrow().wait_of("swp5", None), Some(wait));
             // What is read before the session has gone counts once.
-            limiter.look(&flood, now + Duration::from_secs(5));
+            limiter.look(&flood, &none, now + Duration::from_secs(5));
             now += wait;
-            limiter.look(&[], now);
+            limiter.look(&[], &none, now);
             assert!(
-                heard.borrow().wait_of("swp5").is_none(),
+                heard.borrow().wait_of("swp5", None).is_none(),
                 "after {seconds} s"
             );
         }
-        limiter.look(&[], now + FORGET);
+        limiter.look(&[], &none, now + FORGET);
         assert!(limiter.offenders.is_empty());
         // Another firewall on the port begins anew.
-        limiter.look(&flood, now);
+        limiter.look(&flood, &none, now);
         desired_in.send_replace(None);
-        limiter.look(&flood, now);
-        assert!(heard.borrow().wait_of("swp5").is_none() && limiter.offenders.is_empty());
+        limiter.look(&flood, &none, now);
+        assert!(heard.borrow().wait_of("swp5", None).is_none() && limiter.offenders.is_empty());
+    }
+
+    #[test]
+    fn the_routes_of_one_vni_are_refused_for_a_prefix_that_does_not_belong() {
+        let (_desired, receiver) = watch::channel(Some(desired(&[27, 28])));
+        let (told, heard) = watch::channel(Suspensions::default());
+        let mut limiter = RouteLimiter::new(receiver, told);
+        let vni = |number: u32| agents_nos::Vni::new(number).ok();
+        let finding = |port: &str| {
+            let port = port.to_owned();
+            let of = Suspended { port, vni: vni(28) };
+            Findings::from([(of, "10.5.0.7/32".parse().unwrap())])
+        };
+        let now = Instant::now();
+        limiter.look(&[], &finding("swp5"), now);
+        let wait = |of: Option<u32>| heard.borrow().wait_of("swp5", of.and_then(vni));
+        assert_eq!(wait(Some(28)), Some(WAIT_MIN));
+        assert_eq!((wait(Some(27)), wait(None)), (None, None));
+        limiter.look(&[], &finding("swp5"), now + WAIT_MIN);
+        assert_eq!(wait(Some(28)), Some(2 * WAIT_MIN));
+        limiter.look(&[], &finding("swp31"), now);
+        assert_eq!(limiter.offenders.len(), 1, "a port of no firewall");
     }
 }

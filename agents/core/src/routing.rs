@@ -4,7 +4,8 @@
 //! machine permits its own prefixes with its own AS path and nothing else. The export to a server
 //! permits the routes of its VRF, which holds its tenant's routes alone, but for those to single
 //! hosts of a gateway's prefix; the export to a firewall permits the tunnel ends of the underlay and
-//! the EVPN routes of its networks.
+//! the EVPN routes of its networks. The import of a firewall permits its tunnel end and
+//! [its EVPN routes](crate::firewall_routes).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,11 +20,13 @@ use proto_mesh::{PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, Vrf};
 use proto_types::{Asn, IpNet};
 
 use crate::config::{BgpConfig, Config};
+use crate::firewall_routes;
 
 /// A route that matches nothing else passes.
 const EVERY: RouteRule = RouteRule {
     permits: true,
     matches: BTreeSet::new(),
+    is_last_resort: false,
 };
 
 /// Inserts the VRFs of the desired state, each with its BGP instance.
@@ -100,7 +103,7 @@ fn insert_spine(out: &mut SwitchModel, spine: &str) -> Result<(), ModelError> {
 }
 
 /// Names of the import and the export of a port.
-fn names(port: &str) -> Result<(PolicyName, PolicyName), ModelError> {
+pub(crate) fn names(port: &str) -> Result<(PolicyName, PolicyName), ModelError> {
     let import = PolicyName::new(&format!("MM-{port}-in"))?;
     let export = PolicyName::new(&format!("MM-{port}-out"))?;
     Ok((import, export))
@@ -173,15 +176,16 @@ impl Session {
         let asn = Asn(filter.asn);
         let origins = AsPathList::new([asn]).map_err(say)?;
         let vnis = vnis(filter, on_link.is_none())?;
+        let tunnel_ends = parsed(&filter.prefixes_v4)?;
         let mut lists = vec![
-            prefix_list(&import, false, &parsed(&filter.prefixes_v4)?)?,
+            prefix_list(&import, false, &tunnel_ends)?,
             prefix_list(&import, true, &parsed(&filter.prefixes_v6)?)?,
         ];
         let own = lists
             .iter()
             .map(|(id, _)| own_routes(id, &import))
             .collect::<Vec<_>>();
-        let received = vnis.iter().map(|vni| permit([RouteMatch::EvpnOnly(*vni)]));
+        let received = firewall_routes::received(filter, &vnis, &tunnel_ends, &import)?;
         // Without rules for them, EVPN routes would be judged by the prefix in them.
         let has_evpn = !vnis.is_empty();
         let (listed, exported) = match on_link {
@@ -217,6 +221,7 @@ fn permit(matches: impl IntoIterator<Item = RouteMatch>) -> RouteRule {
     RouteRule {
         permits: true,
         matches: matches.into_iter().collect(),
+        is_last_resort: false,
     }
 }
 
@@ -302,6 +307,7 @@ fn without_hosts(name: &PolicyName, on_link: &[IpNet]) -> Result<Export, String>
     let hosts = lists.iter().map(|(id, _)| RouteRule {
         permits: false,
         matches: [RouteMatch::Prefix(id.clone())].into(),
+        is_last_resort: false,
     });
     let rules = hosts.chain([EVERY]).collect();
     Ok((lists, rules))

@@ -1,7 +1,8 @@
 use agents_nos::model::{Membership, PortName, RouteMatch};
 use agents_nos::{Capability, SwitchModel, Vni, fit};
 use proto_mesh::{
-    Gateway, PORT_PREFIXES_MAX, PortFilter, PortIntent, PortPlace, Segment, SwitchDesired, Vrf,
+    Gateway, NETWORK_PREFIXES_MAX, NetworkFilter, PORT_PREFIXES_MAX, PortFilter, PortIntent,
+    PortPlace, Segment, SwitchDesired, Vrf,
 };
 use proto_types::Asn;
 
@@ -52,6 +53,26 @@ fn filter(vnis: &[u32]) -> PortFilter {
         prefixes_v4: vec!["10.0.0.0/22".into()],
         prefixes_v6: vec!["2001:db8::/48".into()],
         vnis: vnis.into(),
+        networks: Vec::new(),
+    }
+}
+
+/// The filter of a firewall with its tunnel end, whose networks control knows.
+fn firewall(networks: &[(u32, &[&str], &[&str])]) -> PortFilter {
+    let texts = |prefixes: &[&str]| prefixes.iter().map(ToString::to_string).collect();
+    let entries = networks
+        .iter()
+        .map(|(vni, routes, prefixes)| NetworkFilter {
+            vni: *vni,
+            routes: texts(routes),
+            prefixes: texts(prefixes),
+        });
+    let vnis = networks.iter().map(|(vni, ..)| *vni);
+    PortFilter {
+        prefixes_v4: vec!["10.91.0.77/32".into()],
+        prefixes_v6: Vec::new(),
+        networks: entries.collect(),
+        ..filter(&vnis.collect::<Vec<_>>())
     }
 }
 
@@ -104,10 +125,15 @@ fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
         }
         RouteMatch::Evpn(vni) => format!("vni {vni}"),
         RouteMatch::EvpnOnly(vni) => format!("vni {vni} alone"),
+        RouteMatch::EvpnPrefix => "prefix".to_owned(),
+        RouteMatch::EvpnDefault => "default".to_owned(),
+        RouteMatch::TunnelEnd(address) => format!("to {address}"),
     };
     let words = map.rules().values().map(|rule| {
         let denied = (!rule.permits).then(|| "deny".to_owned());
-        denied.into_iter().chain(rule.matches.iter().map(condition))
+        let last = rule.is_last_resort.then(|| "last resort".to_owned());
+        let conditions = rule.matches.iter().map(condition);
+        denied.into_iter().chain(conditions).chain(last)
     });
     words.map(Iterator::collect).collect()
 }
@@ -166,6 +192,68 @@ fn a_leaf_of_an_evpn_partition() {
         rules(&model, "MM-swp3-out"),
         [&ends[..], &sent[..]].concat()
     );
+}
+
+/// FRR compares all of a firewall's routes but the prefix, of which it knows default routes alone.
+#[test]
+fn a_firewall_announces_prefixes_over_its_own_tunnel_as_the_last_resort() {
+    let networks: &[(u32, &[&str], &[&str])] = &[
+        (27, &["0.0.0.0/0"], &["192.0.2.0/24"]),
+        (100, &["10.0.0.0/8"], &["192.0.2.7/32"]),
+        (101, &[], &[]),
+    ];
+    let port = port("swp3", 27, PortPlace::Underlay, Some(firewall(networks)));
+    let (model, problems) = intent(&desired(vec![port]), &config(bgp()));
+    assert_eq!(problems, Vec::<String>::new());
+    let permitted = |vni: u32| {
+        let vni = format!("vni {vni} alone");
+        let end = "to 10.91.0.77";
+        let words = ["as 4210000001", &vni, "prefix", end, "last resort"];
+        words.map(str::to_owned).to_vec()
+    };
+    let denied = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let expected = [
+        permitted(27),
+        denied(&["deny", "vni 100", "default"]),
+        permitted(100),
+        denied(&["deny", "vni 101"]),
+    ];
+    let found = rules(&model, "MM-swp3-in");
+    assert_eq!(found[2..], expected, "after its own addresses");
+    let neighbour = model.neighbour_on(&PortName::new("swp3").unwrap()).unwrap();
+    assert!(neighbour.1.has_evpn);
+}
+
+/// A firewall with such a filter has no session.
+#[test]
+fn nonsense_of_a_firewalls_networks_is_a_problem() {
+    let many = vec!["192.0.2.0/24"; NETWORK_PREFIXES_MAX + 1];
+    let networks: &[&[(u32, &[&str], &[&str])]] = &[
+        &[(27, &["192.0.2.1/24"], &[])],
+        &[(27, &[], &["192.000.2.0/24"])],
+        &[(27, &[], &["2001:db8:0::/48"])],
+        &[(27, &[], &["0.0.0.0/0"])],
+        &[(27, &[], &["::/0"])],
+        &[(27, &[], &many)],
+        &[(27, &[], &[]), (27, &[], &[])],
+        &[(0, &[], &[])],
+    ];
+    let mut filters: Vec<PortFilter> = networks.iter().map(|of| firewall(of)).collect();
+    filters.push(PortFilter {
+        vnis: vec![28],
+        ..firewall(&[(27, &[], &[])])
+    });
+    filters.push(PortFilter {
+        prefixes_v4: (1..6).map(|n| format!("10.91.0.{n}/32")).collect(),
+        ..firewall(&[(27, &[], &["192.0.2.0/24"])])
+    });
+    for filter in filters {
+        let port = port("swp3", 27, PortPlace::Underlay, Some(filter.clone()));
+        let (model, problems) = intent(&desired(vec![port]), &config(bgp()));
+        let of_session = problems.iter().filter(|text| text.contains("session"));
+        assert_eq!(of_session.count(), 1, "{problems:?} {filter:?}");
+        assert!(!model.bgp.unwrap().underlay.contains_key("swp3"));
+    }
 }
 
 /// A drained leaf would keep a server that has a route to a single host from it alone.

@@ -1,63 +1,129 @@
-//! Sessions that are away, whatever control desires.
+//! Sessions that are away and networks whose routes are refused, whatever control desires.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use agents_nos::SwitchModel;
-use agents_nos::model::PortName;
+use agents_nos::model::{PortName, RouteMap, RouteMatch, RouteRule};
+use agents_nos::{SwitchModel, Vni};
+use proto_types::IpNet;
 
-/// The sessions that are away, by port.
+use crate::routing::names;
+
+/// What is suspended of firewalls, with the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Suspensions(BTreeMap<String, Suspension>);
+pub(crate) struct Suspensions(BTreeMap<Suspended, Suspension>);
 
-/// The reason why a session is away.
+/// A part of what a firewall announces.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Suspended {
+    /// Port of the firewall.
+    pub(crate) port: String,
+    /// The VNI whose routes are refused. `None` means that the session is away.
+    pub(crate) vni: Option<Vni>,
+}
+
+/// The reason why a part is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suspension {
-    /// EVPN routes that it announced.
-    pub(crate) received: u64,
-    /// EVPN routes that it may announce.
-    pub(crate) limit: u64,
-    /// Time that it is away.
+    pub(crate) excess: Excess,
+    /// Time that it is suspended.
     pub(crate) wait: Duration,
 }
 
-impl fmt::Display for Suspension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            received,
-            limit,
-            wait,
-        } = self;
-        write!(
-            f,
-            "{received} EVPN routes, and may announce {limit}: its session is away for {wait:?}"
-        )
+/// What a firewall announced, and may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// Too many EVPN routes.
+    Routes {
+        /// EVPN routes that it announced.
+        received: u64,
+        /// EVPN routes that it may announce.
+        limit: u64,
+    },
+    /// A prefix in a VNI.
+    Prefix(IpNet),
+}
+
+impl Suspension {
+    fn reason(&self, of: &Suspended) -> String {
+        let (port, wait) = (&of.port, self.wait);
+        match (self.excess, of.vni) {
+            (Excess::Routes { received, limit }, _) => format!(
+                "the firewall on port {port} announced {received} EVPN routes, and may announce \
+                 {limit}: its session is away for {wait:?}"
+            ),
+            (Excess::Prefix(prefix), vni) => {
+                let vni = Number(vni);
+                format!(
+                    "the firewall on port {port} announced {prefix} in VNI {vni}, where it may \
+                     not: its routes of this VNI are refused for {wait:?}"
+                )
+            }
+        }
     }
 }
 
-impl FromIterator<(String, Suspension)> for Suspensions {
-    fn from_iter<T: IntoIterator<Item = (String, Suspension)>>(all: T) -> Self {
+/// A VNI in a message.
+struct Number(Option<Vni>);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |vni| vni.fmt(f))
+    }
+}
+
+impl FromIterator<(Suspended, Suspension)> for Suspensions {
+    fn from_iter<T: IntoIterator<Item = (Suspended, Suspension)>>(all: T) -> Self {
         Self(all.into_iter().collect())
     }
 }
 
 impl Suspensions {
-    /// Takes the sessions out of a desired state. Returns the reasons.
+    /// Takes sessions and routes out of a desired state. Returns the reasons.
     pub(crate) fn apply(&self, wanted: &mut SwitchModel) -> Vec<String> {
-        let Some(bgp) = &mut wanted.bgp else {
-            return Vec::new();
-        };
-        let away = self.0.iter().filter_map(|(port, reason)| {
-            bgp.underlay.remove(&PortName::new(port).ok()?)?;
-            Some(format!("the firewall on port {port} announced {reason}"))
+        let away = self.0.iter().filter_map(|(of, suspension)| {
+            let port = PortName::new(&of.port).ok()?;
+            let is_there = match of.vni {
+                None => wanted.bgp.as_mut()?.underlay.remove(&port).is_some(),
+                Some(vni) => refuse(wanted, &port, vni),
+            };
+            is_there.then(|| suspension.reason(of))
         });
         away.collect()
     }
 
-    /// Time that the session on a port is away. `None` if it is not.
+    /// Time that a part is suspended. `None` if it is not.
     #[cfg(test)]
-    pub(crate) fn wait_of(&self, port: &str) -> Option<Duration> {
-        self.0.get(port).map(|of| of.wait)
+    pub(crate) fn wait_of(&self, port: &str, vni: Option<Vni>) -> Option<Duration> {
+        let port = port.to_owned();
+        self.0.get(&Suspended { port, vni }).map(|of| of.wait)
     }
+}
+
+/// Turns the rules that permit a VNI's routes into ones that deny them. `false` if there are none.
+fn refuse(wanted: &mut SwitchModel, port: &PortName, vni: Vni) -> bool {
+    let maps = &mut wanted.policies.route_maps;
+    let map = names(port.as_ref()).ok();
+    let Some(map) = map.and_then(|(import, _)| maps.get_mut(&import)) else {
+        return false;
+    };
+    let of_vni = RouteMatch::EvpnOnly(vni);
+    let is_permitted = |rule: &RouteRule| rule.permits && rule.matches.contains(&of_vni);
+    if !map.rules().values().any(is_permitted) {
+        return false;
+    }
+    let rules = map.rules().iter().map(|(number, rule)| {
+        let mut rule = rule.clone();
+        if is_permitted(&rule) {
+            rule.permits = false;
+            rule.is_last_resort = false;
+        }
+        (*number, rule)
+    });
+    // The map has a rule, so that it stays one.
+    if let Ok(refusing) = RouteMap::numbered(rules.collect::<Vec<_>>()) {
+        *map = refusing;
+    }
+    true
 }

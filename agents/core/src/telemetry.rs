@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use crate::route_audit::audit;
 use crate::route_limit::RouteLimiter;
 
 /// Pause between two readings.
@@ -33,7 +34,8 @@ pub(crate) struct Sample {
     at_ms: u64,
 }
 
-/// Reads until `stop`, and lets the limiter look at the sessions. Wakes the reports when a session came up or went down, and not for numbers.
+/// Reads until `stop`, audits the prefixes of firewalls, and lets the limiter look at sessions and
+/// findings. Wakes the reports when a session came up or went down, and not for numbers.
 pub(crate) async fn run<S: Nos>(
     switch: Arc<S>,
     told: watch::Sender<Sample>,
@@ -58,13 +60,20 @@ pub(crate) async fn run<S: Nos>(
                 Telemetry::default()
             }
         };
-        limiter.look(&telemetry.sessions, Instant::now());
         told.send_if_modified(|sample| {
             let is_news = up(&sample.telemetry) != up(&telemetry);
             let at_ms = now_ns() / 1_000_000;
             *sample = Sample { telemetry, at_ms };
             is_news
         });
+        let findings = tokio::select! {
+            () = stop.cancelled() => return,
+            findings = audit(switch.as_ref(), limiter.desired()) => findings,
+        };
+        {
+            let sample = told.borrow();
+            limiter.look(&sample.telemetry.sessions, &findings, Instant::now());
+        }
         tokio::select! {
             () = stop.cancelled() => return,
             () = sleep(EVERY) => {}

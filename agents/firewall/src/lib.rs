@@ -23,6 +23,7 @@
 //!   (`trial`).
 
 pub mod admit;
+mod audit;
 pub mod compile;
 pub mod config;
 pub mod dns;
@@ -30,6 +31,7 @@ pub mod drops;
 pub mod explain;
 pub mod interpret;
 pub mod model;
+pub mod monitor;
 pub mod netlink;
 pub mod plan;
 pub mod program;

@@ -7,6 +7,8 @@
 
 use ipnet::IpNet;
 
+use crate::compile::PINGS_PER_SECOND;
+use crate::compile::access::{self, InputInterfaces};
 use crate::model::TABLE;
 use crate::rule::prefixes::{is_ipv4, merged};
 use crate::rule::{Action, Direction, Network, NetworkKind, ProtocolMatch, Rule, RuleSet};
@@ -53,6 +55,11 @@ pub fn render(rules: &RuleSet) -> String {
     }
     line("limit rate 10/second log prefix \"nftables-firewall-dropped: \"");
     line("counter drop");
+    text.push_str("  }\n  chain input {\n");
+    text.push_str("    type filter hook input priority 1; policy drop;\n");
+    for content in input_lines(rules) {
+        text.push_str(&format!("    {content}\n"));
+    }
     text.push_str("  }\n  chain postrouting {\n");
     text.push_str("    type nat hook postrouting priority 100; policy accept;\n");
     for content in nat_lines(rules) {
@@ -147,6 +154,45 @@ fn decisions(rule: &Rule, matches: &str) -> Vec<String> {
         let comment: String = comment.chars().take(120).collect();
         lines.push(format!("{matches}counter {action} comment \"{comment}\""));
     }
+    lines
+}
+
+/// The rules for packets to the firewall itself.
+fn input_lines(rules: &RuleSet) -> Vec<String> {
+    let interfaces = InputInterfaces::of(rules);
+    let from = |names: &[String]| format!("iifname {{ {} }} ", quoted(names));
+    let mut lines = vec![
+        "iifname \"lo\" counter accept".to_owned(),
+        "ct state invalid counter drop".to_owned(),
+        "ct state established,related counter accept".to_owned(),
+    ];
+    for name in ["icmp", "icmpv6"] {
+        lines.push(format!(
+            "{name} type echo-request limit rate {PINGS_PER_SECOND}/second counter accept"
+        ));
+    }
+    let mut group = |rules: &[Rule], names: Option<&[String]>| {
+        // A list of no names matches nothing, and nft does not take it.
+        if names.is_some_and(<[String]>::is_empty) {
+            return;
+        }
+        let from = names.map(from).unwrap_or_default();
+        let all = rules.iter().flat_map(|rule| rule_lines(rule, &[]));
+        lines.extend(all.map(|line| format!("{from}{line}")));
+    };
+    group(&access::needed().rules, None);
+    group(&access::underlay(rules).rules, Some(&interfaces.underlay));
+    let management = access::management(rules).rules;
+    group(&management, Some(&interfaces.management));
+    group(&access::private(rules).rules, Some(&interfaces.private));
+    if !interfaces.private.is_empty() {
+        lines.push(format!("{}counter drop", from(&interfaces.private)));
+    }
+    let managers = access::managers(rules).rules;
+    let all = managers.iter().flat_map(|rule| rule_lines(rule, &[]));
+    lines.extend(all);
+    lines.push("limit rate 10/second log prefix \"nftables-firewall-dropped: \"".to_owned());
+    lines.push("counter drop".to_owned());
     lines
 }
 

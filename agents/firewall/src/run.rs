@@ -1,8 +1,9 @@
 //! The agent: keeps the kernel's table as the configuration file and its sources say.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -11,16 +12,25 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::compile::compile;
+use crate::admit::Admitted;
+use crate::audit::AuditSchedule;
+use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
 use crate::services::AgentServices;
-use crate::source::{CollectedObjects, SourceSet};
+use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
-/// Pause between two looks at the kernel and at the file. Drift is healed after at most two.
-const TICK: Duration = Duration::from_secs(1);
+/// Pause between two looks at the kernel and at the file: a generation number, and the file's time
+/// and length. Drift is healed after at most two.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Pause before rules that could not be applied are applied again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Pause between two reports of counters to a `FirewallMonitor`, as published.
+const REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 /// Places of the agent's files.
 #[derive(Clone, Debug)]
@@ -31,6 +41,8 @@ pub struct AgentFiles {
     pub state_dir: PathBuf,
     /// Text of the rules, for others. `None` writes none.
     pub rules_file: Option<PathBuf>,
+    /// Address of the listener for Prometheus. `None` has none.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// The agent while it runs.
@@ -53,6 +65,10 @@ struct FirewallAgent {
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
     services: AgentServices,
+    /// Time of the last report of counters. `None` before the first.
+    reported: Option<Instant>,
+    audit: AuditSchedule,
+    sampler: Sampler,
 }
 
 /// Properties of a file that change when it is written.
@@ -85,8 +101,15 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         rules: RuleSet::default(),
         seen: None,
         generation: None,
+        reported: None,
+        audit: AuditSchedule::starting(Instant::now()),
+        sampler: Sampler::default(),
     };
     agent.boot();
+    let _listener = match agent.files.metrics {
+        Some(listen) => Some(StatisticsListener::start(listen, agent.sampler.clone()).await?),
+        None => None,
+    };
     while !stop.is_cancelled() {
         agent.follow_file();
         agent.is_pending |= agent.sources.collect(&mut agent.collected);
@@ -95,8 +118,11 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         }
         agent.heal();
         agent.services.tick(&agent.rules, &agent.state);
+        agent.report_counters();
+        agent.sample();
+        let pause = if agent.is_pending { RETRY } else { TICK };
         tokio::select! {
-            () = sleep(TICK) => {}
+            () = sleep(pause) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
@@ -131,7 +157,7 @@ impl FirewallAgent {
 
     /// Follows the sources of a configuration.
     fn follow(&mut self, wanted: Loaded) {
-        self.sources.follow(&wanted.config);
+        self.sources.follow(&wanted.config, &self.collected);
         let droptailer = &wanted.config.controllers.firewall.droptailer;
         self.services.follow_droptailer(droptailer);
         self.wanted = Some(wanted);
@@ -151,6 +177,9 @@ impl FirewallAgent {
                     if self.collected.of(source).is_none() {
                         self.collected.replace(source, Arc::clone(objects));
                     }
+                }
+                for notice in loaded.config.notices() {
+                    warn!(notice, "a field of the configuration has no effect");
                 }
                 self.follow(loaded);
                 self.is_pending = true;
@@ -204,23 +233,48 @@ impl FirewallAgent {
                     error = format!("{error:#}"),
                     "cannot apply the configuration"
                 );
-                // The next tick tries again.
+                // Tried again after a pause.
                 self.is_pending = true;
                 Some(format!("{error:#}"))
             }
         };
-        let Loaded {
-            collected,
-            admitted,
-            ..
-        } = loaded;
+        self.conclude(loaded, refusal);
+    }
+
+    /// Tells the sources what became of their objects, and takes the rules over if they are in
+    /// force.
+    fn conclude(&mut self, loaded: Loaded, refusal: Option<String>) {
+        let Admitted { rules, problems } = loaded.admitted;
         self.sources
-            .report(&collected, &admitted.problems, refusal.as_deref());
+            .report(&loaded.collected, &problems, refusal.as_deref());
         if refusal.is_none() {
-            self.rules = admitted.rules;
+            self.rules = rules;
         }
         // Also after a rollback: sets of names may have come and gone.
         self.services.follow_rules(&self.rules, &self.state);
+    }
+
+    /// Hands the counters to the controller `monitor`, if there is one.
+    fn report_counters(&mut self) {
+        let Some(config) = self.wanted.as_ref().map(|wanted| &wanted.config) else {
+            return;
+        };
+        let is_due = self
+            .reported
+            .is_none_or(|last| last.elapsed() >= REPORT_PERIOD);
+        if config.controllers.monitor.is_none() || !is_due {
+            return;
+        }
+        match self.kernel.counters() {
+            Ok(counters) => {
+                let mut report = MonitorReport::of_counters(&counters);
+                let source = config.controllers.firewall.source;
+                report.is_seed_connected = self.sources.is_connected(source);
+                self.sources.report_monitor(report);
+            }
+            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
+        }
+        self.reported = Some(Instant::now());
     }
 
     fn write_rules_file(&self, loaded: &Loaded) {
@@ -234,20 +288,44 @@ impl FirewallAgent {
         }
     }
 
-    /// Compares the kernel's table with the rules if anybody changed rules, and repairs it.
+    /// Reads the counters if the last reading is old enough.
+    fn sample(&self) {
+        if let Err(error) = self.sampler.sample(&self.kernel, &self.rules) {
+            warn!(error = %Chain(&error), "the counters cannot be read");
+        }
+    }
+
+    /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read
+    /// for long, and repairs it.
     fn heal(&mut self) {
+        let began = Instant::now();
+        let is_due = self.audit.is_due(began);
         match self.kernel.generation() {
-            Ok(generation) if self.is_compared(generation) => return,
-            Ok(_) => {}
+            Ok(generation) => {
+                self.adopt_learned(generation);
+                if self.generation == Some(generation) && !is_due {
+                    return;
+                }
+            }
             Err(error) => error!(error = %Chain(&error), "cannot watch the kernel's rules"),
         }
         let is_drift = self.generation.is_some();
-        match self.kernel.apply(&compile(&self.rules)) {
+        if is_due {
+            self.kernel.forget();
+        }
+        let applied = self.kernel.enforce(&self.rules);
+        if is_due {
+            let ended = Instant::now();
+            self.audit.record(ended, ended - began);
+        }
+        match applied {
             Ok(applied) => {
                 let changes = applied.changes;
-                if is_drift && !changes.is_empty() {
+                if !changes.is_empty() {
                     // The table may have been removed with the addresses of names in it.
                     self.services.follow_rules(&self.rules, &self.state);
+                }
+                if is_drift && !changes.is_empty() {
                     let first = changes.first().map(ToString::to_string);
                     warn!(
                         changes = changes.len(),
@@ -264,18 +342,18 @@ impl FirewallAgent {
         }
     }
 
-    /// `true` if the table of that generation was compared with the rules, or differs from one that
-    /// was only by learned addresses.
-    fn is_compared(&mut self, generation: u32) -> bool {
-        let Some(last) = self.generation else {
-            return false;
+    /// Takes over the current generation if the table differs from the known one by learned addresses
+    /// only: they are state, and no drift.
+    fn adopt_learned(&mut self, current: u32) {
+        let Some(known) = self.kernel.known_generation() else {
+            return;
         };
-        if last != generation && !self.services.made_all_since(last, generation) {
-            return false;
+        if self.services.made_all_since(known, current) {
+            self.kernel.adopt(current);
+            if self.generation == Some(known) {
+                self.generation = Some(current);
+            }
         }
-        self.kernel.adopt(last, generation);
-        self.generation = Some(generation);
-        true
     }
 
     fn stamp(&self) -> FileStamp {

@@ -71,7 +71,11 @@ impl Loaded {
     /// # Errors
     /// The source of the controller `firewall` has not answered.
     pub fn with_objects(self, collected: CollectedObjects) -> Result<Self, MissingSource> {
-        let admitted = admit_objects(&collected.by_controller(&self.config)?);
+        let objects = collected.by_controller(&self.config)?;
+        if collected == self.collected {
+            return Ok(self);
+        }
+        let admitted = admit_objects(&objects);
         Ok(Self {
             collected,
             admitted,

@@ -9,7 +9,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::compile::compile;
 use crate::netlink::Kernel;
 use crate::plan::Change;
 use crate::rule::RuleSet;
@@ -51,7 +50,7 @@ pub async fn apply(
     conditions: &TrialConditions,
     stop: &CancellationToken,
 ) -> Result<Outcome> {
-    let changes = kernel.apply(&compile(&loaded.admitted.rules))?.changes;
+    let changes = kernel.enforce(&loaded.admitted.rules)?.changes;
     match refutation(state, conditions, stop).await {
         Ok(None) => {
             state.keep(loaded)?;
@@ -88,7 +87,7 @@ pub fn roll_back(kernel: &Kernel, state: &FirewallState) -> Result<()> {
         }
     };
     kernel
-        .apply(&compile(&rules))
+        .enforce(&rules)
         .context("cannot restore the last good rules")?;
     Ok(())
 }

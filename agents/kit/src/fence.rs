@@ -57,7 +57,8 @@ macro_rules! fenced {
 fenced!(
     proto_mesh::SwitchDesired,
     proto_mesh::BmcDesired,
-    proto_mesh::BootDesired
+    proto_mesh::BootDesired,
+    proto_mesh::FirewallDesired
 );
 
 /// Orders of a machine are never cached: hammer has no disk of its own, and each boot starts anew.

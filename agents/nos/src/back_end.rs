@@ -4,10 +4,12 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::capability::Capability;
+use crate::frr::announced::AnnouncedPrefix;
 use crate::frr::{FrrError, RoutingError};
 use crate::interpret::StepError;
 use crate::linux::NftError;
 use crate::lldp;
+use crate::model::PortName;
 use crate::observation::Observation;
 use crate::sonic::SonicError;
 use crate::step::Step;
@@ -121,6 +123,15 @@ pub trait Nos: Send + Sync {
     /// tells nothing of the kind.
     fn telemetry(&self) -> impl Future<Output = Result<Telemetry, NosError>> + Send {
         std::future::ready(Ok(Telemetry::default()))
+    }
+
+    /// IP prefixes that the neighbour on a port of the underlay announces by EVPN, as far as its
+    /// import permits them. Empty where the operating system tells nothing of the kind.
+    fn announced(
+        &self,
+        _port: &PortName,
+    ) -> impl Future<Output = Result<Vec<AnnouncedPrefix>, NosError>> + Send {
+        std::future::ready(Ok(Vec::new()))
     }
 
     /// LLDP neighbours by port, if the operating system speaks LLDP itself. `None` means that the

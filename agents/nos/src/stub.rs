@@ -1,5 +1,6 @@
 //! A switch in memory, with faults on demand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -7,6 +8,7 @@ use tokio::sync::Notify;
 
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
+use crate::frr::announced::AnnouncedPrefix;
 use crate::interpret::interpret;
 use crate::lldp::Neighbours;
 use crate::model::{Membership, ModelError, Port, PortName};
@@ -30,6 +32,7 @@ struct Inner {
     /// Number of next steps that fail.
     faults: u32,
     telemetry: Telemetry,
+    announced: BTreeMap<PortName, Vec<AnnouncedPrefix>>,
 }
 
 impl Stub {
@@ -108,6 +111,11 @@ impl Stub {
         self.lock().telemetry = telemetry;
     }
 
+    /// Sets the IP prefixes that the neighbour on a port announces by EVPN.
+    pub fn set_announced(&self, port: PortName, prefixes: Vec<AnnouncedPrefix>) {
+        self.lock().announced.insert(port, prefixes);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
     }
@@ -149,6 +157,11 @@ impl Nos for Stub {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn announced(&self, port: &PortName) -> Result<Vec<AnnouncedPrefix>, NosError> {
+        let inner = self.lock();
+        Ok(inner.announced.get(port).cloned().unwrap_or_default())
     }
 
     async fn telemetry(&self) -> Result<Telemetry, NosError> {

@@ -328,6 +328,10 @@ services! {
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// Switches with desired beside observed state.
     fabric: mesh_admin::fabric_service_client::FabricServiceClient;
+    /// Firewall rules of a project.
+    firewall_rules: mesh_admin::firewall_rules_service_client::FirewallRulesServiceClient;
+    /// Firewall rules of the operator.
+    operator_rules: mesh_admin::operator_rules_service_client::OperatorRulesServiceClient;
     /// Quotas of tenants and projects.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Settings of the cluster.

@@ -13,6 +13,8 @@ pub mod catalog;
 pub mod component;
 pub mod enums;
 pub mod fabric;
+pub mod firewall;
+mod firewall_content;
 pub mod invite;
 pub mod join;
 pub mod layout;

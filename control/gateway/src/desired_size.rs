@@ -35,7 +35,10 @@ pub(crate) fn fit(message: &mut SwitchDesired) {
 /// `true` if the filter had more prefixes.
 fn cut(filter: &mut PortFilter, most: usize) -> bool {
     let mut is_cut = false;
-    for prefixes in [&mut filter.prefixes_v4, &mut filter.prefixes_v6] {
+    let networks = filter.networks.iter_mut();
+    let networks = networks.flat_map(|network| [&mut network.routes, &mut network.prefixes]);
+    let own = [&mut filter.prefixes_v4, &mut filter.prefixes_v6];
+    for prefixes in own.into_iter().chain(networks) {
         is_cut |= prefixes.len() > most;
         prefixes.truncate(most);
     }
@@ -44,7 +47,7 @@ fn cut(filter: &mut PortFilter, most: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proto_mesh::{PORT_VNIS_MAX, PortIntent, Segment, Vrf};
+    use proto_mesh::{NetworkFilter, PORT_VNIS_MAX, PortIntent, Segment, Vrf};
 
     use super::*;
 
@@ -55,7 +58,7 @@ mod tests {
             asn: u32::MAX,
             prefixes_v4: (0..prefixes).map(|_| "255.255.255.255/32".into()).collect(),
             prefixes_v6: (0..prefixes).map(v6).collect(),
-            vnis: Vec::new(),
+            ..PortFilter::default()
         }
     }
 
@@ -95,6 +98,12 @@ mod tests {
             let vnis = 0..u32::try_from(PORT_VNIS_MAX).unwrap();
             let filter = port.filter.as_mut().unwrap();
             filter.vnis = vnis.map(|vni| 8_000_000 + vni).collect();
+            let networks = filter.vnis.iter().map(|vni| NetworkFilter {
+                vni: *vni,
+                prefixes: filter.prefixes_v6[..1].to_vec(),
+                ..NetworkFilter::default()
+            });
+            filter.networks = networks.collect();
             port.traceparent = "0".repeat(55);
         }
         let segment = |vni| Segment {

@@ -15,8 +15,9 @@ use proto_identity::profile::LEAF_VALIDITY;
 use proto_identity::tls::{NodeCertificate, server_config};
 use proto_link::{ALPN, MeshServer, MeshServerConfig, Router, TlsSetter};
 use proto_mesh::{
-    BmcServiceServer, BootServiceServer, EnrolServiceServer, IdentityServiceServer,
-    MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer, SwitchServiceServer,
+    BmcServiceServer, BootServiceServer, EnrolServiceServer, FirewallServiceServer,
+    IdentityServiceServer, MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer,
+    SwitchServiceServer,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -189,6 +190,10 @@ fn router(shared: &GatewayParts) -> Router {
         ))
         .add(RateLimitedService::new(
             PhoneHomeServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
+            FirewallServiceServer::new(shared.clone()),
             &rates,
         ))
 }

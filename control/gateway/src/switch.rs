@@ -11,18 +11,18 @@ use control_state::{
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    Gateway, PORT_PREFIXES_MAX, PORT_VNIS_MAX, PortFilter, PortIntent, PortPlace, PortState,
-    Segment, SwitchDesired, SwitchDesiredRequest, SwitchRegisterRequest, SwitchRegisterResponse,
-    SwitchReport, SwitchReportResponse, SwitchService, Vrf, switch_service,
+    Gateway, PortIntent, PortPlace, PortState, Segment, SwitchDesired, SwitchDesiredRequest,
+    SwitchRegisterRequest, SwitchRegisterResponse, SwitchReport, SwitchReportResponse,
+    SwitchService, Vrf, switch_service,
 };
-use proto_types::{IpNet, MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
+use proto_types::{MacAddr, PartitionId, SwitchId, VNI_MAX, Vni};
 
 use crate::desired::{self, Desire, Fence};
 use crate::desired_size;
 use crate::parts::GatewayParts;
 use crate::switch_health::{health, numbers};
 use crate::wakes::{Concern, Wakes};
-use crate::{access, convert, status};
+use crate::{access, convert, port_filter, status};
 
 impl SwitchService for GatewayParts {
     async fn register(
@@ -270,7 +270,7 @@ fn message(fence: Fence, intent: &Intent, traces: &BTreeMap<String, String>) -> 
         admin_up: port.admin_up,
         traceparent: traces.get(&port.name).cloned().unwrap_or_default(),
         place: place(port.place).into(),
-        filter: port.filter.as_ref().map(filter),
+        filter: port.filter.as_ref().map(port_filter::message),
     };
     let segment = |segment: &life::SegmentIntent| Segment {
         vni: segment.vni.into(),
@@ -321,23 +321,6 @@ fn place(place: life::PortPlace) -> PortPlace {
         life::PortPlace::Segment | life::PortPlace::Bridged => PortPlace::Unspecified,
         life::PortPlace::Routed => PortPlace::Routed,
         life::PortPlace::Underlay => PortPlace::Underlay,
-    }
-}
-
-/// The filter of a port, cut to the bounds of the contract: prefixes and VNIs beyond them do not
-/// pass.
-fn filter(filter: &life::PortFilter) -> PortFilter {
-    let prefixes = |is_v6: bool| {
-        let prefixes = filter.prefixes.iter();
-        let of_version = prefixes.filter(|prefix| matches!(prefix, IpNet::V6(_)) == is_v6);
-        let of_version = of_version.take(PORT_PREFIXES_MAX);
-        of_version.map(ToString::to_string).collect()
-    };
-    PortFilter {
-        asn: filter.asn.0,
-        prefixes_v4: prefixes(false),
-        prefixes_v6: prefixes(true),
-        vnis: filter.vnis.iter().copied().take(PORT_VNIS_MAX).collect(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::life::SwitchDesired;
-use control_state::{Change, Kind, Machine, Record, StateError};
+use control_state::{Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError};
 use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
@@ -29,6 +29,8 @@ pub(crate) enum Concern {
     Switch(SwitchId),
     /// The orders to a machine's hammer.
     Machine(MachineId),
+    /// The networks and rules of a firewall.
+    Firewall(MachineId),
     /// Orders to BMCs of a partition.
     Orders(PartitionId),
     /// The boot targets of a partition's machines.
@@ -219,15 +221,38 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
         match record {
             Record::Machine(machine) => {
                 of(Concern::Machine(machine.id));
+                of(Concern::Firewall(machine.id));
                 if let Some(partition) = &machine.partition {
                     of(Concern::Boots(partition.clone()));
                 }
             }
             Record::Partition(partition) => of(Concern::Boots(partition.id.clone())),
+            Record::FirewallRuleSet(rules) => wake_firewalls(waiting, rules),
+            Record::Network(_) | Record::Ip(_) => wake_all_firewalls(waiting),
             Record::BmcOrder(order) => of(Concern::Orders(order.partition.clone())),
             _ => {}
         }
     }
+}
+
+/// Wakes the firewalls that a set of rules may be for.
+fn wake_firewalls(waiting: &BTreeMap<Concern, watch::Sender<()>>, rules: &FirewallRuleSet) {
+    match rules.set.target {
+        RuleTarget::Firewall(id) => {
+            let firewall = waiting.get(&Concern::Firewall(id));
+            firewall.into_iter().for_each(wake);
+        }
+        RuleTarget::Network(_) => wake_all_firewalls(waiting),
+    }
+}
+
+/// Wakes all firewalls. Prefixes of networks and addresses of source NAT are in their desired
+/// states; the state has no index from networks to firewalls, which are few.
+fn wake_all_firewalls(waiting: &BTreeMap<Concern, watch::Sender<()>>) {
+    let firewalls = waiting
+        .iter()
+        .filter(|(concern, _)| matches!(concern, Concern::Firewall(_)));
+    firewalls.for_each(|(_, sender)| wake(sender));
 }
 
 /// The partition of a switch whose management address came, went or changed: pixie knows relays by

@@ -2,6 +2,7 @@
 //! a broken BMC, a chatty neighbour or a long error would get the whole report refused.
 
 use crate::bounds::{clip, list_max, text_max};
+use crate::firewall::command::ReportFirewall;
 use crate::machine::command::BmcReading;
 use crate::machine::entity::Hardware;
 use crate::op::Op;
@@ -26,6 +27,7 @@ pub fn clip_reports(op: &mut Op) {
         Op::BmcOrderDone(op) => cut_some("error", &mut op.error),
         Op::ReportBmc(op) => op.readings.iter_mut().for_each(cut_reading),
         Op::ReportSwitch(op) => clip_switch_report(op),
+        Op::ReportFirewall(op) => clip_firewall_report(op),
         Op::RegisterMachine(op) => cut_hardware(&mut op.hardware),
         _ => {}
     }
@@ -38,6 +40,25 @@ pub fn clip_switch_report(report: &mut ReportSwitch) {
     let ports = report.ports.values_mut();
     ports.for_each(|port| cut_neighbours(&mut port.neighbours));
     report.health.iter_mut().for_each(cut_health);
+}
+
+/// Clips a report of a firewall, as [`clip_switch_report`] does.
+pub fn clip_firewall_report(report: &mut ReportFirewall) {
+    cut_some("error", &mut report.error);
+    report.refused_rules.truncate(list_max("refused_rules"));
+    for refused in &mut report.refused_rules {
+        for text in [
+            &mut refused.object,
+            &mut refused.field,
+            &mut refused.problem,
+            &mut refused.remedy,
+        ] {
+            cut("object", text);
+        }
+    }
+    while report.applied_sets.len() > list_max("applied_sets") {
+        report.applied_sets.pop_last();
+    }
 }
 
 fn cut(field: &str, text: &mut String) {

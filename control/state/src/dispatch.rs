@@ -6,6 +6,7 @@ use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
+use crate::firewall::apply::{report as firewall_report, rules as firewall_rules};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::machine::apply::{
     allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
@@ -179,6 +180,10 @@ routes! {
     MigrateSwitch replace::migrate;
     DrainSwitch drain::set_drain;
     DeleteSwitch switch::delete;
+    SetFirewallRules firewall_rules::set;
+    RollBackFirewallRules firewall_rules::roll_back;
+    DeleteFirewallRules firewall_rules::delete;
+    ReportFirewall firewall_report::report;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

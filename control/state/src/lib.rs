@@ -10,7 +10,7 @@
 //! Rooms: `machine` (phases, allocations, BMC orders, boots), `switch`, `network` (addresses, pools
 //! of numbers), `catalog` (partitions, sizes, images, layouts, reservations), `tenancy` (tenants,
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
-//! `audit`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
+//! `audit`, `firewall` (sets of rules), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
 //! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
 //! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
 //! dispatch, the tick.
@@ -36,6 +36,7 @@ mod command;
 pub mod desired;
 mod dispatch;
 mod fields;
+mod firewall;
 mod holdings;
 mod identity;
 mod levels;
@@ -58,12 +59,14 @@ pub use bounds::POLICY_BYTES_MAX;
 pub use catalog::command::*;
 pub use catalog::entity::*;
 pub use catalog::read::{ImageVersion, newest_image, parse_image_id};
-pub use clip_reports::{clip_reports, clip_switch_report};
+pub use clip_reports::{clip_firewall_report, clip_reports, clip_switch_report};
 pub use cluster::command::*;
 pub use cluster::entity::*;
 pub use command::Command;
 pub use desired as life;
 pub use dispatch::{Outcome, apply, attempt};
+pub use firewall::command::*;
+pub use firewall::entity::*;
 pub use identity::apply::token::user_of as user_of_component;
 pub use identity::command::*;
 pub use identity::entity::*;
@@ -79,7 +82,7 @@ pub use machine::read::{
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
-pub use op::{FEATURE_LEVEL, Op, SWITCH_HEALTH};
+pub use op::{FEATURE_LEVEL, FIREWALL_RULES, Op, SWITCH_HEALTH};
 pub use overlay::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};

@@ -13,6 +13,9 @@ use crate::cluster::command::{
     AcceptTime, AnnounceNode, DeleteComponent, InviteNode, JoinNode, RemoveNode, RemovePolicy,
     ReportComponent, SetPolicy, SetSettings, Tick,
 };
+use crate::firewall::command::{
+    DeleteFirewallRules, ReportFirewall, RollBackFirewallRules, SetFirewallRules,
+};
 use crate::identity::command::{
     BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
     ForceCaRotation, IssueCertificate, LogIn, PutCa, PutSigningKey, RedeemJoinTicket,
@@ -48,6 +51,9 @@ pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 /// The feature level from which switches can be drained, and their reports say more than ports.
 pub const SWITCH_HEALTH: u32 = 2;
 
+/// The feature level from which control keeps firewall rules.
+pub const FIREWALL_RULES: u32 = 2;
+
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         /// An operation. Its payload has the same name, and its doc names the reply.
@@ -72,6 +78,15 @@ macro_rules! ops {
                 }
                 if matches!(self, Self::DrainSwitch(_)) {
                     return SWITCH_HEALTH;
+                }
+                if matches!(
+                    self,
+                    Self::SetFirewallRules(_)
+                        | Self::RollBackFirewallRules(_)
+                        | Self::DeleteFirewallRules(_)
+                        | Self::ReportFirewall(_)
+                ) {
+                    return FIREWALL_RULES;
                 }
                 1
             }
@@ -267,6 +282,16 @@ ops! {
     DrainSwitch;
     /// Refused while machines are cabled to it, unless forced. → `Reply::Switch` as it was
     DeleteSwitch;
+
+    /// Writes a new revision of a set. → `Reply::FirewallRuleSet`
+    SetFirewallRules;
+    /// Writes the content of an earlier revision as a new one. → `Reply::FirewallRuleSet`
+    RollBackFirewallRules;
+    /// Deletes a set with its history. → `Reply::FirewallRuleSet` as it was
+    DeleteFirewallRules;
+    /// By a firewall's agent: propose only what changed, see `query::firewall_report_matters`.
+    /// → `Reply::None`
+    ReportFirewall;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

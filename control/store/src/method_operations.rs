@@ -37,6 +37,18 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.FabricService/Drain", &["DrainSwitch"]),
     (
+        "metalmesh.admin.v1.FirewallRulesService/Remove",
+        &["DeleteFirewallRules"],
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesService/RollBack",
+        &["RollBackFirewallRules"],
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesService/Set",
+        &["SetFirewallRules"],
+    ),
+    (
         "metalmesh.admin.v1.IdentityService/Revoke",
         &["RevokeIdentity"],
     ),
@@ -67,6 +79,18 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     (
         "metalmesh.admin.v1.LoginUserService/SetPassword",
         &["SetPassword"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorRulesService/Remove",
+        &["DeleteFirewallRules"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorRulesService/RollBack",
+        &["RollBackFirewallRules"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorRulesService/Set",
+        &["SetFirewallRules"],
     ),
     ("metalmesh.admin.v1.PolicyService/Remove", &["RemovePolicy"]),
     ("metalmesh.admin.v1.PolicyService/Set", &["SetPolicy"]),

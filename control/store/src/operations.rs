@@ -36,6 +36,7 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
             "RegisterMachine",
             "RegisterSwitch",
             "ReportBmc",
+            "ReportFirewall",
             "ReportSwitch",
             "TakeBmcOrder",
             "WipeDone",

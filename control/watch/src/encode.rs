@@ -187,7 +187,10 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::ClusterClock(_)
         | Record::CoolingNumber(_)
         | Record::PoolCursor(_)
-        | Record::Settings(_) => None,
+        | Record::Settings(_)
+        | Record::FirewallRuleSet(_)
+        | Record::FirewallRuleHistory(_)
+        | Record::FirewallStatus(_) => None,
     }
 }
 

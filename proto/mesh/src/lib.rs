@@ -32,5 +32,11 @@ pub const PORT_PREFIXES_MAX: usize = 4096;
 /// longer filter.
 pub const PORT_VNIS_MAX: usize = 1024;
 
+/// Most IP prefixes that a firewall may announce by EVPN in one network.
+pub const NETWORK_PREFIXES_MAX: usize = 4096;
+
+/// Most IP prefixes that a firewall may announce by EVPN in all of its networks.
+pub const FIREWALL_PREFIXES_MAX: usize = 8192;
+
 pub use generated::*;
 pub use proto_link::{CallerKind, Code, LinkStatus, MeshClient, MethodSpec, Peer, Sink, Streaming};

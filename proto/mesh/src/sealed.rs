@@ -6,7 +6,7 @@
 use proto_identity::seal::{self, Statement};
 use proto_identity::{CertificateDer, Credential, IdentityError, SpiffeId};
 
-use crate::{BmcDesired, BootDesired, Seal, SwitchDesired};
+use crate::{BmcDesired, BootDesired, FirewallDesired, Seal, SwitchDesired};
 
 /// Number of the field with the signature, the same in every sealed message.
 const SEAL_FIELD: u64 = 15;
@@ -39,6 +39,7 @@ sealed! {
     SwitchDesired, "switch";
     BmcDesired, "bmc";
     BootDesired, "boot";
+    FirewallDesired, "firewall";
 }
 
 /// The reason why a stored message is refused.

@@ -343,6 +343,7 @@ fn fuzz_frr_configuration() {
 fn fuzz_json_of_programs() {
     check!().for_each(|bytes: &[u8]| {
         let _ = agents_nos::frr::sessions::decode(bytes);
+        let _ = agents_nos::frr::announced::decode(bytes);
         let _ = agents_nos::frr::failures::decode(bytes);
         let _ = agents_nos::frr::vnis::decode(bytes);
         let _ = agents_nos::linux::decode_packet_filter(bytes);

@@ -166,7 +166,62 @@ fn firewall(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"ReportVpn": {
         "allocation": id(21), "connected": true, "ips": ["100.64.0.1"],
     }}))?;
-    scenario.row(json!({"ForgetVpn": {"allocation": id(21)}}))
+    scenario.row(json!({"ForgetVpn": {"allocation": id(21)}}))?;
+    firewall_rules(scenario)
+}
+
+/// Every field of a set of rules, and every write.
+fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
+    let firewall = allocated(scenario, 21)?.id;
+    let set = json!({"target": {"firewall": firewall}, "owner": "operator"});
+    let block = json!([{"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}]);
+    let ports = json!([{"protocol": "TCP", "port": 80, "endPort": 81}]);
+    let rule = json!({
+        "name": "web", "description": "text", "action": "accept", "direction": "egress",
+        "from": block, "to": block, "ports": ports, "log": true,
+    });
+    let ping = json!({"name": "ping", "ports": [{"protocol": "ICMP", "icmpType": 8}]});
+    let names = json!({
+        "name": "names", "toFQDNs": [{"matchName": "a.example"}, {"matchPattern": "*.example"}],
+    });
+    let content = json!({
+        "operator_rules": [rule],
+        "egress_policies": [names],
+        "ingress_policies": [ping],
+        "load_balancers": [{
+            "name": "shop", "namespace": "default", "type": "LoadBalancer",
+            "loadBalancerIPs": ["203.0.113.7"], "loadBalancerSourceRanges": ["0.0.0.0/0"],
+            "ports": ports,
+        }],
+        "rate_limits": [{"networkID": "internet", "rate": 100}],
+        "egress_addresses": [{"networkID": "internet", "ips": ["203.0.113.7"]}],
+        "allowed_networks": {"egress": ["0.0.0.0/0"], "ingress": ["0.0.0.0/0"]},
+        "log_accepted": true,
+    });
+    let written = |content: &Value| {
+        json!({"SetFirewallRules": {
+            "set": set, "content": content, "comment": "text",
+        }})
+    };
+    scenario.row(written(&content))?;
+    scenario.done(written(&json!({})))?;
+    scenario.row(json!({"RollBackFirewallRules": {"set": set, "number": 1, "comment": "text"}}))?;
+    scenario.row(json!({"ReportFirewall": {
+        "machine": firewall, "allocation": id(21), "applied_term": 1, "applied_generation": 2,
+        "applied_sets": {format!("firewall/{firewall}/operator"): 3},
+        "refused_rules": [{
+            "object": "cwnp egress/names", "field": "toFQDNs", "problem": "text", "remedy": "text",
+        }],
+        "error": "text",
+    }}))?;
+    let other = json!({"target": {"network": "private"}, "owner": "tenant"});
+    let network = json!({"SetFirewallRules": {
+        "set": other, "project": id(1), "content": {}, "comment": "text", "expected": 0,
+    }});
+    scenario.done(network)?;
+    scenario.row(json!({"DeleteFirewallRules": {
+        "set": other, "project": id(1), "expected": 1,
+    }}))
 }
 
 /// The leader's own, with a word of every machine.

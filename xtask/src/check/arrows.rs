@@ -8,6 +8,7 @@ use super::metadata::{Metadata, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("proto-types", &[]),
     ("proto-bounds", &[]),
+    ("proto-firewall", &[]),
     ("proto-wire-dhcp", &["proto-types"]),
     ("proto-wire-lldp", &[]),
     ("proto-wire-tftp", &[]),
@@ -38,7 +39,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "base-telemetry",
         &["proto-types", "proto-bounds", "proto-errors"],
     ),
-    ("control-state", &["proto-types", "proto-errors"]),
+    (
+        "control-state",
+        &["proto-types", "proto-errors", "proto-firewall"],
+    ),
     (
         "control-authz",
         &["proto-types", "proto-errors", "proto-public"],

@@ -29,15 +29,16 @@ const PACKAGES: [&str; 10] = [
 const TOOLS: [&str; 8] = ["bridge", "ip", "kmod", "nft", "ping", "ss", "tc", "tcpdump"];
 
 /// FRR's daemons and their shell, at Debian's paths.
-const FRR: [&str; 4] = [
+const FRR: [&str; 5] = [
     "usr/bin/vtysh",
     "usr/lib/frr/bfdd",
     "usr/lib/frr/bgpd",
+    "usr/lib/frr/staticd",
     "usr/lib/frr/zebra",
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 26] = [
     "8021q",
     "af_packet",
     "bonding",
@@ -46,9 +47,15 @@ const MODULES: [&str; 20] = [
     "dummy",
     "ext4",
     "macvlan",
+    "nf_conntrack",
     "nf_tables",
+    "nft_chain_nat",
+    "nft_ct",
     "nft_limit",
+    "nft_log",
+    "nft_masq",
     "nft_meta_bridge",
+    "nft_nat",
     "sch_netem",
     "sch_tbf",
     "veth",

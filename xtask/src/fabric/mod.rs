@@ -54,7 +54,12 @@ const PROGRAMS: [Program; 6] = [
     },
     Program {
         test: "tenancy",
-        daemons: &["metalmeshd", "metalmesh-core", "metalmesh"],
+        daemons: &[
+            "metalmeshd",
+            "metalmesh-core",
+            "metalmesh",
+            "metalmesh-firewall",
+        ],
         limit: Duration::from_secs(2400),
         extent: Extent::Long,
     },
@@ -128,7 +133,8 @@ fn run_programs(root: &Path, filter: &str, is_wanted: impl Fn(&Program) -> bool)
         println!("SKIPPED fabric: {reason}");
         return Ok(());
     }
-    let programs = build(root)?;
+    let mut wanted = PROGRAMS.iter().filter(|program| is_wanted(program));
+    let programs = build(root, wanted.any(|program| program.extent != Extent::Short))?;
     let mut chosen = Vec::new();
     let wanted = PROGRAMS.iter().zip(&programs);
     for (program, file) in wanted.filter(|(program, _)| is_wanted(program)) {
@@ -228,11 +234,13 @@ struct Built {
 }
 
 /// Builds the programs of the table with the features of the whole workspace, which `./dev test`
-/// builds too; their files in the order of the table.
-fn build(root: &Path) -> Result<Vec<Built>> {
+/// builds too; their files in the order of the table. Those that run for minutes on an emulated
+/// processor are optimised.
+fn build(root: &Path, is_optimised: bool) -> Result<Vec<Built>> {
     let mut command = crate::cargo();
+    let profile = if is_optimised { "sim" } else { "dev" };
     command
-        .args(["build", "--workspace"])
+        .args(["build", "--workspace", "--profile", profile])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .stderr(Stdio::inherit());

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use agents_core::config::BgpConfig;
 use agents_kit::Agent;
+use agents_nos::frr::announced::AnnouncedPrefix;
 use agents_nos::frr::sessions::BgpSession;
-use agents_nos::model::{PortName, SwitchModel};
-use agents_nos::{LinkCounters, Membership, Nos, PortTelemetry, Telemetry};
-use proto_mesh::{PortFilter, PortIntent, PortPlace, SwitchDesired};
+use agents_nos::model::{PortName, RouteMatch, SwitchModel};
+use agents_nos::{LinkCounters, Membership, Nos, PortTelemetry, Telemetry, Vni};
+use proto_mesh::{NetworkFilter, PortFilter, PortIntent, PortPlace, SwitchDesired};
 
 use crate::fixture::{Control, Running, Site, config, desired, fresh, heard};
 
@@ -155,5 +156,59 @@ async fn a_firewall_with_too_many_routes_loses_its_session() {
     assert!(!has_session(&after));
     assert_eq!(after.ports["swp2"].membership, Membership::Underlay);
     assert_eq!(report.drift, []);
+    running.stop().await;
+}
+
+/// Its routes of one network are refused, and its session stays for the others.
+#[tokio::test]
+async fn a_firewall_that_announces_a_foreign_prefix_is_refused_in_that_network() {
+    let (site, control, switch) = (Site::new(), Control::default(), fresh());
+    let mut wanted = with_firewall();
+    let network = |vni: u32, prefix: &str| NetworkFilter {
+        vni,
+        prefixes: vec![prefix.into()],
+        ..NetworkFilter::default()
+    };
+    let filter = wanted.ports.last_mut().unwrap().filter.as_mut().unwrap();
+    filter.vnis = vec![27, 28];
+    filter.networks = vec![network(27, "192.0.2.0/24"), network(28, "192.0.2.7/32")];
+    control.desired.send_replace(wanted);
+    let (address, _server) = site.serve(&control);
+    let mut config = config();
+    config.bgp = Some(BgpConfig {
+        asn: 4_200_000_011,
+        ..BgpConfig::default()
+    });
+    let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
+    let running = Running::start(agent, config, switch.clone());
+    let report = heard(&control.report, |report| report.applied_generation == 1).await;
+    assert_eq!(report.error, "");
+    let vni = |number: u32| Vni::new(number).unwrap();
+    let announced = |number: u32, prefix: &str| AnnouncedPrefix {
+        vnis: [vni(number)].into(),
+        prefix: prefix.parse().unwrap(),
+    };
+    let swp2 = PortName::new("swp2").unwrap();
+    let own = announced(27, "192.0.2.128/25");
+    switch.set_announced(swp2.clone(), vec![own.clone()]);
+    heard(&control.report, |report| report.applied_generation == 1).await;
+    let stolen = announced(28, "192.0.2.8/32");
+    switch.set_announced(swp2, vec![own, stolen]);
+    let report = heard(&control.report, |report| !report.error.is_empty()).await;
+    let reason = "the firewall on port swp2 announced 192.0.2.8/32 in VNI 28, where it may not: its \
+                  routes of this VNI are refused for 60s";
+    assert_eq!(report.error, reason);
+    let model = switch.observe().await.unwrap().model;
+    assert!(model.bgp.unwrap().underlay.contains_key("swp2"));
+    let permits = |number: u32| {
+        let maps = &model.policies.route_maps;
+        let (_, map) = maps
+            .iter()
+            .find(|(name, _)| name.as_ref() == "MM-swp2-in")
+            .unwrap();
+        let mut rules = map.rules().values();
+        rules.any(|rule| rule.permits && rule.matches.contains(&RouteMatch::EvpnOnly(vni(number))))
+    };
+    assert_eq!((permits(27), permits(28)), (true, false));
     running.stop().await;
 }

@@ -6,6 +6,7 @@ use serde_norway::Value;
 
 use super::Admitted;
 use super::allowed::AllowedNetworks;
+use super::management::management;
 use super::names::{interface, name, shortened};
 use super::parts::prefix;
 use super::policies::operator;
@@ -41,6 +42,15 @@ pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
         match operator(value, index) {
             Ok(rule) => into.rules.operator.push(rule),
             Err(problem) => into.problems.push(problem),
+        }
+    }
+    if let Some(value) = &spec.management {
+        match management(value, &into.rules.networks) {
+            Ok(policy) => into.rules.input = policy,
+            // The policy without the object: nobody gets in by a mistake.
+            Err(fault) => into
+                .problems
+                .push(fault.of("firewall management".to_owned())),
         }
     }
     match resolver::resolver(spec) {

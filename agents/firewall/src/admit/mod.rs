@@ -7,6 +7,7 @@
 mod allowed;
 mod firewall;
 mod fqdns;
+mod management;
 mod names;
 mod parts;
 mod policies;
@@ -65,6 +66,8 @@ pub fn admit_objects(objects: &ControllerObjects<'_>) -> Admitted {
         }
     }
     admitted.bound();
+    let proxy = admitted.rules.needed_resolver();
+    admitted.rules.input.dns_port = proxy.map(|proxy| proxy.port);
     admitted
 }
 

@@ -1,3 +1,4 @@
+use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
@@ -10,20 +11,74 @@ use super::{Admitted, Problem};
 use crate::config::PolicyLists;
 use crate::rule::{Action, Controller, Direction, NameSelector, Rule, RuleId};
 
+/// A policy with rules of both directions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicySpec {
+    name: String,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default)]
+    ingress: Vec<RuleSpec>,
+    #[serde(default)]
+    egress: Vec<RuleSpec>,
+}
+
 /// Reads the tenant's policies.
 pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
+    let has_resolver = into.rules.resolver.is_some();
     for (direction, list) in [
         (Direction::Ingress, &lists.ingress),
         (Direction::Egress, &lists.egress),
     ] {
         for (index, value) in list.iter().enumerate() {
-            let has_resolver = into.rules.resolver.is_some();
             match policy(value, index, direction, allowed, has_resolver) {
                 Ok(rule) => into.rules.tenant.push(rule),
                 Err(problem) => into.problems.push(problem),
             }
         }
     }
+    admit_whole(&lists.policies, allowed, into);
+}
+
+/// Reads policies with rules of both directions.
+fn admit_whole(list: &[Value], allowed: &AllowedNetworks, into: &mut Admitted) {
+    let has_resolver = into.rules.resolver.is_some();
+    for (index, value) in list.iter().enumerate() {
+        match whole_policy(value, index, allowed, has_resolver) {
+            Ok(rules) => into.rules.tenant.extend(rules),
+            Err(problem) => into.problems.push(problem),
+        }
+    }
+}
+
+/// All rules of a policy, or the first problem of one of them.
+fn whole_policy(
+    value: &Value,
+    index: usize,
+    allowed: &AllowedNetworks,
+    has_resolver: bool,
+) -> Result<Vec<Rule>, Problem> {
+    let unnamed = |fault: Fault| fault.of(format!("cwnp policies[{index}]"));
+    let spec: PolicySpec = decode(value).map_err(unnamed)?;
+    let own = name("name", &spec.name).map_err(unnamed)?;
+    let mut rules = Vec::new();
+    for (direction, list) in [
+        (Direction::Ingress, &spec.ingress),
+        (Direction::Egress, &spec.egress),
+    ] {
+        for (rule, spec) in list.iter().enumerate() {
+            let id = RuleId {
+                controller: Controller::Cwnp,
+                object: format!("{}/{own}", direction.name()),
+                rule,
+            };
+            let names = || fqdns::names(spec, direction, has_resolver);
+            let build = || build(spec, id.clone(), direction, allowed, names()?);
+            rules.push(build().map_err(|fault| fault.of_rule(&id))?);
+        }
+    }
+    Ok(rules)
 }
 
 fn policy(

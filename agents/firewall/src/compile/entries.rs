@@ -1,7 +1,7 @@
 use ipnet::IpNet;
 
 use super::blocks::{Block, blocks};
-use super::shape::{Entry, Shape};
+use super::shape::Shape;
 use crate::rule::prefixes::is_ipv4;
 use crate::rule::{ProtocolMatch, Rule};
 
@@ -28,32 +28,47 @@ pub fn entry_count(rule: &Rule) -> usize {
 }
 
 /// The entries of a rule: a packet matches the rule if it matches one of them.
-pub(super) fn entries(rule: &Rule) -> Vec<Entry> {
-    let mut found = Vec::new();
+pub(super) fn for_each_entry(rule: &Rule, mut take: impl FnMut(Shape, Vec<u8>)) {
+    let made: Vec<ProtocolBlocks> = rule.protocols.iter().map(ProtocolBlocks::of).collect();
     for source in &rule.sources {
-        let fits = |protocol: &&ProtocolMatch| protocol.fits(is_ipv4(source));
+        let family = is_ipv4(source);
         for destination in &rule.destinations {
-            if is_ipv4(source) != is_ipv4(destination) {
+            if is_ipv4(destination) != family {
                 continue;
             }
-            for protocol in rule.protocols.iter().filter(fits) {
-                let made = blocks(*protocol);
-                found.extend(made.iter().map(|block| entry(source, destination, block)));
+            for protocol in made.iter().filter(|own| own.protocol.fits(family)) {
+                for block in &protocol.blocks {
+                    let shape = Shape {
+                        is_ipv4: family,
+                        source_len: source.prefix_len(),
+                        destination_len: destination.prefix_len(),
+                        transport: block.shape,
+                    };
+                    take(shape, key(source, destination, block));
+                }
             }
         }
     }
-    found
 }
 
-/// The entry of a pair of prefixes and one block of a protocol match.
-fn entry(source: &IpNet, destination: &IpNet, block: &Block) -> Entry {
-    let shape = Shape {
-        is_ipv4: matches!(source, IpNet::V4(_)),
-        source_len: source.prefix_len(),
-        destination_len: destination.prefix_len(),
-        transport: block.shape,
-    };
-    let mut key = Vec::new();
+/// A protocol match and its blocks.
+struct ProtocolBlocks {
+    protocol: ProtocolMatch,
+    blocks: Vec<Block>,
+}
+
+impl ProtocolBlocks {
+    fn of(protocol: &ProtocolMatch) -> Self {
+        let protocol = *protocol;
+        let blocks = blocks(protocol);
+        Self { protocol, blocks }
+    }
+}
+
+/// The key of a pair of prefixes and one block of a protocol match.
+fn key(source: &IpNet, destination: &IpNet, block: &Block) -> Vec<u8> {
+    let width = if is_ipv4(source) { 4 } else { 16 };
+    let mut key = Vec::with_capacity(2 * width + block.key.len());
     for prefix in [source, destination] {
         if prefix.prefix_len() > 0 {
             match prefix.network() {
@@ -63,5 +78,5 @@ fn entry(source: &IpNet, destination: &IpNet, block: &Block) -> Entry {
         }
     }
     key.extend(&block.key);
-    Entry { shape, key }
+    key
 }

@@ -2,6 +2,19 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::rule::{NetworkKind, RuleSet};
 
+/// Part of the names of the chains and sets for packets to the firewall itself: it differs if
+/// anything that these depend on does.
+pub(super) fn of_input(rules: &RuleSet) -> String {
+    let mut hasher = DefaultHasher::new();
+    rules.input.hash(&mut hasher);
+    for network in &rules.networks {
+        network.kind.hash(&mut hasher);
+        network.interfaces.hash(&mut hasher);
+        network.prefixes.hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
 /// Part of the names of layers and of the set of private interfaces: it differs if the operator's
 /// rules or these interfaces differ.
 pub(super) fn epoch(rules: &RuleSet) -> String {

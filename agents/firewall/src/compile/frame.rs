@@ -22,8 +22,8 @@ pub const ESTABLISHED: &str = "established";
 pub const INVALID: &str = "invalid";
 
 /// Bits of the state of a flow, as the kernel has them.
-const STATE_INVALID: u32 = 1;
-const STATE_ESTABLISHED_RELATED: u32 = 2 | 4;
+pub(super) const STATE_INVALID: u32 = 1;
+pub(super) const STATE_ESTABLISHED_RELATED: u32 = 2 | 4;
 /// Length of an interface name in the kernel, bytes.
 const INTERFACE_LEN: usize = 16;
 
@@ -52,21 +52,25 @@ pub(super) fn interfaces(network: &Network) -> String {
     format!("interfaces/{}", network.id)
 }
 
-fn add_interfaces<'a>(
+/// Adds a set of interfaces.
+pub(super) fn add_interfaces<'a>(
     table: &mut NftTable,
     set: &str,
     names: impl IntoIterator<Item = &'a String>,
 ) {
     let elements = names
         .into_iter()
-        .map(|name| {
-            let mut key = name.as_bytes().to_vec();
-            key.resize(INTERFACE_LEN, 0);
-            (key, Element::Member)
-        })
+        .map(|name| (interface_key(name), Element::Member))
         .collect();
     let spec = SetSpec::members(SetSpec::INTERFACE, 16);
     table.sets.insert(set.to_owned(), NftSet { spec, elements });
+}
+
+/// The name of an interface as packets have it.
+pub(super) fn interface_key(name: &str) -> Vec<u8> {
+    let mut key = name.as_bytes().to_vec();
+    key.resize(INTERFACE_LEN, 0);
+    key
 }
 
 /// Adds the base chain: rate limits, the state of flows, the layers, and the drop.
@@ -94,10 +98,11 @@ pub(super) fn add_forward(
         expressions.push(Expression::Count(counter));
         chain.rules.push(rule(expressions, Some(Verdict::Drop)));
     }
-    let invalid = by_state(STATE_INVALID, INVALID);
-    chain.rules.push(rule(invalid, Some(Verdict::Drop)));
+    // First what nearly every packet is: it costs no other rule.
     let established = by_state(STATE_ESTABLISHED_RELATED, ESTABLISHED);
     chain.rules.push(rule(established, Some(Verdict::Accept)));
+    let invalid = by_state(STATE_INVALID, INVALID);
+    chain.rules.push(rule(invalid, Some(Verdict::Drop)));
     for layer in layers {
         let expressions = match layer.direction {
             Direction::Ingress => by_interface(MetaKey::OutputName, &private),
@@ -127,7 +132,8 @@ pub(super) fn by_interface(key: MetaKey, set: &str) -> Vec<Expression> {
     ]
 }
 
-fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
+/// Matches and counts packets of flows in one of these states.
+pub(super) fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
     vec![
         Expression::CtState { register: 0 },
         Expression::Mask {

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::entries::entries;
+use super::entries::for_each_entry;
 use super::keys;
 use super::layers::Layer;
 use super::shape::Shape;
@@ -13,31 +13,41 @@ const LOG_LINES_PER_SECOND: u32 = 10;
 const PREFIX_ACCEPTED: &str = "nftables-firewall-accepted: ";
 pub(crate) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
 
-/// Adds the chain, the maps and the counters of a layer.
-pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) {
-    let mut shapes: BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> = BTreeMap::new();
+/// Adds the chain, the maps and the counters of a layer; `true` if several of its rules have an equal
+/// entry.
+pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) -> bool {
+    let mut shapes: BTreeMap<Shape, Vec<(Vec<u8>, Element)>> = BTreeMap::new();
     // Only entries that decide count; those of an extra layer for logging do not count twice.
     let has_counters = !layer.is_extra;
+    let mut counters = Vec::with_capacity(layer.rules.len());
     for rule in &layer.rules {
         let counter = rule.id.counter();
-        table.counters.insert(counter.clone());
-        for entry in entries(rule) {
+        for_each_entry(rule, |shape, key| {
             let element = if has_counters {
                 Element::Counter(counter.clone())
             } else {
                 Element::Member
             };
-            // The first of two rules with an equal entry has it: both have the same effect.
-            let keys = shapes.entry(entry.shape).or_default();
-            keys.entry(entry.key).or_insert(element);
-        }
+            shapes.entry(shape).or_default().push((key, element));
+        });
+        counters.push(counter);
     }
+    table.counters.extend(counters);
     let mut chain = Chain::default();
-    for (shape, elements) in shapes {
+    let mut has_shared_entries = false;
+    for (shape, mut elements) in shapes {
+        // The first of two rules with an equal entry has it: both have the same effect. The sort is
+        // stable, and of sorted pairs a map is built at once.
+        elements.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let count = elements.len();
+        elements.dedup_by(|(next, _), (kept, _)| next == kept);
+        has_shared_entries |= elements.len() < count;
+        let elements = elements.into_iter().collect();
         let rule = add_shape(table, layer, &shape, elements, has_counters);
         chain.rules.push(rule);
     }
     table.chains.insert(layer.name.clone(), chain);
+    has_shared_entries
 }
 
 /// The rule of one shape; adds its map.

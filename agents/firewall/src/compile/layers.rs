@@ -20,12 +20,13 @@ pub(super) struct Layer<'a> {
 pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
     let mut found = operator_layers(&rules.operator);
     for direction in [Direction::Ingress, Direction::Egress, Direction::Any] {
-        for (has_names, suffix) in [(false, ""), (true, "-names")] {
+        for has_names in [false, true] {
             let of =
                 |rule: &&Rule| rule.direction == direction && rule.names.is_empty() != has_names;
             let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
             if !accepting.is_empty() {
-                let name = format!("tenant-{}{suffix}", direction.name());
+                let suffix = if has_names { "-names" } else { "" };
+                let name = format!("{}{suffix}", tenant(direction));
                 push(&mut found, &name, Action::Accept, direction, accepting);
             }
         }
@@ -34,6 +35,15 @@ pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
         layer.name = format!("{}.{epoch}", layer.name);
     }
     found
+}
+
+/// Name of the layer of the tenant's rules of a direction.
+pub(super) fn tenant_name(direction: Direction, epoch: &str) -> String {
+    format!("{}.{epoch}", tenant(direction))
+}
+
+fn tenant(direction: Direction) -> String {
+    format!("tenant-{}", direction.name())
 }
 
 fn operator_layers(rules: &[Rule]) -> Vec<Layer<'_>> {

@@ -15,11 +15,14 @@
 //! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
 //! neither accepts.
 
+pub(crate) mod access;
 mod accounting;
 mod blocks;
+mod compiler;
 mod entries;
 mod epoch;
 mod frame;
+mod input;
 mod keys;
 mod layer;
 mod layers;
@@ -28,8 +31,10 @@ mod nat;
 pub mod shape;
 
 pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
+pub use compiler::RuleCompiler;
 pub use entries::{ENTRIES_MAX, entry_count};
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
+pub use input::{INPUT, PINGS_PER_SECOND};
 pub(crate) use layer::PREFIX_DROPPED;
 
 use crate::model::NftTable;
@@ -40,18 +45,25 @@ use crate::rule::RuleSet;
 /// Rules beyond [`ENTRIES_MAX`] entries must have been refused before.
 #[must_use]
 pub fn compile(rules: &RuleSet) -> NftTable {
+    compile_noting(rules).0
+}
+
+/// Compiles rules; `true` if several rules of a layer have an equal entry.
+fn compile_noting(rules: &RuleSet) -> (NftTable, bool) {
     let mut table = NftTable::default();
     let epoch = epoch::epoch(rules);
     frame::declare(&mut table, rules, &epoch);
     let layers = layers::layers(rules, &epoch);
+    let mut has_shared_entries = false;
     for layer in &layers {
         if layer.has_names {
             names::add(&mut table, layer);
         } else {
-            layer::add(&mut table, layer);
+            has_shared_entries |= layer::add(&mut table, layer);
         }
     }
     frame::add_forward(&mut table, rules, &layers, &epoch);
+    input::add(&mut table, rules);
     nat::add_postrouting(&mut table, rules);
-    table
+    (table, has_shared_entries)
 }

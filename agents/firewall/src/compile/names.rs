@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::entries::entries;
+use super::entries::for_each_entry;
 use super::keys;
 use super::layer::{finish, match_shape};
 use super::layers::Layer;
@@ -30,18 +30,17 @@ pub(super) fn add(table: &mut NftTable, layer: &Layer<'_>) {
             destinations: prefixes::any(),
             ..(*rule).clone()
         };
-        for entry in entries(&everywhere) {
+        for_each_entry(&everywhere, |shape, key| {
             let element = if has_counters {
                 Element::Counter(counter.clone())
             } else {
                 Element::Member
             };
             for name in &rule.names {
-                let keys = groups.entry((name, entry.shape)).or_default();
-                let key = entry.key.clone();
-                keys.entry(key).or_insert_with(|| element.clone());
+                let keys = groups.entry((name, shape)).or_default();
+                keys.entry(key.clone()).or_insert_with(|| element.clone());
             }
-        }
+        });
     }
     let mut chain = Chain::default();
     for ((name, shape), elements) in groups {

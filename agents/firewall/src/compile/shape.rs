@@ -26,15 +26,6 @@ pub struct Shape {
     pub transport: TransportShape,
 }
 
-/// A shape and a key of it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// Shape.
-    pub shape: Shape,
-    /// Key: the fields of the shape, each padded to 4 bytes.
-    pub key: Vec<u8>,
-}
-
 impl Shape {
     /// Name in the names of maps: `4s0d32p16`.
     #[must_use]

@@ -5,9 +5,10 @@ use super::droptailer::DroptailerConfig;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
+use super::sources::is_kubernetes_name;
 
-/// Sources that this version serves.
-const SERVED: [SourceName; 1] = [SourceName::Static];
+/// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
+const NAME_LEN_MAX: usize = 253;
 
 /// A controller that only has a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -92,15 +93,6 @@ pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
             });
         }
     }
-    let firewall = &controllers.firewall;
-    if firewall.self_update {
-        return Err(ConfigError::Field {
-            line: line_of(text, &["controllers", "firewall", "selfUpdate"]),
-            field: "controllers.firewall.selfUpdate.enabled".to_owned(),
-            problem: "this version does not have it".to_owned(),
-            remedy: "set it to false, or remove it".to_owned(),
-        });
-    }
     Ok(())
 }
 
@@ -134,10 +126,10 @@ fn source_problem(
             "use seed, metal or static".to_owned(),
         ));
     }
-    if !SERVED.contains(&source) {
+    if source == SourceName::Seed && !is_kubernetes_name(&config.name(), NAME_LEN_MAX) {
         return Some((
-            format!("this version does not serve the source {name} yet"),
-            "use static".to_owned(),
+            "`name`, or the name of this host, is no name of a Firewall in Kubernetes".to_owned(),
+            "set `name` to that of the Firewall".to_owned(),
         ));
     }
     None

@@ -85,6 +85,19 @@ impl Config {
         Ok(text)
     }
 
+    /// Fields that are valid, and without effect in this version.
+    #[must_use]
+    pub fn notices(&self) -> Vec<&'static str> {
+        let mut notices = Vec::new();
+        if self.controllers.firewall.self_update {
+            notices.push(
+                "controllers.firewall.selfUpdate has no effect in this version; update the \
+                 firewall's image",
+            );
+        }
+        notices
+    }
+
     /// Name of the firewall.
     #[must_use]
     pub fn name(&self) -> String {

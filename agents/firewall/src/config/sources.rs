@@ -5,6 +5,9 @@ use serde::{Deserialize, Deserializer, de};
 use super::source_name::SourceName;
 use super::static_source::StaticSource;
 
+/// Longest name of a namespace, bytes: the limit of Kubernetes.
+const NAMESPACE_LEN_MAX: usize = 63;
+
 /// A cluster of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,6 +15,7 @@ pub struct KubernetesSource {
     /// File with the credential.
     pub kubeconfig: PathBuf,
     /// Namespace of the objects.
+    #[serde(deserialize_with = "namespace")]
     pub namespace: String,
 }
 
@@ -22,6 +26,9 @@ pub struct MetalSource {
     /// Project that the identity must be of. `None` takes the identity's.
     #[serde(default, rename = "projectID")]
     pub project_id: Option<String>,
+    /// Directory with the identity of the installed system. `None` means that of the installer.
+    #[serde(default, rename = "identityDir")]
+    pub identity_dir: Option<PathBuf>,
     #[serde(default, rename = "url", deserialize_with = "refuse_url")]
     _url: (),
     #[serde(default, rename = "hmac", deserialize_with = "refuse_hmac")]
@@ -58,6 +65,26 @@ impl SourcesConfig {
             SourceName::Static => self.static_.is_some(),
         }
     }
+}
+
+/// It becomes a part of a path.
+fn namespace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if is_kubernetes_name(&text, NAMESPACE_LEN_MAX) {
+        return Ok(text);
+    }
+    Err(de::Error::custom(
+        "namespace: it is no name of a namespace; use at most 63 small letters, digits and `-`",
+    ))
+}
+
+/// `true` if an object of Kubernetes may have that name.
+pub(super) fn is_kubernetes_name(text: &str, len_max: usize) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= len_max
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
+        && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
 }
 
 fn refuse_url<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {

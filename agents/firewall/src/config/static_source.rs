@@ -50,6 +50,9 @@ pub struct FirewallSpec {
     /// Limits of what tenants may allow.
     #[serde(default)]
     pub allowed_networks: Option<Value>,
+    /// Access to the firewall itself for its managers.
+    #[serde(default)]
+    pub management: Option<Value>,
     /// `true` if the first packet of every accepted flow is logged.
     #[serde(default)]
     pub log_accepted_connections: bool,
@@ -72,6 +75,7 @@ impl FirewallSpec {
             dns_port: None,
             dns_listen_addresses: Vec::new(),
             allowed_networks: None,
+            management: None,
             log_accepted_connections: false,
             rules: Vec::new(),
         }
@@ -88,4 +92,8 @@ pub struct PolicyLists {
     /// Flows to private networks.
     #[serde(default)]
     pub ingress: Vec<Value>,
+    /// Policies with rules of both, as a `ClusterwideNetworkPolicy` has them. If one rule of a
+    /// policy is wrong, none of it is in force.
+    #[serde(default)]
+    pub policies: Vec<Value>,
 }

@@ -80,7 +80,7 @@ impl NameSupervisor {
         if let Err(error) = configured {
             error!(error = %Chain(&error), "the addresses of names are not in the kernel");
         }
-        let wanted = rules.resolver.as_ref().filter(|_| has_names);
+        let wanted = rules.needed_resolver();
         let networks = private_prefixes(rules);
         let is_same =
             |own: &RunningProxy| wanted == Some(&own.resolver) && networks == own.networks;

@@ -11,7 +11,7 @@ use crate::model::{BaseChain, Element, Expression, MetaKey, NftTable, PayloadBas
 /// Deepest jump that is followed. Our tables jump once.
 const DEPTH_MAX: usize = 8;
 
-/// The end of a packet's way through the forward chain.
+/// The end of a packet's way through a base chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// `true` if the packet passes.
@@ -33,11 +33,21 @@ struct Machine {
 /// Follows a packet through the forward chain. Byte limits count as not exceeded.
 #[must_use]
 pub fn decide(table: &NftTable, packet: &Packet) -> Decision {
+    follow(table, packet, BaseChain::Forward)
+}
+
+/// Follows a packet for the firewall itself. Limits count as not exceeded.
+#[must_use]
+pub fn decide_input(table: &NftTable, packet: &Packet) -> Decision {
+    follow(table, packet, BaseChain::Input)
+}
+
+fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
     let mut machine = Machine::default();
     let base = table
         .chains
         .iter()
-        .find(|(_, chain)| chain.base == Some(BaseChain::Forward));
+        .find(|(_, chain)| chain.base == Some(hook));
     let verdict = base.and_then(|(name, _)| machine.chain(table, name, packet, 0));
     Decision {
         accepted: verdict == Some(Verdict::Accept),

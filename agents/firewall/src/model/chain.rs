@@ -5,6 +5,8 @@ use super::Expression;
 pub enum BaseChain {
     /// Packets that are forwarded. The policy is drop.
     Forward,
+    /// Packets for the firewall itself. The policy is drop.
+    Input,
     /// Source NAT. The policy is accept: nothing is dropped there.
     Postrouting,
 }
@@ -26,21 +28,25 @@ pub struct Chain {
 }
 
 impl BaseChain {
+    /// Every base chain that we make.
+    pub const ALL: [Self; 3] = [Self::Forward, Self::Input, Self::Postrouting];
+
     /// Number of the hook in the family `inet`.
     #[must_use]
     pub fn hook(self) -> u32 {
         match self {
+            Self::Input => 1,
             Self::Forward => 2,
             Self::Postrouting => 4,
         }
     }
 
-    /// Priority: `forward` comes after the base rules of the image (0), `postrouting` is that of
+    /// Priority: `forward` and `input` come after the base rules of the image (0), `postrouting` is that of
     /// source NAT.
     #[must_use]
     pub fn priority(self) -> i32 {
         match self {
-            Self::Forward => 1,
+            Self::Forward | Self::Input => 1,
             Self::Postrouting => 100,
         }
     }
@@ -49,7 +55,7 @@ impl BaseChain {
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
-            Self::Forward => "filter",
+            Self::Forward | Self::Input => "filter",
             Self::Postrouting => "nat",
         }
     }

@@ -36,36 +36,39 @@ impl Attribute {
         }
     }
 
-    /// Length when encoded, with padding, bytes.
-    pub(crate) fn encoded_len(&self) -> usize {
-        let value = match self {
-            Self::Value(_, value) => value.len(),
-            Self::Nest(_, inner) => inner.iter().map(Self::encoded_len).sum(),
-        };
-        (HEADER + value).next_multiple_of(4)
+    /// An attribute that holds attributes, which are encoded already.
+    pub(super) fn encoded(number: u16, attributes: Vec<u8>) -> Self {
+        Self::Value(number | NESTED, attributes)
     }
 
     /// Appends the attribute. Its value must be shorter than 64 KiB.
-    pub(crate) fn encode(&self, into: &mut Vec<u8>) {
-        let begin = into.len();
-        into.extend([0; HEADER]);
-        let number = match self {
-            Self::Value(number, value) => {
-                into.extend(value);
-                *number
-            }
-            Self::Nest(number, inner) => {
+    pub fn encode(&self, into: &mut Vec<u8>) {
+        match self {
+            Self::Value(number, value) => put(*number, into, |into| into.extend(value)),
+            Self::Nest(number, inner) => put_nest(*number, into, |into| {
                 for attribute in inner {
                     attribute.encode(into);
                 }
-                number | NESTED
-            }
-        };
-        let length = u16::try_from(into.len() - begin).unwrap_or(u16::MAX);
-        into[begin..begin + 2].copy_from_slice(&length.to_ne_bytes());
-        into[begin + 2..begin + 4].copy_from_slice(&number.to_ne_bytes());
-        into.resize(into.len().next_multiple_of(4), 0);
+            }),
+        }
     }
+}
+
+/// Appends an attribute with the value that `write` appends. For what there may be thousands of:
+/// without a value of its own for each part.
+pub(super) fn put(number: u16, into: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let begin = into.len();
+    into.extend([0; HEADER]);
+    write(into);
+    let length = u16::try_from(into.len() - begin).unwrap_or(u16::MAX);
+    into[begin..begin + 2].copy_from_slice(&length.to_ne_bytes());
+    into[begin + 2..begin + 4].copy_from_slice(&number.to_ne_bytes());
+    into.resize(into.len().next_multiple_of(4), 0);
+}
+
+/// As [`put`], for an attribute that holds attributes.
+pub(super) fn put_nest(number: u16, into: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    put(number | NESTED, into, write);
 }
 
 /// The attributes in bytes, as number and value. Ends at the first that is cut off.

@@ -1,9 +1,10 @@
-use super::attribute::Attribute;
+use super::attribute::{Attribute, put, put_nest};
 use super::constants::{
     DATA_VALUE, LIST_ELEMENT, OBJECT_COUNTER, SET_MAP, SET_OBJECT, SET_TIMEOUT, message,
 };
 use super::expressions;
 use super::message::{APPEND, CREATE, Message};
+use super::results::CounterValue;
 use crate::model::{BaseChain, Element, SetSpec, TABLE};
 use crate::plan::{Change, KeyedElement};
 
@@ -23,8 +24,8 @@ pub(super) fn messages(change: &Change, number: u32) -> Vec<Message> {
     match change {
         Change::AddTable => one(message::NEW_TABLE, CREATE, vec![table(1)]),
         Change::RemoveTable => one(message::DELETE_TABLE, 0, vec![table(1)]),
-        Change::AddCounter(name) => one(message::NEW_OBJECT, CREATE, counter(name, true)),
-        Change::RemoveCounter(name) => one(message::DELETE_OBJECT, 0, counter(name, false)),
+        Change::AddCounter(name) => vec![new_counter(name, CounterValue::default())],
+        Change::RemoveCounter(name) => one(message::DELETE_OBJECT, 0, counter(name)),
         Change::AddSet { set, spec } => {
             let mut all = vec![table(1), Attribute::text(2, set)];
             all.extend(layout(spec));
@@ -77,17 +78,27 @@ pub(super) fn messages(change: &Change, number: u32) -> Vec<Message> {
     }
 }
 
-fn counter(name: &str, is_new: bool) -> Vec<Attribute> {
-    let mut all = vec![
+/// The message that creates a counter with a value.
+pub(super) fn new_counter(name: &str, begin: CounterValue) -> Message {
+    let mut attributes = counter(name);
+    let value = vec![
+        Attribute::u64(1, begin.bytes),
+        Attribute::u64(2, begin.packets),
+    ];
+    attributes.push(Attribute::Nest(4, value));
+    Message {
+        kind: message::NEW_OBJECT,
+        flags: CREATE,
+        attributes,
+    }
+}
+
+fn counter(name: &str) -> Vec<Attribute> {
+    vec![
         Attribute::text(1, TABLE),
         Attribute::text(2, name),
         Attribute::u32(3, OBJECT_COUNTER),
-    ];
-    if is_new {
-        let zero = vec![Attribute::u64(1, 0), Attribute::u64(2, 0)];
-        all.push(Attribute::Nest(4, zero));
-    }
-    all
+    ]
 }
 
 fn layout(spec: &SetSpec) -> Vec<Attribute> {
@@ -154,20 +165,16 @@ fn element_messages(
 ) -> Vec<Message> {
     let mut made = Vec::new();
     let mut part = Vec::new();
-    let mut length = 0;
     for (index, keyed) in elements.iter().enumerate() {
-        let attribute = element(keyed, spec, kind == message::NEW_ELEMENT);
-        length += attribute.encoded_len();
-        part.push(attribute);
-        if length >= ELEMENTS_LEN_MAX || index + 1 == elements.len() {
-            length = 0;
+        put_element(keyed, spec, kind == message::NEW_ELEMENT, &mut part);
+        if part.len() >= ELEMENTS_LEN_MAX || index + 1 == elements.len() {
             made.push(Message {
                 kind,
                 flags,
                 attributes: vec![
                     Attribute::text(1, TABLE),
                     Attribute::text(2, set),
-                    Attribute::Nest(3, std::mem::take(&mut part)),
+                    Attribute::encoded(3, std::mem::take(&mut part)),
                 ],
             });
         }
@@ -175,17 +182,21 @@ fn element_messages(
     made
 }
 
-fn element(keyed: &KeyedElement, spec: &SetSpec, with_value: bool) -> Attribute {
-    let value = |number, bytes: &[u8]| {
-        Attribute::Nest(number, vec![Attribute::Value(DATA_VALUE, bytes.to_vec())])
+fn put_element(keyed: &KeyedElement, spec: &SetSpec, with_value: bool, into: &mut Vec<u8>) {
+    let put_value = |number, bytes: &[u8], into: &mut Vec<u8>| {
+        put_nest(number, into, |into| {
+            put(DATA_VALUE, into, |into| into.extend(bytes));
+        });
     };
-    let mut all = vec![value(1, &keyed.key)];
-    match &keyed.element {
-        Element::Counter(name) if with_value && spec.has_counters => {
-            all.push(Attribute::text(9, name));
+    put_nest(LIST_ELEMENT, into, |into| {
+        put_value(1, &keyed.key, into);
+        match &keyed.element {
+            Element::Counter(name) if with_value && spec.has_counters => put(9, into, |into| {
+                into.extend(name.as_bytes());
+                into.push(0);
+            }),
+            Element::Data(data) if with_value => put_value(2, data, into),
+            _ => {}
         }
-        Element::Data(data) if with_value => all.push(value(2, data)),
-        _ => {}
-    }
-    Attribute::Nest(LIST_ELEMENT, all)
+    });
 }

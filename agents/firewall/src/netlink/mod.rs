@@ -3,6 +3,7 @@
 //! The messages are those of `linux/netfilter/nf_tables.h`. There is no crate for them that we may
 //! use: see `docs/dependencies.md`.
 
+mod applying;
 mod attribute;
 mod changes;
 mod constants;
@@ -11,6 +12,7 @@ mod expressions;
 mod kernel;
 mod message;
 mod observe;
+mod reading;
 mod results;
 mod socket;
 mod timed;

@@ -38,9 +38,7 @@ pub(super) fn chain(attributes: &[RawAttribute<'_>]) -> InstalledChain {
             && policy == u32::from(base.accepts())
             && kind.as_deref() == Some(base.kind())
     };
-    let base = [BaseChain::Forward, BaseChain::Postrouting]
-        .into_iter()
-        .find(is_like);
+    let base = BaseChain::ALL.into_iter().find(is_like);
     InstalledChain {
         base,
         is_well_placed: base.is_some(),

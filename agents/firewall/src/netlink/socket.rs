@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -16,6 +17,8 @@ const ANSWER_SECONDS_MAX: i64 = 30;
 const DATAGRAM_LEN_MAX: usize = 256 * 1024;
 /// Bytes of answers that the kernel may hold for us.
 const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
+/// Largest transaction, bytes: four times what the most entries of all rules need.
+const BATCH_LEN_MAX: usize = 256 * 1024 * 1024;
 const NETLINK_ERROR: u16 = 2;
 const NETLINK_DONE: u16 = 3;
 /// Flag of a dump that a change interrupted.
@@ -26,12 +29,18 @@ const INTERRUPTED: u16 = 0x10;
 pub(super) struct Answer {
     pub(super) kind: u16,
     pub(super) sequence: u32,
+    /// `true` if rules changed during the dump that the message belongs to.
+    pub(super) is_interrupted: bool,
     pub(super) payload: Vec<u8>,
 }
 
 /// A netlink socket to nftables in the network namespace of the thread that opened it.
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(super) struct Socket {
+    fd: OwnedFd,
+    /// Room for a datagram: a dump has hundreds of them.
+    buffer: RefCell<Vec<u8>>,
+}
 
 impl Socket {
     pub(super) fn open() -> Result<Self, NetlinkError> {
@@ -47,14 +56,19 @@ impl Socket {
             setsockopt(&fd, ReceiveTimeout, &TimeVal::seconds(ANSWER_SECONDS_MAX))?;
             Ok(fd)
         };
-        open().map(Self).map_err(|e| NetlinkError::Open(e.into()))
+        let fd = open().map_err(|e| NetlinkError::Open(e.into()))?;
+        let buffer = RefCell::new(vec![0; DATAGRAM_LEN_MAX]);
+        Ok(Self { fd, buffer })
     }
 
     /// Sends bytes as one datagram.
     pub(super) fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        // The kernel takes no datagram longer than the buffer.
-        setsockopt(&self.0, SndBufForce, &(bytes.len() + 64 * 1024))?;
-        let sent = send(self.0.as_raw_fd(), bytes, MsgFlags::empty())?;
+        if bytes.len() > BATCH_LEN_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        // The kernel takes no datagram longer than the buffer, and a transaction is one datagram.
+        setsockopt(&self.fd, SndBufForce, &(bytes.len() + 64 * 1024))?;
+        let sent = send(self.fd.as_raw_fd(), bytes, MsgFlags::empty())?;
         if sent == bytes.len() {
             Ok(())
         } else {
@@ -63,12 +77,9 @@ impl Socket {
     }
 
     /// The messages of the next datagram.
-    ///
-    /// # Errors
-    /// `Interrupted` if the rules changed during a dump.
     pub(super) fn receive(&self) -> io::Result<Vec<Answer>> {
-        let mut buffer = vec![0; DATAGRAM_LEN_MAX];
-        let len = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+        let mut buffer = self.buffer.borrow_mut();
+        let len = recv(self.fd.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
         split(buffer.get(..len).unwrap_or_default())
     }
 }
@@ -84,12 +95,10 @@ fn split(mut bytes: &[u8]) -> io::Result<Vec<Answer>> {
         let Some(payload) = bytes.get(16..length) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        if short(6) & INTERRUPTED != 0 {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
         answers.push(Answer {
             kind: short(4),
             sequence: long(8),
+            is_interrupted: short(6) & INTERRUPTED != 0,
             payload: payload.to_vec(),
         });
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::applying::following;
 use super::attribute::{Attribute, find, parse};
 use super::constants::{DATA_VALUE, ELEMENT_EXPIRATION, ELEMENT_TIMEOUT, LIST_ELEMENT, message};
 use super::error::NetlinkError;
@@ -103,8 +104,8 @@ impl Kernel {
                 .fetch_add(count.saturating_add(1), Ordering::Relaxed);
             let sent = self.socket.send(&batch(messages, generation, begin));
             let source = match sent.and_then(|()| self.await_commit(begin, count)) {
-                // The kernel skips the number 0, which stands for any generation.
-                Ok(None) => return Ok(generation.checked_add(1).unwrap_or(1)),
+                // The kernel has refused it for any other generation than the one that was read.
+                Ok(None) => return Ok(following(generation)),
                 Ok(Some(refusal)) => refusal.source,
                 Err(source) => source,
             };

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Change;
 use crate::model::{BaseChain, NftSet};
 
 /// A rule that the kernel holds.
@@ -41,4 +42,51 @@ pub struct Installed {
     pub sets: BTreeMap<String, NftSet>,
     /// Chains by name.
     pub chains: BTreeMap<String, InstalledChain>,
+}
+
+impl Installed {
+    /// Records changes that the kernel has made. `false` if they are not all known by it: the
+    /// kernel chooses the numbers of rules, so chains must be read again after a change of them.
+    pub fn record(&mut self, changes: &[Change]) -> bool {
+        let mut is_whole = true;
+        for change in changes {
+            match change {
+                Change::AddTable => self.exists = true,
+                Change::RemoveTable => *self = Self::default(),
+                Change::AddCounter(name) => {
+                    self.counters.insert(name.clone());
+                }
+                Change::RemoveCounter(name) => {
+                    self.counters.remove(name);
+                }
+                Change::AddSet { set, spec } => {
+                    let (spec, elements) = (*spec, BTreeMap::new());
+                    self.sets.insert(set.clone(), NftSet { spec, elements });
+                }
+                Change::RemoveSet(name) => {
+                    self.sets.remove(name);
+                    self.foreign_sets.remove(name);
+                }
+                Change::AddElements { set, elements, .. } => {
+                    if let Some(set) = self.sets.get_mut(set) {
+                        let added = elements.iter();
+                        let pairs = added.map(|keyed| (keyed.key.clone(), keyed.element.clone()));
+                        set.elements.extend(pairs);
+                    }
+                }
+                Change::RemoveElements { set, elements, .. } => {
+                    if let Some(set) = self.sets.get_mut(set) {
+                        for keyed in elements {
+                            set.elements.remove(&keyed.key);
+                        }
+                    }
+                }
+                Change::AddChain { .. }
+                | Change::RemoveChain(_)
+                | Change::AddRule { .. }
+                | Change::RemoveRule { .. } => is_whole = false,
+            }
+        }
+        is_whole
+    }
 }

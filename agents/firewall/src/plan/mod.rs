@@ -4,12 +4,13 @@ mod change;
 mod installed;
 mod rules;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 pub use change::{Change, KeyedElement};
 pub use installed::{Installed, InstalledChain, InstalledRule};
 
-use crate::model::{Chain, NftSet, NftTable};
+use crate::model::{Chain, Element, NftSet, NftTable};
 
 /// The changes, in the order in which the kernel can take them. Empty if both are equal.
 #[must_use]
@@ -113,21 +114,19 @@ fn plan_sets(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change
         if set.spec.has_timeout {
             continue;
         }
-        let is_kept = |key: &Vec<u8>| set.elements.get(key) == old.get(key);
-        let removed: Vec<KeyedElement> = elements(old, |key| !is_kept(key));
-        if !removed.is_empty() {
+        let difference = Difference::between(old, &set.elements);
+        if !difference.removed.is_empty() {
             changes.push(Change::RemoveElements {
                 set: name.clone(),
                 spec: set.spec,
-                elements: removed,
+                elements: difference.removed,
             });
         }
-        let added: Vec<KeyedElement> = elements(&set.elements, |key| !is_kept(key));
-        if !added.is_empty() {
+        if !difference.added.is_empty() {
             changes.push(Change::AddElements {
                 set: name.clone(),
                 spec: set.spec,
-                elements: added,
+                elements: difference.added,
             });
         }
     }
@@ -138,23 +137,59 @@ fn plan_sets(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change
             changes.push(Change::RemoveElements {
                 set: name.clone(),
                 spec: set.spec,
-                elements: elements(&set.elements, |_| true),
+                elements: set
+                    .elements
+                    .iter()
+                    .map(|(key, element)| keyed(key, element))
+                    .collect(),
             });
         }
     }
 }
 
-fn elements(
-    of: &BTreeMap<Vec<u8>, crate::model::Element>,
-    chosen: impl Fn(&Vec<u8>) -> bool,
-) -> Vec<KeyedElement> {
-    of.iter()
-        .filter(|(key, _)| chosen(key))
-        .map(|(key, element)| KeyedElement {
-            key: key.clone(),
-            element: element.clone(),
-        })
-        .collect()
+/// Elements of a set that must go, and that must come. One with another value is in both.
+#[derive(Debug, Default)]
+struct Difference {
+    removed: Vec<KeyedElement>,
+    added: Vec<KeyedElement>,
+}
+
+impl Difference {
+    /// Compares both in the order of their keys: sets may have hundreds of thousands of elements.
+    fn between(old: &BTreeMap<Vec<u8>, Element>, new: &BTreeMap<Vec<u8>, Element>) -> Self {
+        let mut found = Self::default();
+        let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
+        loop {
+            let order = match (olds.peek(), news.peek()) {
+                (None, None) => return found,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) if old == new => {
+                    olds.next();
+                    news.next();
+                    continue;
+                }
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            if order != Ordering::Greater {
+                found
+                    .removed
+                    .extend(olds.next().map(|(key, element)| keyed(key, element)));
+            }
+            if order != Ordering::Less {
+                found
+                    .added
+                    .extend(news.next().map(|(key, element)| keyed(key, element)));
+            }
+        }
+    }
+}
+
+fn keyed(key: &[u8], element: &Element) -> KeyedElement {
+    KeyedElement {
+        key: key.to_vec(),
+        element: element.clone(),
+    }
 }
 
 fn plan_rules(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change>) {

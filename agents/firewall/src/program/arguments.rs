@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand};
 
 use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
 use super::drops::DropsArgs;
-use super::file_args::{FileArgs, OutputArgs, StateArgs};
+use super::file_args::{CountersArgs, FileArgs, StateArgs};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -37,5 +37,5 @@ pub(super) enum Command {
     /// List the last dropped packets, and those that are accepted with a log.
     Drops(DropsArgs),
     /// List the kernel's counters.
-    Counters(OutputArgs),
+    Counters(CountersArgs),
 }

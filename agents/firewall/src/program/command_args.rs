@@ -27,14 +27,16 @@ pub(super) struct RunArgs {
     /// Do not write the rules as text.
     #[arg(long)]
     pub(super) no_rules_file: bool,
+    /// Tell Prometheus what the firewall counts, at http://ADDRESS/metrics. There is no
+    /// authentication: loopback, or an address of the management network.
+    #[arg(long, value_name = "ADDRESS", env = "METALMESH_METRICS")]
+    pub(super) metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ApplyArgs {
     #[command(flatten)]
     pub(super) file: FileArgs,
-    #[command(flatten)]
-    pub(super) state: StateArgs,
     /// Print what would change in the kernel, and change nothing.
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -3,14 +3,15 @@ use std::io::{self, Write as _};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::file_args::{OutputArgs, StateArgs};
+use super::file_args::StateArgs;
 use super::output::OutputFormat;
 use crate::drops::{DropEvent, socket};
 
 #[derive(Debug, Args)]
 pub(super) struct DropsArgs {
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Format of the lines.
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: OutputFormat,
     #[command(flatten)]
     state: StateArgs,
     /// Go on with those to come.
@@ -21,7 +22,7 @@ pub(super) struct DropsArgs {
 /// Prints the packet log of the agent that runs, a line for each event; with JSON too, so that it can
 /// be followed.
 pub(super) async fn list_drops(args: DropsArgs) -> Result<()> {
-    let format = args.output.output;
+    let format = args.output;
     let take = |event: DropEvent| {
         let line = match (format, &event) {
             (OutputFormat::Json, event) => serde_json::to_string(event)?,

@@ -5,15 +5,8 @@ use clap::Args;
 use super::output::OutputFormat;
 
 #[derive(Debug, Args)]
-pub(super) struct OutputArgs {
-    /// Format of the result.
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub(super) output: OutputFormat,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct StateArgs {
-    /// Directory of the last good configuration.
+    /// Directory of the last good configuration, and of what sources said last.
     #[arg(
         long,
         value_name = "DIR",
@@ -30,7 +23,18 @@ pub(super) struct FileArgs {
         default_value = "/etc/firewall-controller/config.yaml"
     )]
     pub(super) config: PathBuf,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
     /// Format of the result.
     #[arg(short, long, value_enum, default_value = "text")]
     pub(super) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CountersArgs {
+    /// Format of the result. JSON sorts the counters by what they count.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
 }

@@ -7,6 +7,7 @@ mod file_args;
 mod output;
 
 use std::fmt::Display;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use base_runtime::{logging, shutdown};
@@ -14,16 +15,17 @@ use base_runtime::{logging, shutdown};
 pub use arguments::Cli;
 use arguments::Command;
 use command_args::{ApplyArgs, ExplainArgs, RunArgs};
-use file_args::FileArgs;
+use file_args::{CountersArgs, FileArgs};
 use output::{OutputFormat, print};
 
 use crate::compile::compile;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, SourceName};
 use crate::dns::address_of;
 use crate::explain::{Question, Resolved, explain};
+use crate::monitor::{Statistics, now_ms};
 use crate::netlink::Kernel;
 use crate::plan::plan;
-use crate::rule::protocol_number;
+use crate::rule::{RuleSet, protocol_number};
 use crate::run::{self, AgentFiles};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{self, Outcome, TrialConditions};
@@ -46,7 +48,7 @@ pub fn carry_out(cli: Cli) -> Result<()> {
         Command::Explain(args) => explain_flow(&args),
         Command::Rules(args) => list_rules(&args),
         Command::Drops(args) => on_runtime(drops::list_drops(args)),
-        Command::Counters(args) => counters(args.output),
+        Command::Counters(args) => counters(&args),
     }
 }
 
@@ -63,17 +65,32 @@ async fn run_agent(args: RunArgs) -> Result<()> {
         config: args.config,
         state_dir: args.state.state_dir,
         rules_file: (!args.no_rules_file).then_some(args.rules_file),
+        metrics: args.metrics,
     };
     run::run(files, stop).await
 }
 
-/// Reads a file, with the name of the file in the error.
+/// Reads a file, with the name of the file in the error. Other sources than the file are not asked:
+/// what they said last is in the agent's directory.
 fn load(args: &FileArgs) -> Result<Loaded> {
     let name = || args.config.display().to_string();
-    Loaded::load(&args.config).map_err(|error| match error {
+    let loaded = Loaded::load(&args.config).map_err(|error| match error {
         field @ ConfigError::Field { .. } => anyhow::anyhow!("{}: {field}", name()),
         other => other.into(),
-    })
+    })?;
+    for notice in loaded.config.notices() {
+        eprintln!("{}: {notice}", name());
+    }
+    let controllers = &loaded.config.controllers;
+    if controllers
+        .sources()
+        .all(|source| source == SourceName::Static)
+    {
+        return Ok(loaded);
+    }
+    let state = FirewallState::open(&args.state.state_dir)?;
+    let collected = state.last_objects(&loaded.config);
+    Ok(loaded.with_objects(collected)?)
 }
 
 fn check(args: &FileArgs) -> Result<()> {
@@ -107,7 +124,7 @@ async fn apply(args: ApplyArgs) -> Result<()> {
         let changes = plan(&kernel.read()?, &compile(&loaded.admitted.rules));
         return print_list(args.file.output, "changes", &changes);
     }
-    let state = FirewallState::open(&args.state.state_dir)?;
+    let state = FirewallState::open(&args.file.state.state_dir)?;
     let _lock = state.lock()?;
     let mut probes = loaded.config.controllers.firewall.probes.clone();
     probes.extend(args.probe);
@@ -198,13 +215,33 @@ fn list_rules(args: &FileArgs) -> Result<()> {
     })
 }
 
-fn counters(output: OutputFormat) -> Result<()> {
+fn counters(args: &CountersArgs) -> Result<()> {
     let counters = Kernel::open()?.counters()?;
-    print(output, &counters, || {
-        let all = counters.iter();
-        all.map(|(name, value)| format!("{name} {} packets {} bytes", value.packets, value.bytes))
-            .collect()
-    })
+    let lines: Vec<String> = counters
+        .iter()
+        .map(|(name, value)| format!("{name} {} packets {} bytes", value.packets, value.bytes))
+        .collect();
+    let rules = last_good_rules(&args.state.state_dir);
+    let sorted = Statistics::new(now_ms(), counters, &rules);
+    print(args.output, &sorted, || lines)
+}
+
+/// The rules of the last good configuration, by which counters are sorted. Without one that can be
+/// read, none.
+fn last_good_rules(state_dir: &Path) -> RuleSet {
+    // To open the directory would make it.
+    if !state_dir.exists() {
+        return RuleSet::default();
+    }
+    let state = FirewallState::open(state_dir).map_err(anyhow::Error::from);
+    match state.and_then(|state| state.last_good()) {
+        Ok(Some(loaded)) => loaded.admitted.rules,
+        Ok(None) => RuleSet::default(),
+        Err(error) => {
+            eprintln!("the actions of rules are not known: {error:#}");
+            RuleSet::default()
+        }
+    }
 }
 
 fn print_list<T: Display>(output: OutputFormat, name: &str, list: &[T]) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod action;
 mod id;
+mod input;
 mod name_resolver;
 mod name_selector;
 pub mod network;
@@ -11,6 +12,7 @@ mod set;
 
 pub use action::{Action, Direction};
 pub use id::{Controller, RuleId};
+pub use input::InputPolicy;
 pub use name_resolver::NameResolver;
 pub use name_selector::{NameSelector, SELECTOR_LEN_MAX};
 pub use network::{Network, NetworkKind};

@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use super::{Action, Direction, NameResolver, NameSelector, Network, ProtocolMatch, RuleId};
+use super::{
+    Action, Direction, InputPolicy, NameResolver, NameSelector, Network, ProtocolMatch, RuleId,
+};
 
 /// A rule for new flows that are forwarded. Established flows, and packets related to them, pass
 /// before any rule.
@@ -48,6 +50,8 @@ pub struct RuleSet {
     pub tenant: Vec<Rule>,
     /// Rate limits.
     pub rate_limits: Vec<RateLimit>,
+    /// Access to the firewall itself.
+    pub input: InputPolicy,
     /// DNS proxy. `None` if the operator does not ask for it: then no rule has names.
     pub resolver: Option<NameResolver>,
     /// Addresses that a tenant may reach. Empty means every address.
@@ -61,6 +65,13 @@ impl RuleSet {
     #[must_use]
     pub fn selectors(&self) -> BTreeSet<&NameSelector> {
         self.rules().flat_map(|rule| &rule.names).collect()
+    }
+
+    /// The DNS proxy, if a rule needs it.
+    #[must_use]
+    pub fn needed_resolver(&self) -> Option<&NameResolver> {
+        let has_names = self.rules().any(|rule| !rule.names.is_empty());
+        self.resolver.as_ref().filter(|_| has_names)
     }
 
     /// Operator rules, then tenant rules.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppliedObjects, SourceObjects};
+use super::{AppliedObjects, MonitorReport, SourceObjects};
 
 /// What is known of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct SourceLink {
     pub(super) state: watch::Sender<SourceState>,
     pub(super) wake: Arc<Notify>,
     pub(super) applied: watch::Receiver<Option<AppliedObjects>>,
+    pub(super) initial: Arc<SourceObjects>,
+    pub(super) reports: watch::Receiver<Option<Arc<MonitorReport>>>,
     pub(super) stop: CancellationToken,
 }
 
@@ -54,18 +56,24 @@ impl SourceLink {
         }
     }
 
-    /// Waits until the agent has applied, or refused, a snapshot since the last call, and returns
-    /// what became of it. Never returns after the agent has ended.
-    pub async fn next_applied(&mut self) -> AppliedObjects {
-        loop {
-            if self.applied.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            let applied = self.applied.borrow_and_update().clone();
-            if let Some(applied) = applied {
-                return applied;
-            }
-        }
+    /// The newest snapshot; before the first one, that which is in force since the boot. Empty if
+    /// there is none.
+    #[must_use]
+    pub fn last(&self) -> Arc<SourceObjects> {
+        let newest = self.state.borrow().objects.clone();
+        newest.unwrap_or_else(|| Arc::clone(&self.initial))
+    }
+
+    /// What became of the last snapshot that the agent has tried. `None` if it tried none yet.
+    #[must_use]
+    pub fn applied(&self) -> watch::Receiver<Option<AppliedObjects>> {
+        self.applied.clone()
+    }
+
+    /// The newest report of the firewall's counters. `None` if there is none yet.
+    #[must_use]
+    pub fn reports(&self) -> watch::Receiver<Option<Arc<MonitorReport>>> {
+        self.reports.clone()
     }
 
     /// Is cancelled when the source must end.

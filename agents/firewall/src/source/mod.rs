@@ -13,11 +13,16 @@
 mod applied;
 mod channel;
 mod collected;
+pub mod kubernetes;
+pub mod metal;
+mod monitor;
 mod objects;
 mod set;
+mod spec;
 
 pub use applied::AppliedObjects;
 pub use channel::{SourceLink, SourceState};
 pub use collected::{CollectedObjects, MissingSource};
+pub use monitor::{MonitorCounter, MonitorReport, MonitorTraffic};
 pub use objects::{ControllerObjects, SourceObjects};
 pub use set::SourceSet;

@@ -6,7 +6,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
-use super::{AppliedObjects, CollectedObjects, SourceLink, SourceObjects, SourceState};
+use super::spec::SourceSpec;
+use super::{
+    AppliedObjects, CollectedObjects, MonitorReport, SourceLink, SourceObjects, SourceState,
+};
 use crate::admit::Problem;
 use crate::config::{Config, SourceName};
 
@@ -22,57 +25,58 @@ struct RunningSource {
     _stop: DropGuard,
 }
 
-/// Everything that a source depends on.
-#[derive(Clone, Debug, PartialEq)]
-struct SourceSpec {
-    name: SourceName,
-}
-
 /// The sources that run, each as a task of its own.
 #[derive(Debug, Default)]
 pub struct SourceSet {
     running: BTreeMap<SourceName, RunningSource>,
     tasks: JoinSet<()>,
     wake: Arc<Notify>,
+    reports: watch::Sender<Option<Arc<MonitorReport>>>,
 }
 
 impl SourceSet {
     /// Runs the sources that the controllers of a configuration use, and ends all others. One whose
-    /// settings did not change goes on.
-    pub fn follow(&mut self, config: &Config) {
+    /// settings did not change goes on. `collected` is what is known of them so far.
+    pub fn follow(&mut self, config: &Config, collected: &CollectedObjects) {
         let wanted: BTreeMap<SourceName, SourceSpec> = config
             .controllers
             .sources()
-            .filter(|source| *source != SourceName::Static)
-            .map(|name| (name, SourceSpec { name }))
+            .filter_map(|name| Some((name, SourceSpec::of(config, name)?)))
             .collect();
         self.running
             .retain(|name, source| wanted.get(name) == Some(&source.spec));
         for (name, spec) in wanted {
             if !self.running.contains_key(&name) {
-                let link = self.attach(spec.clone());
-                start(spec, link, &mut self.tasks);
+                let link = self.attach(name, spec.clone(), collected.of(name));
+                spec.start(link, &mut self.tasks);
             }
         }
         while self.tasks.try_join_next().is_some() {}
     }
 
-    fn attach(&mut self, spec: SourceSpec) -> SourceLink {
+    fn attach(
+        &mut self,
+        name: SourceName,
+        spec: SourceSpec,
+        initial: Option<&Arc<SourceObjects>>,
+    ) -> SourceLink {
         let (state, own_state) = watch::channel(SourceState::default());
         let (own_applied, applied) = watch::channel(None);
         let stop = CancellationToken::new();
         let source = RunningSource {
-            spec: spec.clone(),
+            spec,
             state: own_state,
             applied: own_applied,
             logged: None,
             _stop: stop.clone().drop_guard(),
         };
-        self.running.insert(spec.name, source);
+        self.running.insert(name, source);
         SourceLink {
             state,
             wake: Arc::clone(&self.wake),
             applied,
+            initial: initial.map(Arc::clone).unwrap_or_default(),
+            reports: self.reports.subscribe(),
             stop,
         }
     }
@@ -123,10 +127,24 @@ impl SourceSet {
             }
         }
     }
-}
+    /// Hands a report of the firewall's counters to the sources that keep one.
+    pub fn report_monitor(&self, report: MonitorReport) {
+        self.reports.send_replace(Some(Arc::new(report)));
+    }
 
-/// Starts the task of a source. One that this version does not serve is refused by
-/// [`Config::parse`].
-fn start(_spec: SourceSpec, link: SourceLink, tasks: &mut JoinSet<()>) {
-    tasks.spawn(async move { link.stop().cancelled().await });
+    /// The reason why a source does not answer now. `None` if it does, was not asked yet, or runs no
+    /// task.
+    #[must_use]
+    pub fn fault(&self, source: SourceName) -> Option<String> {
+        self.running.get(&source)?.state.borrow().fault.clone()
+    }
+
+    /// `true` if a source has answered, and still does. One that runs no task always does.
+    #[must_use]
+    pub fn is_connected(&self, source: SourceName) -> bool {
+        self.running.get(&source).is_none_or(|running| {
+            let state = running.state.borrow();
+            state.objects.is_some() && state.fault.is_none()
+        })
+    }
 }

@@ -64,32 +64,110 @@ fn error(text: &str) -> String {
     }
 }
 
+const PLAIN: &str = "
+name: best-firewall-ever
+
+sources:
+  metal:
+    url: https://metal-api
+    hmac: some-hmac
+    type: Metal-View
+    projectID: abc
+
+controllers:
+  firewall:
+    source: metal
+    selfUpdate:
+      enabled: true
+    droptailer:
+      enabled: true
+
+  cwnp:
+    # firewall rules stored in firewall entity
+    source: metal
+";
+
+/// Of the proposal's `MetalStackCluster`, with the variables filled in.
+const WORKLOAD: &str = "
+name: c1-firewall
+
+sources:
+  shoot:
+    kubeconfig: /etc/firewall-controller/workload.yaml
+    namespace: firewall
+  static: {}
+
+controllers:
+  firewall:
+    source: static
+    selfUpdate:
+      enabled: true
+    droptailer:
+      enabled: true
+
+  service:
+    source: shoot
+  cwnp:
+    source: shoot
+  monitor:
+    source: shoot
+";
+
 #[test]
 fn the_configurations_of_the_proposal_are_read() {
-    let gardener = Config::decode(GARDENER).unwrap();
+    let gardener = Config::parse(GARDENER).unwrap();
     assert_eq!(gardener.name(), "shoot--abc--cluster-firewall-def");
-    assert!(gardener.controllers.firewall.self_update);
     assert!(gardener.controllers.firewall.droptailer.enabled);
+    assert_eq!(gardener.notices().len(), 1, "selfUpdate");
+    let sources: Vec<&str> = gardener
+        .controllers
+        .sources()
+        .map(|source| source.name())
+        .collect();
+    assert_eq!(sources, ["seed", "shoot", "shoot", "shoot"]);
     assert_eq!(
         Config::parse(STATIC).unwrap().name(),
         "most-restricted-firewall-ever"
     );
     assert!(!Config::parse(USERDATA).unwrap().name().is_empty());
+    assert_eq!(Config::parse(WORKLOAD).unwrap().name(), "c1-firewall");
+    assert!(error(PLAIN).starts_with("line 6: sources.metal.url: control's address"));
+    let hmac = PLAIN.replace("    url: https://metal-api\n", "");
+    assert!(error(&hmac).starts_with("line 6: sources.metal.hmac: a shared secret"));
 }
 
 #[test]
-fn what_is_not_served_is_refused() {
-    assert_eq!(
-        error(GARDENER),
-        "line 13: controllers.firewall.source: this version does not serve the source seed yet; \
-         use static"
-    );
-    let plain = "sources: {metal: {projectID: abc}}\ncontrollers: {firewall: {source: metal}}";
-    assert_eq!(
-        error(plain),
-        "line 0: controllers.firewall.source: this version does not serve the source metal yet; \
-         use static"
-    );
+fn control_is_a_source_of_every_controller_but_the_monitor() {
+    let text = "sources: {metal: {projectID: abc}}\ncontrollers: {firewall: {source: metal}, cwnp: \
+                {source: metal}, service: {source: metal}}";
+    let metal = Config::parse(text).unwrap().sources.metal.unwrap();
+    assert_eq!(metal.project_id.as_deref(), Some("abc"));
+}
+
+#[test]
+fn sources_that_cannot_be_followed_are_refused() {
+    for (from, to, expected) in [
+        (
+            "namespace: firewall",
+            "namespace: ../x",
+            "line 8: sources.shoot.namespace: it is no name of a namespace; use at most 63 small \
+             letters, digits and `-`",
+        ),
+        (
+            "name: shoot--abc--cluster-firewall-def",
+            "name: A/b",
+            "line 13: controllers.firewall.source: `name`, or the name of this host, is no name of \
+             a Firewall in Kubernetes; set `name` to that of the Firewall",
+        ),
+        (
+            "source: seed",
+            "source: shoot",
+            "line 13: controllers.firewall.source: the shoot has nothing for the firewall; use \
+             seed, metal or static",
+        ),
+    ] {
+        assert_eq!(error(&GARDENER.replace(from, to)), expected);
+    }
 }
 
 #[test]
@@ -126,11 +204,6 @@ fn errors_name_line_field_and_remedy() {
             "line 3: sources.metal.hmac: a shared secret would let one firewall read every \
              project, so the firewall's mesh identity replaces it; remove `hmac`, and join the \
              agent to control",
-        ),
-        (
-            format!("{firewall}    selfUpdate:\n      enabled: true\n"),
-            "line 5: controllers.firewall.selfUpdate.enabled: this version does not have it; set \
-             it to false, or remove it",
         ),
         (
             format!("{firewall}  monitor:\n    source: static\n"),

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 mod config;
+mod control;
+mod input;
+mod kubeconfig;
 mod messages;
 mod objects;
 mod properties;
+mod sources;
 mod tables;

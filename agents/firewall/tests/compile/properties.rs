@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use agents_firewall::compile::compile;
+use agents_firewall::compile::{RuleCompiler, compile};
 use agents_firewall::explain::{Resolved, with_addresses};
 use agents_firewall::interpret::{FlowState, Packet, decide};
-use agents_firewall::plan::{Change, Installed, plan};
+use agents_firewall::model::{Chain, NftTable};
+use agents_firewall::netlink::encode_expressions;
+use agents_firewall::plan::{Change, Installed, InstalledChain, InstalledRule, plan, split};
 use agents_firewall::rule::{
     Action, Controller, Direction, NameSelector, Network, NetworkKind, ProtocolMatch, Rule, RuleId,
     RuleSet, prefixes, protocol_number as number,
@@ -233,6 +235,37 @@ fn verdict(rules: &RuleSet, packet: &Packet, resolved: &Resolved) -> bool {
         .is_some_and(|rule| rule.action == Action::Accept)
 }
 
+/// The chain as the kernel dumps it.
+fn dumped(chain: &Chain) -> InstalledChain {
+    let rules = (1..).zip(&chain.rules).map(|(handle, rule)| {
+        let mut expressions = Vec::new();
+        for attribute in encode_expressions(&rule.expressions) {
+            attribute.encode(&mut expressions);
+        }
+        InstalledRule {
+            handle,
+            expressions,
+        }
+    });
+    InstalledChain {
+        base: chain.base,
+        is_well_placed: true,
+        rules: rules.collect(),
+    }
+}
+
+/// Makes a table the desired one by plans and what they record, as the agent does without reading.
+fn apply_from_memory(installed: &mut Installed, desired: &NftTable) {
+    let parts = split(plan(installed, desired), desired);
+    for part in [parts.decisive, parts.cleanup] {
+        installed.record(&part);
+    }
+    let chains = desired.chains.iter();
+    installed.chains = chains
+        .map(|(name, chain)| (name.clone(), dumped(chain)))
+        .collect();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -276,5 +309,49 @@ proptest! {
             Change::RemoveTable | Change::RemoveSet(_) | Change::RemoveChain(_)
             | Change::RemoveCounter(_) | Change::RemoveElements { .. } | Change::RemoveRule { .. });
         prop_assert!(!changes.iter().any(removes));
+    }
+}
+
+proptest! {
+    // Each case compiles a dozen tables.
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn what_changes_record_is_the_desired_table(versions in prop::collection::vec(rule_set(), 1..5)) {
+        let mut installed = Installed::default();
+        for rules in &versions {
+            let table = compile(rules);
+            apply_from_memory(&mut installed, &table);
+            prop_assert_eq!(plan(&installed, &table), vec![]);
+            prop_assert_eq!(&installed.counters, &table.counters);
+            prop_assert_eq!(&installed.sets, &table.sets);
+        }
+    }
+
+    #[test]
+    fn a_compiler_that_remembers_has_the_same_result(
+        rules in rule_set(),
+        changes in prop::collection::vec((rule(Just(Action::Accept)), 0_usize..8, 0_usize..4), 1..12),
+    ) {
+        let mut compiler = RuleCompiler::default();
+        let mut rules = rules;
+        for (number, (mut rule, at, what)) in changes.into_iter().enumerate() {
+            prop_assert_eq!(compiler.compile(&rules), &compile(&rules));
+            let tenant = &mut rules.tenant;
+            let at = at.min(tenant.len());
+            rule.id.object = format!("changed-{number}");
+            match what {
+                0 if at < tenant.len() => {
+                    tenant.remove(at);
+                }
+                1 if at < tenant.len() => {
+                    rule.id = tenant[at].id.clone();
+                    tenant[at] = rule;
+                }
+                2 => rules.operator.clear(),
+                _ => tenant.insert(at, rule),
+            }
+        }
+        prop_assert_eq!(compiler.compile(&rules), &compile(&rules));
     }
 }

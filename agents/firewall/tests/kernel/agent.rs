@@ -34,11 +34,12 @@ fn files(folder: &Path) -> AgentFiles {
         config: folder.join("config.yaml"),
         state_dir: folder.join("state"),
         rules_file: Some(folder.join("firewall-controller.v4")),
+        metrics: None,
     }
 }
 
 /// Runs the agent in the router's namespace while work goes on.
-fn with_agent(site: &Site, folder: &Path, work: impl FnOnce()) {
+pub(crate) fn with_agent(site: &Site, folder: &Path, work: impl FnOnce()) {
     let stop = CancellationToken::new();
     std::thread::scope(|scope| {
         let agent = scope.spawn(|| {

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::namespace::can_run;
 use crate::site::{INSIDE, OUTSIDE, Site, table, udp};
@@ -94,7 +94,6 @@ fn nothing_leaks_while_rules_change() {
     );
     assert_eq!(leaked, 0, "of {tried}");
     assert!(tried > 1000 && sent > 1000, "there was load");
-    assert!(took < Duration::from_secs(120), "{took:?}");
     // Every packet is counted once, by its rule. A receiver that is too slow may lose some after it.
     let passed = site.counted("cwnp/egress/pass/0").packets;
     assert_eq!(passed, sent, "{arrived} arrived");

@@ -4,8 +4,11 @@
 
 mod agent;
 mod apply;
+mod clusters;
+mod counters;
 mod dns_site;
 mod drops;
+mod input;
 mod killed;
 mod load;
 mod names;

@@ -7,7 +7,7 @@ use super::features::ImageFeatures;
 use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::login;
-use super::machine_network::{self, MachineNetworkError, Mode, NetworkPlan};
+use super::machine_network::{self, FirewallPlan, MachineNetworkError, Mode, NetworkPlan};
 use super::network::{self, NetworkError};
 use super::rootfs::Owner;
 use super::user_data::{self, Handling};
@@ -101,6 +101,15 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
 /// Items of the network, as the mode of the order wants it.
 fn network_items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
     let install = input.install;
+    let image = machine_network::ImageNetwork {
+        features: input.features,
+        passwd: &input.accounts.passwd,
+        netplan_names: input.netplan_names,
+    };
+    if FirewallPlan::is_for(install) {
+        let plan = FirewallPlan::of(install, input.nics)?;
+        return Ok(machine_network::render_firewall(&plan, &image)?);
+    }
     if Mode::parse(&install.networking)? == Mode::Static {
         if !input.features.networkd {
             return Err(ConfigError::NoNetworkd);
@@ -115,11 +124,6 @@ fn network_items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError
         ]);
     }
     let plan = NetworkPlan::of(install, input.nics)?;
-    let image = machine_network::ImageNetwork {
-        features: input.features,
-        passwd: &input.accounts.passwd,
-        netplan_names: input.netplan_names,
-    };
     Ok(machine_network::render(&plan, &image)?)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agents_hammer::install::features::ImageFeatures;
 
-use crate::world::{files, must, run, write};
+use crate::world::{files, firewall_files, must, run, write};
 
 const MODES: [(&str, &str); 3] = [
     ("routed", ""),
@@ -111,9 +111,10 @@ fn networkd_takes_its_files() {
         eprintln!("SKIPPED: namespaces need root");
         return;
     }
-    for (mode, bond) in MODES {
+    let machines = MODES.map(|(mode, bond)| files(mode, bond, features()));
+    for items in machines.into_iter().chain([firewall_files()]) {
         let dir = tempfile::tempdir().unwrap();
-        write(&files(mode, bond, features()), dir.path());
+        write(&items, dir.path());
         let network = dir.path().join("etc/systemd/network");
         // In a namespace without links: it reads its files, and ends with the timeout.
         let line = format!(
@@ -129,7 +130,19 @@ fn networkd_takes_its_files() {
             let line = said
                 .lines()
                 .find(|line| line.contains(wrong) && line.contains("10-metalmesh"));
-            assert_eq!(line, None, "{mode} {bond}");
+            assert_eq!(line, None);
         }
     }
+}
+
+#[test]
+fn frr_takes_the_configuration_of_a_firewall() {
+    let Some(vtysh) = tool(&["/usr/bin/vtysh"]) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    write(&firewall_files(), dir.path());
+    let conf = dir.path().join("etc/frr/frr.conf");
+    let said = must(&format!("{vtysh} -C -f {}", conf.display()));
+    assert_eq!(said, "", "FRR's parser refuses a line");
 }

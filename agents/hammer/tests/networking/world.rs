@@ -5,7 +5,9 @@ use std::process::Command;
 
 use agents_hammer::install::features::ImageFeatures;
 use agents_hammer::install::item::{ItemState, SystemItem};
-use agents_hammer::install::machine_network::{ImageNetwork, NetworkPlan, render};
+use agents_hammer::install::machine_network::{
+    FirewallPlan, ImageNetwork, NetworkPlan, render, render_firewall,
+};
 use proto_mesh::{Install, MachineNetwork};
 
 /// The files of an order with addresses of both families.
@@ -32,6 +34,50 @@ pub(crate) fn files(mode: &str, bond: &str, features: ImageFeatures) -> Vec<Syst
         netplan_names: &[],
     };
     render(&NetworkPlan::of(&install, &[]).unwrap(), &image).unwrap()
+}
+
+/// The files of a firewall with two private networks and one outside.
+pub(crate) fn firewall_files() -> Vec<SystemItem> {
+    let texts = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+    let network = |kind: &str, vni, ips: &[&str], prefixes: &[&str]| MachineNetwork {
+        r#type: kind.into(),
+        vni,
+        ips: texts(ips),
+        prefixes: texts(prefixes),
+        asn: 4_210_000_009,
+        ..MachineNetwork::default()
+    };
+    let internet = MachineNetwork {
+        destination_prefixes: texts(&["0.0.0.0/0", "::/0"]),
+        ..network(
+            "external",
+            104,
+            &["203.0.113.7", "2001:db8:1::7"],
+            &["203.0.113.0/24", "2001:db8:1::/64"],
+        )
+    };
+    let private = ["10.0.0.0/22", "2001:db8::/64"];
+    let install = Install {
+        host_addresses: true,
+        uplinks: texts(&["52:54:00:00:00:01", "52:54:00:00:00:02"]),
+        networks: vec![
+            internet,
+            network("child", 27, &["10.0.0.1", "2001:db8::1"], &private),
+            network("child_shared", 28, &["10.8.0.1"], &["10.8.0.0/22"]),
+            network("underlay", 0, &["10.255.0.9"], &["10.255.0.0/16"]),
+        ],
+        ..Install::default()
+    };
+    let image = ImageNetwork {
+        features: ImageFeatures {
+            networkd: true,
+            frr: true,
+            ..ImageFeatures::default()
+        },
+        passwd: "",
+        netplan_names: &[],
+    };
+    render_firewall(&FirewallPlan::of(&install, &[]).unwrap(), &image).unwrap()
 }
 
 /// Writes the files below a directory, with their modes.

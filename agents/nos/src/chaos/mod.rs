@@ -23,7 +23,9 @@ use tokio::time::sleep;
 
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
+use crate::frr::announced::AnnouncedPrefix;
 use crate::lldp::Neighbours;
+use crate::model::PortName;
 use crate::observation::Observation;
 use crate::problem::SwitchObject;
 use crate::step::Step;
@@ -211,6 +213,10 @@ impl<N: Nos> Nos for Chaos<N> {
 
     async fn changed(&self) {
         self.inner.changed().await;
+    }
+
+    async fn announced(&self, port: &PortName) -> Result<Vec<AnnouncedPrefix>, NosError> {
+        self.inner.announced(port).await
     }
 
     async fn telemetry(&self) -> Result<Telemetry, NosError> {

@@ -72,7 +72,7 @@ impl Fitter<'_> {
             let (name, is_known) = match found {
                 RouteMatch::Prefix(id) => (&id.name, policies.prefix_lists.contains_key(id)),
                 RouteMatch::AsPath(name) => (name, policies.as_path_lists.contains_key(name)),
-                RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_) => return None,
+                _ => return None,
             };
             let is_ours = is_known && name.is_managed();
             (!is_ours).then(|| Refusal::NoPolicy(name.clone()))
@@ -112,7 +112,7 @@ impl Fitter<'_> {
                         lists.entry(name).or_insert_with(|| list.clone());
                     }
                 }
-                RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_) => {}
+                _ => {}
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Observes and changes a running FRR.
 
+use super::announced::{self, AnnouncedPrefix};
 use super::delta::{Block, FrrDelta};
 use super::diff::diff;
 use super::error::FrrError;
 use super::failures::{self, SessionFailure};
-use super::model::{FrrConfig, VrfName};
+use super::model::{FrrConfig, InterfaceName, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::parse::parse;
 use super::sessions::{self, BgpSession};
 use super::vnis::{self, EvpnVni};
+use super::vty::VtySockets;
 use super::vtysh::{ARGUMENTS_MAX, Output, Vtysh};
 
 /// Daemons whose configuration is ours.
@@ -25,13 +27,16 @@ const REASON_MAX: usize = 300;
 #[derive(Clone, Debug)]
 pub struct Frr {
     vtysh: Vtysh,
+    /// The daemons' own sockets, if they are those of this host.
+    sockets: Option<VtySockets>,
 }
 
 impl Frr {
     /// The FRR behind a shell.
     #[must_use]
     pub fn new(vtysh: Vtysh) -> Self {
-        Self { vtysh }
+        let sockets = VtySockets::of(&vtysh.command, vtysh.timeout, vtysh.output_max);
+        Self { vtysh, sockets }
     }
 
     /// Reads the running configuration of zebra and bgpd.
@@ -42,6 +47,11 @@ impl Frr {
     /// # Errors
     /// [`FrrError::NoDaemon`] if one does not answer; when vtysh fails.
     pub async fn observe(&self) -> Result<Observed, FrrError> {
+        if let Some(sockets) = &self.sockets {
+            let [zebra, bgpd] = DAEMONS.map(|daemon| sockets.ask(daemon, "show running-config"));
+            let (zebra, bgpd) = tokio::try_join!(zebra, bgpd)?;
+            return Ok(Observed::of_daemons(parse(&zebra), parse(&bgpd)));
+        }
         let mut commands = vec!["show daemons".to_owned()];
         commands.extend(DAEMONS.map(|daemon| format!("show running-config {daemon}")));
         let output = self.vtysh.run(false, &commands).await?;
@@ -104,7 +114,7 @@ impl Frr {
     /// # Errors
     /// When vtysh fails or its output cannot be read.
     pub async fn sessions(&self) -> Result<Vec<BgpSession>, FrrError> {
-        let text = self.show(sessions::COMMAND).await?;
+        let text = self.show("bgpd", sessions::COMMAND).await?;
         sessions::decode(text.as_bytes()).map_err(|source| FrrError::Json {
             command: sessions::COMMAND,
             source,
@@ -116,7 +126,7 @@ impl Frr {
     /// # Errors
     /// When vtysh fails or its output cannot be read.
     pub async fn session_failures(&self) -> Result<Vec<SessionFailure>, FrrError> {
-        let text = self.show(failures::COMMAND).await?;
+        let text = self.show("bgpd", failures::COMMAND).await?;
         failures::decode(text.as_bytes()).map_err(|source| FrrError::Json {
             command: failures::COMMAND,
             source,
@@ -128,14 +138,30 @@ impl Frr {
     /// # Errors
     /// When vtysh fails or its output cannot be read.
     pub async fn vnis(&self) -> Result<Vec<EvpnVni>, FrrError> {
-        let text = self.show(vnis::COMMAND).await?;
+        let text = self.show("zebra", vnis::COMMAND).await?;
         vnis::decode(text.as_bytes()).map_err(|source| FrrError::Json {
             command: vnis::COMMAND,
             source,
         })
     }
 
-    async fn show(&self, command: &str) -> Result<String, FrrError> {
+    /// IP prefixes that a neighbour of the default VRF announces by EVPN, as far as its import
+    /// permits them.
+    ///
+    /// # Errors
+    /// When vtysh fails or its output cannot be read.
+    pub async fn announced(&self, port: &InterfaceName) -> Result<Vec<AnnouncedPrefix>, FrrError> {
+        let text = self.show("bgpd", &announced::command(port)).await?;
+        announced::decode(text.as_bytes()).map_err(|source| FrrError::Json {
+            command: announced::COMMAND,
+            source,
+        })
+    }
+
+    async fn show(&self, daemon: &'static str, command: &str) -> Result<String, FrrError> {
+        if let Some(sockets) = &self.sockets {
+            return sockets.ask(daemon, command).await;
+        }
         let output = self.vtysh.run(false, &[command.to_owned()]).await?;
         if !output.status.success() {
             return Err(refused_command(command, &output));
@@ -276,7 +302,7 @@ fn refused_command(line: &str, output: &Output) -> FrrError {
 }
 
 /// FRR's words on a failure: most are on standard output, some on the other.
-fn brief(out: &str, err: &str) -> String {
+pub(super) fn brief(out: &str, err: &str) -> String {
     let said: Vec<&str> = said(out, err).collect();
     said.join("; ").chars().take(REASON_MAX).collect()
 }

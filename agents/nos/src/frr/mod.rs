@@ -34,6 +34,7 @@
 //! The order with the kernel: to add, VRF device, then FRR; to remove, FRR, then the device, then
 //! [`Frr::forget_vrf`].
 
+pub mod announced;
 mod delta;
 mod diff;
 mod driver;
@@ -50,6 +51,7 @@ pub mod sessions;
 mod settings;
 mod translate;
 pub mod vnis;
+mod vty;
 mod vtysh;
 
 pub use delta::{Block, FrrDelta};

@@ -227,9 +227,25 @@ pub(super) fn route_map(of: &RouteMapEntry) -> Vec<Setting> {
         // `no match evpn vni` alone is an incomplete command.
         all.push(Setting::negatable("vni", format!("match evpn vni {vni}")));
     }
+    if of.match_evpn_prefix {
+        let set = "match evpn route-type prefix".to_owned();
+        all.push(Setting::negatable("route type", set));
+    }
+    if of.match_evpn_default {
+        let set = "match evpn default-route".to_owned();
+        all.push(Setting::negatable("default route", set));
+    }
+    if let Some(address) = of.match_next_hop {
+        let set = format!("match ip next-hop address {address}");
+        all.push(Setting::negatable("next hop", set));
+    }
     if let Some(preference) = of.local_preference {
         let set = format!("set local-preference {preference}");
         all.push(Setting::new("preference", set, "no set local-preference"));
+    }
+    if of.is_last_resort {
+        let set = "set as-path prepend last-as 10";
+        all.push(Setting::new("prepend", set, "no set as-path prepend"));
     }
     all
 }

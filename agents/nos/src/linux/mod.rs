@@ -62,7 +62,9 @@ pub use self::packet_filter::{NftError, decode as decode_packet_filter};
 use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
+use crate::frr::announced::AnnouncedPrefix;
 use crate::frr::{InterfaceName, Vtysh};
+use crate::model::PortName;
 use crate::observation::Observation;
 use crate::router::Router;
 use crate::step::Step;
@@ -226,7 +228,7 @@ impl Nos for Linux {
         match &self.router {
             None => Ok(self.view().await?.observation(&self.config)),
             Some(router) => {
-                self.filter_reading.discard();
+                self.filter_reading.begin_pass();
                 router.observe(self).await
             }
         }
@@ -255,6 +257,13 @@ impl Nos for Linux {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn announced(&self, port: &PortName) -> Result<Vec<AnnouncedPrefix>, NosError> {
+        match &self.router {
+            None => Ok(Vec::new()),
+            Some(router) => router.announced(port).await,
+        }
     }
 
     async fn telemetry(&self) -> Result<Telemetry, NosError> {

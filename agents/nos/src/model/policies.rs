@@ -23,7 +23,7 @@ impl Policies {
         map.matches().all(|found| match found {
             RouteMatch::Prefix(id) => self.prefix_lists.contains_key(id),
             RouteMatch::AsPath(name) => self.as_path_lists.contains_key(name),
-            RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_) => true,
+            _ => true,
         })
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use super::error::ModelError;
 use super::names::PolicyName;
@@ -18,6 +19,8 @@ pub struct RouteRule {
     pub permits: bool,
     /// Conditions, all of which have to hold. Empty matches every route.
     pub matches: BTreeSet<RouteMatch>,
+    /// `true` makes the routes the last resort: switches prefer any other path to the prefix.
+    pub is_last_resort: bool,
 }
 
 /// One condition of a rule.
@@ -34,6 +37,20 @@ pub enum RouteMatch {
     /// The same, and every route target of the route is of this VNI. Switches import a route by its
     /// targets, which the sender chooses: with another one it would get into another VRF.
     EvpnOnly(Vni),
+    /// The route is an EVPN route of an IP prefix (type 5).
+    EvpnPrefix,
+    /// The route is an EVPN route of an IP prefix, 0.0.0.0/0 or ::/0.
+    EvpnDefault,
+    /// The tunnel of the EVPN route ends at this address: it is the next hop.
+    TunnelEnd(Ipv4Addr),
+}
+
+impl RouteMatch {
+    /// `true` if only EVPN routes match.
+    #[must_use]
+    pub fn is_of_evpn(&self) -> bool {
+        !matches!(self, Self::Prefix(_) | Self::AsPath(_))
+    }
 }
 
 impl RouteMap {

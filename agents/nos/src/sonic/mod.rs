@@ -58,6 +58,7 @@ use self::rows::Change;
 use self::steps::Planner;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
+use crate::frr::announced::AnnouncedPrefix;
 use crate::interpret::interpret;
 use crate::lldp::Neighbours;
 use crate::model::PortName;
@@ -316,6 +317,13 @@ impl Nos for Sonic {
 
     async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    async fn announced(&self, port: &PortName) -> Result<Vec<AnnouncedPrefix>, NosError> {
+        match &self.router {
+            None => Ok(Vec::new()),
+            Some(router) => router.announced(port).await,
+        }
     }
 
     async fn telemetry(&self) -> Result<Telemetry, NosError> {

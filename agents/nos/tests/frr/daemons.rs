@@ -1,5 +1,6 @@
 //! zebra and bgpd in a network namespace of their own.
 
+use std::fs::File;
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -131,9 +132,35 @@ impl Switch {
             .args(log(&self.name, program))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(self.words(program))
             .spawn()
             .unwrap()
+    }
+
+    /// The file of a daemon's words: its warnings, and where it was if it crashed.
+    fn words(&self, program: &str) -> File {
+        let path = self.sockets().join(format!("{program}.err"));
+        File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap()
+    }
+
+    /// Prints the last words of both daemons, for a failure.
+    #[allow(
+        dead_code,
+        reason = "the fabric's tests, which share this file, use it"
+    )]
+    pub(crate) fn show_words(&self) {
+        for program in ["zebra", "bgpd"] {
+            let path = self.sockets().join(format!("{program}.err"));
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for line in lines.iter().skip(lines.len().saturating_sub(40)) {
+                println!("{} {program}: {line}", self.name);
+            }
+        }
     }
 
     fn sockets(&self) -> PathBuf {

@@ -189,6 +189,7 @@ fn slot(line: &str) -> String {
         ["neighbor", peer, "route-map", _, way] => format!("{peer} route-map {way}"),
         ["neighbor", peer, what, ..] => format!("{peer} {what}"),
         ["match", ip, "address", ..] => format!("match {ip} address"),
+        ["match", "evpn", what, ..] => format!("match evpn {what}"),
         ["bgp", "bestpath", ..] | ["advertise", ..] => line.to_owned(),
         [first, second, ..] => format!("{first} {second}"),
         _ => words[0].to_owned(),

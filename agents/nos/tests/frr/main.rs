@@ -7,6 +7,7 @@
     reason = "a test's helpers"
 )]
 
+mod attacks;
 mod daemons;
 mod fake;
 #[allow(dead_code, reason = "shared with the tests of leaves")]

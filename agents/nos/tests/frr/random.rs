@@ -97,8 +97,9 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         option::of(1..4u8),
         option::of(1..9u32),
         option::of(any::<u32>()),
+        (any::<[bool; 3]>(), option::of(1..4u8)),
     );
-    let entry = entry.prop_map(|(action, v4, v6, path, interface, vni, preference)| {
+    let entry = entry.prop_map(|(action, v4, v6, path, interface, vni, preference, evpn)| {
         let mut entry = RouteMapEntry::new(action);
         entry.match_ipv4 = v4;
         entry.match_ipv6 = v6;
@@ -106,6 +107,13 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         entry.match_interface = interface.map(|n| port(&format!("eth{n}")));
         entry.match_vni = vni.map(|n| Vni::new(n).unwrap());
         entry.local_preference = preference;
+        let (flags, next_hop) = evpn;
+        [
+            entry.match_evpn_prefix,
+            entry.match_evpn_default,
+            entry.is_last_resort,
+        ] = flags;
+        entry.match_next_hop = next_hop.map(|n| [10, 0, 0, n].into());
         entry
     });
     btree_map(key, entry, 0..8)

@@ -50,7 +50,12 @@ pub(crate) fn firewall(prefix: &str) -> SwitchModel {
     let of = |matches: &[RouteMatch]| {
         let matches = matches.iter().cloned().collect();
         let permits = true;
-        RouteMap::new([RouteRule { permits, matches }]).unwrap()
+        RouteMap::new([RouteRule {
+            permits,
+            matches,
+            is_last_resort: false,
+        }])
+        .unwrap()
     };
     let import = of(&[
         RouteMatch::Prefix(id),

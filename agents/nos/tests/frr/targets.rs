@@ -20,6 +20,7 @@ fn leaf() -> SwitchModel {
     let evpn = RouteRule {
         permits: true,
         matches: [RouteMatch::EvpnOnly(Vni::new(10).unwrap())].into(),
+        is_last_resort: false,
     };
     maps.insert(import, RouteMap::new([own, evpn]).unwrap());
     let bgp = model.bgp.as_mut().unwrap();

@@ -40,6 +40,7 @@ pub(crate) fn underlay(number: u8, links: &[&str]) -> SwitchModel {
     let any = RouteMap::new([RouteRule {
         permits: true,
         matches: [].into(),
+        is_last_resort: false,
     }]);
     let maps = &mut model.policies.route_maps;
     maps.insert(name("MM-any"), any.unwrap());
@@ -97,6 +98,7 @@ pub(crate) fn machine(model: &mut SwitchModel, of: &str, number: u32, asn: u32, 
     let import = RouteMap::new([RouteRule {
         permits: true,
         matches: [RouteMatch::Prefix(id), RouteMatch::AsPath(text("origins"))].into(),
+        is_last_resort: false,
     }]);
     policies.route_maps.insert(text("import"), import.unwrap());
     let bgp = model.bgp.as_mut().unwrap();

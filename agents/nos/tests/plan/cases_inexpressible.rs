@@ -21,6 +21,7 @@ fn rule(matches: &[RouteMatch]) -> RouteRule {
     RouteRule {
         permits: true,
         matches: matches.iter().cloned().collect(),
+        is_last_resort: false,
     }
 }
 

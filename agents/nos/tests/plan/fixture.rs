@@ -55,6 +55,7 @@ pub(crate) fn import_map(prefixes: &str, paths: &str) -> RouteMap {
     RouteMap::new([RouteRule {
         permits: true,
         matches: [prefix, RouteMatch::AsPath(policy(paths))].into(),
+        is_last_resort: false,
     }])
     .unwrap()
 }
@@ -63,6 +64,7 @@ pub(crate) fn export_map() -> RouteMap {
     RouteMap::new([RouteRule {
         permits: true,
         matches: [].into(),
+        is_last_resort: false,
     }])
     .unwrap()
 }

@@ -82,6 +82,7 @@ fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
         let evpn = agents_nos::model::RouteRule {
             permits: true,
             matches: [agents_nos::model::RouteMatch::EvpnOnly(vni(27))].into(),
+            is_last_resort: false,
         };
         let map = agents_nos::model::RouteMap::new([own, evpn]).unwrap();
         state.policies.route_maps.insert(policy("MM-in"), map);

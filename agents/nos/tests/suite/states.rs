@@ -129,6 +129,7 @@ fn tenant() -> SwitchModel {
         let rule = RouteRule {
             permits: true,
             matches,
+            is_last_resort: false,
         };
         RouteMap::new([rule]).unwrap()
     };

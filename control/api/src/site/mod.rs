@@ -7,9 +7,12 @@ mod ca;
 mod cluster;
 mod doctor;
 mod fabric;
+mod firewall_explain;
+mod firewall_rules;
 mod identity;
 mod join;
 mod login_user;
+mod operator_rules;
 mod policy;
 mod project_component;
 mod quota;
@@ -36,9 +39,11 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::cluster_service_server::ClusterServiceServer,
             mesh::doctor_service_server::DoctorServiceServer,
             mesh::fabric_service_server::FabricServiceServer,
+            mesh::firewall_rules_service_server::FirewallRulesServiceServer,
             mesh::identity_service_server::IdentityServiceServer,
             mesh::join_service_server::JoinServiceServer,
             mesh::login_user_service_server::LoginUserServiceServer,
+            mesh::operator_rules_service_server::OperatorRulesServiceServer,
             mesh::policy_service_server::PolicyServiceServer,
             mesh::project_component_service_server::ProjectComponentServiceServer,
             mesh::quota_service_server::QuotaServiceServer,

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    apply, audit, ca, cluster, component, context, doctor, filesystem, get, identity, image, ip,
-    join, login, machine, misc, network, partition, policy, project, quota, settings, size, switch,
-    task, tenant, token, user, vpn,
+    apply, audit, ca, cluster, component, context, doctor, filesystem, firewall, get, identity,
+    image, ip, join, login, machine, misc, network, partition, policy, project, quota, settings,
+    size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -75,6 +75,9 @@ pub(crate) enum CliCommand {
     /// Manage machines.
     #[command(subcommand)]
     Machine(machine::MachineCommand),
+    /// Manage the rules of firewalls, and explain what they do.
+    #[command(subcommand)]
+    Firewall(firewall::FirewallCommand),
     /// Manage switches.
     #[command(subcommand)]
     Switch(switch::SwitchCommand),

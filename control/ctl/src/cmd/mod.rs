@@ -9,6 +9,7 @@ pub(crate) mod component;
 pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod filesystem;
+pub(crate) mod firewall;
 pub(crate) mod get;
 pub(crate) mod identity;
 pub(crate) mod image;
@@ -96,6 +97,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Get(command) => get::run(&app, command).await,
         CliCommand::Tenant(command) => tenant::run(&app, command).await,
         CliCommand::Project(command) => project::run(&app, command).await,
+        CliCommand::Firewall(command) => firewall::run(&app, command).await,
         CliCommand::Quota(command) => quota::run(&app, command).await,
         CliCommand::Settings(command) => settings::run(&app, command).await,
         CliCommand::Policy(command) => policy::run(&app, command).await,

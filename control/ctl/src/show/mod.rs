@@ -2,6 +2,7 @@
 
 mod cluster;
 mod fabric;
+mod firewall;
 mod machine;
 mod provided;
 mod tenancy;

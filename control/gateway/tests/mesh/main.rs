@@ -14,6 +14,8 @@ mod cables;
 mod catalogue;
 mod draw;
 mod enrol;
+mod firewall;
+mod firewall_agent;
 mod fixture;
 mod hammer;
 mod life;

@@ -68,7 +68,7 @@ async fn victim(control: &Control) -> Victim {
 }
 
 /// Registered, wiped and waiting.
-async fn offer(control: &Control, id: MachineId) {
+pub(crate) async fn offer(control: &Control, id: MachineId) {
     let now = control.store.now();
     let seen = MachineSeen {
         id,

@@ -224,5 +224,15 @@ fn of_machines(victim: &Victim) -> Vec<NamedSample> {
             Refused,
             PhoneHomeRequest::default(),
         ),
+        stream::<_, FirewallDesired>(
+            &firewall_service::DESIRED,
+            Refused,
+            FirewallDesiredRequest::default(),
+        ),
+        unary::<_, FirewallReportResponse>(
+            &firewall_service::REPORT,
+            Refused,
+            FirewallReport::default(),
+        ),
     ]
 }

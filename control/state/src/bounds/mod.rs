@@ -51,24 +51,28 @@ pub const TEXTS: [(&str, usize); 22] = [
 ];
 
 /// Bounds of lists and maps by field name, elements.
-pub const LISTS: [(&str, usize); 25] = [
+pub const LISTS: [(&str, usize); 30] = [
     ("constraints", 32),
     ("cpus", 64),
     ("disks", 256),
     // Changes of a switch by hand.
     ("drift", 32),
+    ("egress_policies", 16_384),
     ("entries", 512),
     ("gpus", 64),
     // Signs of life that a leader collects of all machines and partitions.
     ("heard", 200_000),
     ("identifiers", 512),
+    ("ingress_policies", 16_384),
     ("labels", LABELS_MAX),
+    ("load_balancers", 16_384),
     // Subjects of a token; together they are bounded where tokens are made.
     ("machine_roles", 500),
     // Every method of the contract.
     ("methods", 512),
     ("neighbours", 16),
     ("nics", 128),
+    ("operator_rules", 16_384),
     ("permissions", 500),
     ("placement_labels", LABELS_MAX),
     ("ports", 512),
@@ -76,6 +80,8 @@ pub const LISTS: [(&str, usize); 25] = [
     ("problems", 64),
     ("project_roles", 500),
     ("readings", 100),
+    // Objects that a firewall refused.
+    ("refused_rules", 64),
     ("remove", LABELS_MAX),
     // BGP sessions of a switch: three address families of each port, most of them.
     ("sessions", 512),

@@ -20,6 +20,9 @@ pub(super) struct Announcer {
     /// Child networks with those of their prefixes that the project owns. Empty means that the
     /// project is a guest there.
     networks: BTreeMap<NetworkId, Vec<IpNet>>,
+    /// The network whose addresses are meant, for a firewall. `None` for a server, which may
+    /// announce what it owns in every network.
+    within: Option<NetworkId>,
 }
 
 impl Announcer {
@@ -41,6 +44,15 @@ impl Announcer {
         Self {
             project: allocation.project,
             networks: children.map(owned).collect(),
+            within: None,
+        }
+    }
+
+    /// The announcer of a project's addresses in one network.
+    pub(super) fn of_addresses(project: ProjectId, network: NetworkId) -> Self {
+        Self {
+            within: Some(network),
+            ..Self::first(project)
         }
     }
 
@@ -49,6 +61,7 @@ impl Announcer {
         Self {
             project,
             networks: BTreeMap::new(),
+            within: None,
         }
     }
 
@@ -73,8 +86,13 @@ impl Announcer {
     }
 
     /// The prefixes of the child networks, the announcable prefixes of their parents, and the
-    /// other addresses of the project except those of underlays.
+    /// other addresses of the project except those of underlays. Of a firewall's network: the
+    /// project's addresses in it.
     pub(super) fn prefixes(&self, tables: &Tables) -> BTreeSet<IpNet> {
+        if let Some(network) = &self.within {
+            let ips = project_ips(tables, self.project).filter(|ip| ip.network == *network);
+            return ips.map(|ip| IpNet::from(ip.ip)).collect();
+        }
         let mut cidrs: BTreeSet<IpNet> = BTreeSet::new();
         // A guest in another project's network has no prefix of it, and so none of the announcable
         // ones either: it would take the traffic of the owner's pods.

@@ -12,7 +12,7 @@ use crate::catalog::entity::{Partition, SEGMENT_MTU_DEFAULT};
 use crate::desired::announcer::Announcer;
 use crate::desired::filters::Filters;
 use crate::desired::gateway::{GatewayIntent, bridged_segment};
-use crate::desired::port::{PortFilter, PortIntent, PortPlace};
+use crate::desired::port::{PortIntent, PortPlace};
 use crate::desired::port_plan::{FilterPlan, PortPlan, port_plans};
 use crate::desired::segment_key::SegmentKey;
 use crate::desired::switch::{SegmentIntent, SwitchDesired, VrfIntent};
@@ -121,11 +121,7 @@ impl Leaf {
     /// The announcers at its ports.
     fn announcers(&self) -> BTreeSet<&Arc<Announcer>> {
         let filters = self.ports.iter().filter_map(|port| port.filter.as_ref());
-        let announcers = filters.filter_map(|filter| match filter {
-            FilterPlan::Server { announcer, .. } => Some(announcer),
-            FilterPlan::Firewall { .. } => None,
-        });
-        announcers.collect()
+        filters.flat_map(FilterPlan::announcers).collect()
     }
 
     /// Segments in which the other members need its tunnel endpoint, with that endpoint.
@@ -230,24 +226,11 @@ impl Fabric {
     }
 
     fn intent(&self, port: &PortPlan) -> PortIntent {
-        let filter = match &port.filter {
-            None => None,
-            // An announcer of a leaf is always there; without prefixes nothing would pass.
-            Some(FilterPlan::Server { asn, announcer }) => Some(PortFilter {
-                asn: *asn,
-                prefixes: self.filters.prefixes(announcer).unwrap_or_default(),
-                vnis: BTreeSet::new(),
-            }),
-            Some(FilterPlan::Firewall {
-                asn,
-                prefixes,
-                vnis,
-            }) => Some(PortFilter {
-                asn: *asn,
-                prefixes: Arc::clone(prefixes),
-                vnis: vnis.clone(),
-            }),
-        };
+        // An announcer of a leaf is always there; without prefixes nothing would pass.
+        let prefixes =
+            |announcer: &Arc<Announcer>| self.filters.prefixes(announcer).unwrap_or_default();
+        let filter = port.filter.as_ref();
+        let filter = filter.map(|filter| filter.resolve(prefixes));
         PortIntent {
             name: port.name.clone(),
             vni: port.vni,

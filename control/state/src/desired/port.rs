@@ -1,6 +1,6 @@
 //! The desired state of a port.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proto_types::{Asn, IpNet, Vni};
@@ -45,4 +45,15 @@ pub struct PortFilter {
     pub prefixes: Arc<BTreeSet<IpNet>>,
     /// VNIs whose EVPN routes are exchanged. Empty for servers.
     pub vnis: BTreeSet<u32>,
+    /// IP prefixes that a firewall may announce by EVPN, for each of its VNIs. Empty for servers.
+    pub networks: BTreeMap<u32, NetworkFilter>,
+}
+
+/// The IP prefixes that a firewall may announce by EVPN in one of its networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkFilter {
+    /// Permitted as they are: default routes, and prefixes around the network's own.
+    pub routes: BTreeSet<IpNet>,
+    /// Permitted with everything in them.
+    pub prefixes: BTreeSet<IpNet>,
 }

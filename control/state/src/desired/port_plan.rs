@@ -1,6 +1,6 @@
 //! The place of each port of a switch, with the source of its filter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -11,6 +11,7 @@ use crate::desired::announcer::Announcer;
 use crate::desired::bgp::of_firewall;
 use crate::desired::filters;
 use crate::desired::gateway::bridged_segment;
+use crate::desired::network_plan::{NetworkPlan, network_plans};
 use crate::desired::port::{PortFilter, PortIntent, PortPlace};
 use crate::machine::entity::{Allocation, AllocationType, Machine, Segment};
 use crate::machine::read::port_vni;
@@ -37,11 +38,11 @@ pub(super) struct PortPlan {
 pub(super) enum FilterPlan {
     /// The filter of a server.
     Server { asn: Asn, announcer: Arc<Announcer> },
-    /// The filter of a firewall: its allocation alone decides.
+    /// The filter of a firewall: its allocation decides, and its project's addresses.
     Firewall {
         asn: Asn,
         prefixes: Arc<BTreeSet<IpNet>>,
-        vnis: BTreeSet<u32>,
+        networks: BTreeMap<u32, NetworkPlan>,
     },
 }
 
@@ -84,28 +85,51 @@ pub fn port_intents(tables: &Tables, switch: &Switch) -> Vec<PortIntent> {
         vni: port.vni,
         admin_up: port.admin_up,
         place: port.place,
-        filter: port.filter.map(|filter| filter.resolve(tables)),
+        filter: port.filter.map(|filter| {
+            let read = |announcer: &Arc<Announcer>| filters::read(tables, announcer);
+            filter.resolve(read)
+        }),
     };
     port_plans(tables, switch).into_iter().map(intent).collect()
 }
 
 impl FilterPlan {
-    fn resolve(self, tables: &Tables) -> PortFilter {
+    /// The filter, with the prefixes that an announcer has now.
+    pub(super) fn resolve(
+        &self,
+        prefixes_of: impl Fn(&Arc<Announcer>) -> Arc<BTreeSet<IpNet>>,
+    ) -> PortFilter {
         match self {
             Self::Server { asn, announcer } => PortFilter {
-                asn,
-                prefixes: filters::read(tables, &announcer),
+                asn: *asn,
+                prefixes: prefixes_of(announcer),
                 vnis: BTreeSet::new(),
+                networks: BTreeMap::new(),
             },
             Self::Firewall {
                 asn,
                 prefixes,
-                vnis,
+                networks,
             } => PortFilter {
-                asn,
-                prefixes,
-                vnis,
+                asn: *asn,
+                prefixes: Arc::clone(prefixes),
+                vnis: networks.keys().copied().collect(),
+                networks: networks
+                    .iter()
+                    .map(|(vni, plan)| (*vni, plan.resolve(&prefixes_of)))
+                    .collect(),
             },
+        }
+    }
+
+    /// The announcers whose prefixes it has.
+    pub(super) fn announcers(&self) -> Vec<&Arc<Announcer>> {
+        match self {
+            Self::Server { announcer, .. } => vec![announcer],
+            Self::Firewall { networks, .. } => {
+                let plans = networks.values();
+                plans.flat_map(|plan| &plan.announcers).collect()
+            }
         }
     }
 }
@@ -190,6 +214,6 @@ fn firewall(allocation: &Allocation) -> FilterPlan {
     FilterPlan::Firewall {
         asn: allocation.asn,
         prefixes: Arc::new(filter.cidrs),
-        vnis: filter.vnis,
+        networks: network_plans(allocation),
     }
 }

@@ -111,6 +111,12 @@ fn add_filter(fields: &mut ObjectFields, filter: &PortFilter) {
     fields.insert("announces", joined(filter.prefixes.iter()));
     if !filter.vnis.is_empty() {
         fields.insert("EVPN of VNIs", joined(&filter.vnis));
+        let networks = filter.networks.iter().map(|(vni, of)| {
+            let prefixes = joined(of.routes.iter().chain(&of.prefixes));
+            format!("VNI {vni}: {prefixes}")
+        });
+        let networks = networks.collect::<Vec<_>>().join("; ");
+        fields.insert("announces by EVPN", networks);
     }
 }
 

@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
 use crate::cluster::entity::*;
+use crate::firewall::entity::*;
 use crate::identity::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
@@ -219,6 +220,10 @@ tables! {
     CoolingNumber cooling_numbers PoolNumber, "cooling-number", |cooling| cooling.number;
     PoolCursor pool_cursors String, "pool-cursor", |cursor| cursor.pool.clone();
     Settings settings String, "settings", |settings| settings.name.clone();
+    FirewallRuleSet firewall_rules RuleSetKey, "firewall-rules", |rules| rules.set.clone();
+    FirewallRuleHistory firewall_histories RuleHistoryKey, "firewall-rules-history",
+        |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
+    FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
 }
 
 impl Tables {

@@ -20,6 +20,8 @@ mod clock;
 mod contract_rules;
 mod cooldown;
 mod evpn;
+mod firewall_routes;
+mod firewall_rules;
 mod held_segments;
 mod identity;
 mod installation;

@@ -55,5 +55,6 @@ fn rule<const N: usize>(permits: bool, matches: [RouteMatch; N]) -> RouteRule {
     RouteRule {
         permits,
         matches: matches.into(),
+        is_last_resort: false,
     }
 }

@@ -77,6 +77,8 @@ pub(crate) async fn add_firewall_networks(client: &Client) {
             r#type: kind.into(),
             prefixes: vec![prefix.into()],
             vrf,
+            destination_prefixes: outside(kind),
+            nat_type: nat(kind),
             ..Default::default()
         };
         client.admin_networks().create(request).await.unwrap();
@@ -157,4 +159,15 @@ fn image(id: &str, networking: Option<&str>, feature: api::ImageFeature) -> api:
         classification: api::ImageClassification::Supported.into(),
         ..Default::default()
     }
+}
+
+/// Everything is reached through the network outside.
+fn outside(kind: api::NetworkType) -> Vec<String> {
+    let is_external = kind == api::NetworkType::External;
+    Vec::from_iter(is_external.then(|| "0.0.0.0/0".to_owned()))
+}
+
+fn nat(kind: api::NetworkType) -> Option<i32> {
+    let is_external = kind == api::NetworkType::External;
+    is_external.then(|| api::NatType::Ipv4Masquerade.into())
 }

@@ -160,6 +160,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
     let done = join_all(work).await;
     println!("{} cycles in {:?}", share * CHANGING.len(), began.elapsed());
     site.times.print();
+    super::usage::print();
     let mut crossed: Crossed = Vec::new();
     for Changing {
         number,

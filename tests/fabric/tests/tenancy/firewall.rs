@@ -4,8 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::catalogue::add_firewall_networks;
+use super::hosts::{Host, PORT, answer, listen};
 use super::machine::{Networking, OUTSIDE};
+use super::models::{enter, place, tenant, underlay};
 use super::site::Site;
+use super::switch::reconcile;
 use super::wait::found;
 
 /// Added to the VNI of a VRF for the segment of its bridged machines.
@@ -40,7 +43,7 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
         of_tenants.insert(rented.system.vni);
         machines.push(rented);
     }
-    let offered = site.deliver(5, Networking::Firewall).await;
+    let offered = site.deliver(5, Networking::ForgingFirewall).await;
     let firewall = site.rent(offered, 0).await;
     let mine = firewall.system.vni;
     // A host of a segment is known with the VNI of its segment beside that of its VRF.
@@ -87,4 +90,84 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
     for other in of_tenants.iter().filter(|vni| **vni != mine) {
         assert!(!has_route(*other), "its route is in VRF {other}");
     }
+}
+
+/// VNI of the network outside.
+const INTERNET: u32 = 100;
+/// A server outside.
+const SERVER: &str = "198.51.100.9";
+
+/// Makes the spine an exit: the network outside, with a server in it.
+fn exit(site: &Site) -> Host {
+    let spine = &site.spine;
+    let server = format!("{SERVER}/24");
+    let host = Host::new("outside", spine, "swp3", &server, "198.51.100.1");
+    let segment = SEGMENT_BASE + INTERNET;
+    let mut desired = underlay(1, &["swp1", "swp2"]);
+    tenant(&mut desired, INTERNET, segment, &["198.51.100.1/24"]);
+    enter(&mut desired, "swp3", place(segment), 1500);
+    reconcile(spine, &desired);
+    host
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_leaves_through_its_firewall_alone() {
+    if !super::is_guest() {
+        return;
+    }
+    let site = Site::start().await;
+    add_firewall_networks(site.client()).await;
+    let outside = exit(&site);
+    let mut machines = Vec::new();
+    for (number, tenant, networking) in [
+        (1, 0, Networking::Routed),
+        (2, 1, Networking::Routed),
+        (3, 0, Networking::Bridged),
+    ] {
+        let offered = site.deliver(number, networking).await;
+        let rented = site.rent(offered, tenant).await;
+        listen(rented.machine.namespace(), &format!("m{number}"));
+        machines.push(rented);
+    }
+    let before = answer(machines[0].machine.namespace(), SERVER, PORT);
+    assert_eq!(before, None, "nobody leaves without a firewall");
+    let offered = site.deliver(5, Networking::Firewall).await;
+    let firewall = site.rent(offered, 0).await;
+    println!("the firewall's order: {:?}", firewall.system.order.networks);
+    for of in machines.iter().filter(|of| of.tenant == 0) {
+        let namespace = of.machine.namespace();
+        let arrived = found(async || answer(namespace, SERVER, PORT));
+        let arrived = arrived.await;
+        println!("m{} to the server: {arrived:?}", of.machine.number);
+        if arrived.as_deref() != Some("outside") {
+            site.show().await;
+            firewall.machine.show();
+            of.machine.show();
+            for command in [
+                "show ip route vrf all",
+                "show bgp l2vpn evpn",
+                "show evpn vni detail",
+            ] {
+                println!("{}", firewall.machine.vtysh(command));
+            }
+            println!("{}", site.spine.vtysh("show ip route vrf all"));
+            panic!("m{} does not leave", of.machine.number);
+        }
+        // No rule permits this port.
+        assert_eq!(answer(namespace, SERVER, PORT + 1), None);
+        // Private addresses are not known outside, and the firewall lets nobody in.
+        assert_eq!(answer(&outside.name, &of.system.address, PORT), None);
+    }
+    let routes = site
+        .spine
+        .vtysh(&format!("show ip route vrf Vrf{INTERNET}"));
+    println!("{routes}");
+    assert!(routes.contains("192.0.2."), "the firewall's own address");
+    assert!(
+        !routes.contains("10.0.0."),
+        "private addresses are known outside"
+    );
+    let other = &machines[1];
+    let stranger = answer(other.machine.namespace(), SERVER, PORT);
+    assert_eq!(stranger, None, "another tenant leaves through the firewall");
 }

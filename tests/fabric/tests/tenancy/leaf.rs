@@ -136,6 +136,7 @@ impl Leaf {
         for arguments in ["-br link", "route show table all", "neigh"] {
             ip(&format!("-n {} {arguments}", self.switch.name));
         }
+        self.switch.show_words();
         show_log(&self.name(), &self.log());
     }
 

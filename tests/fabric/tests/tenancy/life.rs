@@ -32,6 +32,8 @@ pub(crate) struct Installed {
     pub(crate) vnis: BTreeSet<u32>,
     /// Address in the underlay, of a firewall.
     pub(crate) underlay: Option<String>,
+    /// The order of its installation.
+    pub(crate) order: Install,
     agent: Agent,
 }
 
@@ -159,6 +161,7 @@ impl Installer {
             address: v4(&network.ips),
             vni: network.vni,
             asn: network.asn,
+            order: install.clone(),
             agent: Agent::from_credential(credential, install.control.clone()).unwrap(),
         }
     }

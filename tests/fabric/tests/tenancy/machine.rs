@@ -1,12 +1,14 @@
 //! A machine: a namespace with a NIC on each leaf.
 
 use std::process::Command;
+use std::sync::Mutex;
 
 use proto_mesh::{BlockDevice, Cpu, Firmware, MachineRegisterRequest, Nic, nic};
 use proto_wire_lldp::{Frame, Socket};
 use tokio::time::interval;
 
 use super::daemons::{Switch, ip};
+use super::firewall_system::FirewallSystem;
 use super::hosts::inside;
 use super::leaf::Leaf;
 use super::life::Installed;
@@ -14,8 +16,8 @@ use super::tap::Tap;
 
 /// Interval of a machine's LLDP frames.
 const LLDP: std::time::Duration = std::time::Duration::from_secs(2);
-/// Prefix that a firewall announces.
-pub(crate) const OUTSIDE: &str = "198.51.100.0/24";
+/// Prefix that a firewall announces, a part of its external network's.
+pub(crate) const OUTSIDE: &str = "192.0.2.128/25";
 /// Time that a frame holds, seconds.
 const TTL_S: u16 = 30;
 
@@ -28,6 +30,8 @@ pub(crate) enum Networking {
     Bridged,
     /// As a firewall: by BGP and EVPN in the underlay.
     Firewall,
+    /// As a firewall that announces more than it may.
+    ForgingFirewall,
 }
 
 /// A machine as control knows it before it has a tenant.
@@ -45,6 +49,8 @@ pub(crate) struct Machine {
     pub(crate) hardware: Hardware,
     pub(crate) networking: Networking,
     pub(crate) tap: Tap,
+    /// Ends before the namespace.
+    firewall: Mutex<Option<FirewallSystem>>,
     switch: Switch,
 }
 
@@ -75,6 +81,7 @@ impl Machine {
             hardware,
             networking,
             tap: Tap::open(&switch.name, number),
+            firewall: Mutex::default(),
             switch,
         }
     }
@@ -95,7 +102,10 @@ impl Machine {
                     .ip("route replace default via 169.254.1.1 dev bond0 onlink");
             }
             Networking::Routed => self.announce_routes(system, &system.address, &[]),
-            Networking::Firewall => self.announce_evpn(system),
+            Networking::Firewall => {
+                *self.firewall.lock().unwrap() = Some(FirewallSystem::start(name, &system.order));
+            }
+            Networking::ForgingFirewall => self.announce_evpn(system),
         }
     }
 

@@ -12,6 +12,7 @@ mod control;
 mod crossing;
 mod cycles;
 mod firewall;
+mod firewall_system;
 mod flow;
 mod leaf;
 mod life;
@@ -25,6 +26,7 @@ mod site;
 mod stages;
 mod tap;
 mod times;
+mod usage;
 mod wait;
 
 #[allow(dead_code, reason = "shared with the tests of FRR")]

@@ -30,7 +30,7 @@ pub(crate) struct Site {
     pub(crate) times: Times,
     client: Client,
     roles: Roles,
-    _spine: Spine,
+    pub(crate) spine: Spine,
     pub(crate) control: Control,
 }
 
@@ -51,7 +51,7 @@ impl Site {
             times: Times::default(),
             client,
             roles,
-            _spine: spine,
+            spine,
             control,
         }
     }
@@ -105,9 +105,9 @@ impl Site {
         let image = match machine.networking {
             Networking::Routed => ROUTED,
             Networking::Bridged => BRIDGED,
-            Networking::Firewall => FIREWALL,
+            Networking::Firewall | Networking::ForgingFirewall => FIREWALL,
         };
-        let is_firewall = machine.networking == Networking::Firewall;
+        let is_firewall = image == FIREWALL;
         let outside = is_firewall.then(|| "internet".to_owned());
         let networks = [tenant.network.clone()].into_iter().chain(outside);
         let networks = networks.map(|network| api::MachineAllocationNetwork {

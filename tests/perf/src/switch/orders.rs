@@ -92,7 +92,7 @@ fn intent(port: usize, tenant: u32) -> PortIntent {
             asn: FIRST_ASN + tenant,
             prefixes_v4: prefixes_v4.collect(),
             prefixes_v6: prefixes_v6.collect(),
-            vnis: Vec::new(),
+            ..PortFilter::default()
         }),
         ..PortIntent::default()
     }

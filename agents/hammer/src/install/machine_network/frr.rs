@@ -3,8 +3,7 @@
 //! zebra puts the addresses on the loopback, so that they do not depend on the renderer. bgpd
 //! announces them and nothing else: whatever one leaf tells is never told to the other.
 
-use ipnet::IpNet;
-
+use super::family::Family;
 use super::plan::NetworkPlan;
 use crate::install::item::{ItemState, SystemItem, item};
 use crate::install::rootfs::Owner;
@@ -15,6 +14,11 @@ const DAEMONS: &str = "bgpd=yes\n\nvtysh_enable=yes\n\
     staticd_options=\"-A 127.0.0.1\"\n";
 
 pub(super) fn files(plan: &NetworkPlan, passwd: &str) -> Vec<SystemItem> {
+    files_with(conf(plan), passwd)
+}
+
+/// The files of FRR with this frr.conf.
+pub(super) fn files_with(conf: String, passwd: &str) -> Vec<SystemItem> {
     // FRR's programs read the files as this user.
     let owner = Owner {
         mode: 0o640,
@@ -27,7 +31,7 @@ pub(super) fn files(plan: &NetworkPlan, passwd: &str) -> Vec<SystemItem> {
             "/etc/frr/vtysh.conf",
             "service integrated-vtysh-config\n".to_string(),
         ),
-        file("/etc/frr/frr.conf", conf(plan)),
+        file("/etc/frr/frr.conf", conf),
     ]
 }
 
@@ -51,7 +55,8 @@ pub(super) fn conf(plan: &NetworkPlan) -> String {
     );
     out.push_str("interface lo\n");
     for host in plan.hosts() {
-        out.push_str(&format!(" {} address {host}\n", keyword(&host)));
+        let keyword = Family::of(host.addr()).keyword();
+        out.push_str(&format!(" {keyword} address {host}\n"));
     }
     out.push_str("exit\n!\n");
     out.push_str(&lists(plan));
@@ -66,9 +71,12 @@ pub(super) fn conf(plan: &NetworkPlan) -> String {
     for (name, _) in plan.nics() {
         out.push_str(&format!(" neighbor {name} interface peer-group LEAF\n"));
     }
-    for (family, v4) in [("ipv4", true), ("ipv6", false)] {
-        out.push_str(&format!(" !\n address-family {family} unicast\n"));
-        for host in plan.hosts().filter(|host| host.addr().is_ipv4() == v4) {
+    for family in Family::BOTH {
+        out.push_str(&format!(" !\n address-family {} unicast\n", family.name()));
+        for host in plan
+            .hosts()
+            .filter(|host| Family::of(host.addr()) == family)
+        {
             out.push_str(&format!("  network {host}\n"));
         }
         out.push_str(
@@ -88,7 +96,7 @@ fn lists(plan: &NetworkPlan) -> String {
     for host in plan.hosts() {
         let seq = &mut at[usize::from(!host.addr().is_ipv4())];
         *seq += 5;
-        let ip = keyword(&host);
+        let ip = Family::of(host.addr()).keyword();
         out.push_str(&format!(
             "{ip} prefix-list MM-OWN seq {seq} permit {host}\n"
         ));
@@ -117,11 +125,4 @@ fn lists(plan: &NetworkPlan) -> String {
     }
     out.push_str("!\n");
     out
-}
-
-const fn keyword(net: &IpNet) -> &'static str {
-    match net {
-        IpNet::V4(_) => "ip",
-        IpNet::V6(_) => "ipv6",
-    }
 }

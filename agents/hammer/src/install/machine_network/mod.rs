@@ -1,10 +1,13 @@
 //! The network of an installed system that takes part in its segment over every cabled NIC.
 //!
 //! *Routed*: the machine announces its addresses by BGP to each leaf. *Bridged*: a bond with the
-//! anycast gateway of the segment. [`NetworkPlan::of`] checks the order; [`render`] turns the plan
+//! anycast gateway of the segment. A *firewall* ends the tunnels of its networks itself
+//! ([`FirewallPlan`]). [`NetworkPlan::of`] checks the order; [`render`] turns the plan
 //! into files for the program that the image configures its network with. Both are pure. Only
 //! parsed values of the order get into a file, so that no text of it can add lines.
 
+mod family;
+mod firewall;
 mod frr;
 mod keyfile;
 mod netplan;
@@ -12,6 +15,7 @@ mod networkd;
 mod plan;
 mod renderer;
 
+pub use firewall::{FirewallPlan, render as render_firewall};
 pub use plan::{Mode, NetworkPlan};
 pub use renderer::Renderer;
 
@@ -58,9 +62,35 @@ pub enum MachineNetworkError {
     /// A machine without an address.
     #[error("the order has no address to configure")]
     NoAddress,
-    /// The order of a firewall, which is a tunnel endpoint of its own.
-    #[error("the order has an underlay network: firewalls are neither routed nor bridged")]
-    Underlay,
+    /// A firewall without an IPv4 address in the underlay.
+    #[error("the order's underlay network has no IPv4 address for the ends of tunnels")]
+    NoTunnelEnd,
+    /// A network of a firewall with a VNI that VXLAN has not.
+    #[error("network {name:?} of the order has VNI {vni}: it must be in 1..=16777215")]
+    Vni {
+        /// The network.
+        name: String,
+        /// Its VNI.
+        vni: u32,
+    },
+    /// Two networks of a firewall with one VNI.
+    #[error("two networks of the order have VNI {0}: each needs one of its own")]
+    VniTwice(u32),
+    /// A firewall without networks, or with more than it can have.
+    #[error("the order has {0} networks beside the underlay: it must be 1 to 64")]
+    FirewallNetworks(usize),
+    /// The image of a firewall has no FRR.
+    #[error(
+        "image {0:?} has no FRR (frr.service and bgpd), which a firewall needs: install the package \
+         frr into it"
+    )]
+    FirewallNoFrr(String),
+    /// The image of a firewall has no systemd-networkd.
+    #[error(
+        "image {0:?} has no systemd-networkd, which configures the tunnels of a firewall: install \
+         it into the image"
+    )]
+    FirewallNoNetworkd(String),
     /// The image has no FRR.
     #[error(
         "image {0:?} is labelled metalmesh.dev/networking=routed and has no FRR (frr.service and \

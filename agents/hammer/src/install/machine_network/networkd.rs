@@ -7,7 +7,7 @@ use super::{BOND, wait_for_any};
 use crate::install::item::{SystemItem, file};
 
 /// Directory of the files.
-const DIR: &str = "/etc/systemd/network";
+pub(super) const DIR: &str = "/etc/systemd/network";
 
 pub(super) fn files(plan: &NetworkPlan) -> Vec<SystemItem> {
     let mut out = Vec::new();
@@ -45,7 +45,7 @@ fn matching(mac: MacAddr, mtu: u32) -> String {
 }
 
 /// A NIC with a link-local address for BGP; FRR has the addresses.
-fn routed(mac: MacAddr, mtu: u32) -> String {
+pub(super) fn routed(mac: MacAddr, mtu: u32) -> String {
     let mut text = matching(mac, mtu).replace("{}", "degraded");
     text.push_str("LinkLocalAddressing=ipv6\n");
     text

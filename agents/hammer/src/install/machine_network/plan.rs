@@ -12,7 +12,7 @@ use crate::install::network::{GATEWAY_V4, GATEWAY_V6, NetworkError, named, parse
 /// Most NICs of a plan; an order with more is refused.
 pub(super) const UPLINKS_MAX: usize = 8;
 /// MTU if control names none, bytes: the one of leaf ports to machines.
-const MTU_DEFAULT: u32 = 9000;
+pub(super) const MTU_DEFAULT: u32 = 9000;
 
 /// The way in which the installed system takes part in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,28 +76,16 @@ impl NetworkPlan {
             "802.3ad" => true,
             other => return Err(MachineNetworkError::Bond(other.to_string())),
         };
-        let mtu = match install.mtu {
-            0 => MTU_DEFAULT,
-            mtu if (1280..=9216).contains(&mtu) => mtu,
-            mtu => return Err(MachineNetworkError::Mtu(mtu)),
-        };
-        let dns = install.dns_servers.iter();
         let addresses = addresses(install)?;
         Ok(Self {
             mode,
-            image: install
-                .image
-                .as_ref()
-                .map(|image| image.id.clone())
-                .unwrap_or_default(),
+            image: image_id(install),
             lacp,
             uplinks: uplinks(install, nics)?,
-            mtu,
+            mtu: mtu(install, MTU_DEFAULT)?,
             routes: routes(install, &addresses)?,
             addresses,
-            dns: dns
-                .map(|server| parse("dns_servers", server))
-                .collect::<Result<_, _>>()?,
+            dns: name_servers(install)?,
             asn: if mode == Mode::Routed {
                 asn(install)?
             } else {
@@ -133,7 +121,30 @@ pub(super) const fn gateway(route: &IpNet) -> &'static str {
     }
 }
 
-fn uplinks(install: &Install, nics: &[MacAddr]) -> Result<Vec<MacAddr>, MachineNetworkError> {
+/// Id of the image, for errors.
+pub(super) fn image_id(install: &Install) -> String {
+    let image = install.image.as_ref();
+    image.map(|image| image.id.clone()).unwrap_or_default()
+}
+
+/// The MTU of the order, bytes, or this one if control names none.
+pub(super) const fn mtu(install: &Install, default: u32) -> Result<u32, MachineNetworkError> {
+    match install.mtu {
+        0 => Ok(default),
+        mtu @ 1280..=9216 => Ok(mtu),
+        mtu => Err(MachineNetworkError::Mtu(mtu)),
+    }
+}
+
+pub(super) fn name_servers(install: &Install) -> Result<Vec<IpAddr>, NetworkError> {
+    let servers = install.dns_servers.iter();
+    servers.map(|server| parse("dns_servers", server)).collect()
+}
+
+pub(super) fn uplinks(
+    install: &Install,
+    nics: &[MacAddr],
+) -> Result<Vec<MacAddr>, MachineNetworkError> {
     let mut out: Vec<MacAddr> = Vec::new();
     for text in &install.uplinks {
         let mac = parse("uplinks", text)?;
@@ -153,9 +164,6 @@ fn uplinks(install: &Install, nics: &[MacAddr]) -> Result<Vec<MacAddr>, MachineN
 fn addresses(install: &Install) -> Result<Vec<IpNet>, MachineNetworkError> {
     let mut out = Vec::new();
     for network in &install.networks {
-        if network.r#type == "underlay" {
-            return Err(MachineNetworkError::Underlay);
-        }
         for ip in &network.ips {
             let (address, prefix) = with_prefix(network, ip)?;
             // Addresses that no route may lead to would be refused, or announced, only at the boot.
@@ -203,7 +211,8 @@ fn routes(install: &Install, addresses: &[IpNet]) -> Result<Vec<IpNet>, MachineN
     Ok(out)
 }
 
-fn asn(install: &Install) -> Result<u32, MachineNetworkError> {
+/// The AS number, the same in every network.
+pub(super) fn asn(install: &Install) -> Result<u32, MachineNetworkError> {
     let mut numbers = install.networks.iter().map(|network| network.asn);
     let first = numbers.next().unwrap_or(0);
     if first == 0 || numbers.any(|other| other != first) {

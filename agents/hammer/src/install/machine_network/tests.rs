@@ -200,7 +200,7 @@ fn what_an_image_or_an_order_lacks_is_named() {
         "{no_renderer}"
     );
     type Change = fn(&mut Install);
-    let changes: [(Change, &str); 10] = [
+    let changes: [(Change, &str); 9] = [
         (|o| o.networking = "l3".into(), "networking \"l3\""),
         (|o| o.bond = "802.3ad\nmode=x".into(), "bond"),
         (|o| o.mtu = 68, "MTU is 68"),
@@ -218,7 +218,6 @@ fn what_an_image_or_an_order_lacks_is_named() {
             |o| o.networks[0].ips = vec!["224.0.0.5".into()],
             "network \"n\"",
         ),
-        (|o| o.networks[0].r#type = "underlay".into(), "firewalls"),
         (|o| o.dns_servers = vec!["a".into()], "dns_servers"),
     ];
     for (change, expected) in changes {

@@ -1,5 +1,7 @@
 //! Entries of route-maps.
 
+use std::net::Ipv4Addr;
+
 use crate::Vni;
 
 use super::action::Action;
@@ -31,10 +33,20 @@ pub struct RouteMapEntry {
     pub match_interface: Option<InterfaceName>,
     /// The EVPN route is of this VNI.
     pub match_vni: Option<Vni>,
+    /// The EVPN route is of an IP prefix (type 5).
+    pub match_evpn_prefix: bool,
+    /// The EVPN route is a default route.
+    pub match_evpn_default: bool,
+    /// The next hop is this address. It is compared in EVPN routes as well; a prefix list of next
+    /// hops matches no EVPN route.
+    pub match_next_hop: Option<Ipv4Addr>,
     /// The extended communities are permitted by this list.
     pub match_communities: Option<ObjectName>,
     /// Local preference that the route gets.
     pub local_preference: Option<u32>,
+    /// `true` lengthens the AS path by ten numbers, the neighbour's own: no path through the fabric
+    /// is that long, so that every switch prefers any other path to the prefix.
+    pub is_last_resort: bool,
 }
 
 impl RouteMapEntry {
@@ -48,8 +60,12 @@ impl RouteMapEntry {
             match_as_path: None,
             match_interface: None,
             match_vni: None,
+            match_evpn_prefix: false,
+            match_evpn_default: false,
+            match_next_hop: None,
             match_communities: None,
             local_preference: None,
+            is_last_resort: false,
         }
     }
 }

@@ -101,9 +101,15 @@ impl Reader {
             ["match", "evpn", "vni", vni] => {
                 entry.match_vni = Some(Vni::new(vni.parse().ok()?).ok()?);
             }
+            ["match", "evpn", "route-type", "prefix"] => entry.match_evpn_prefix = true,
+            ["match", "evpn", "default-route"] => entry.match_evpn_default = true,
+            ["match", "ip", "next-hop", "address", address] => {
+                entry.match_next_hop = Some(address.parse().ok()?);
+            }
             ["set", "local-preference", preference] => {
                 entry.local_preference = Some(preference.parse().ok()?);
             }
+            ["set", "as-path", "prepend", "last-as", "10"] => entry.is_last_resort = true,
             _ => return None,
         }
         Some(())

@@ -116,21 +116,22 @@ fn fault(sequence: u16, rule: &RouteRule) -> Option<RuleFault> {
         count(|found| matches!(found, RouteMatch::Prefix(id) if id.is_v6)),
         count(|found| matches!(found, RouteMatch::AsPath(_))),
         count(|found| matches!(found, RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_))),
+        count(|found| matches!(found, RouteMatch::TunnelEnd(_))),
     ];
-    let [v4, v6, _, evpn] = counts;
+    let [v4, v6, ..] = counts;
     if sequence == 0 {
         Some(RuleFault::Number)
     } else if counts.iter().any(|count| *count > 1) {
         Some(RuleFault::Repeated)
     } else {
-        (evpn > 0 && v4 + v6 > 0).then_some(RuleFault::Mixed)
+        (is_of_evpn(rule) && v4 + v6 > 0).then_some(RuleFault::Mixed)
     }
 }
 
 /// FRR's route-maps that a rule is in.
 ///
-/// A map with rules for EVPN routes is two in FRR: FRR's prefix lists match EVPN routes by the
-/// prefix in them, so that a tenant's addresses would pass a rule for the underlay's.
+/// A map with rules for EVPN routes is two in FRR: from 8.5 on, FRR's prefix lists match EVPN routes
+/// by the prefix in them, so that a tenant's addresses would pass a rule for the underlay's.
 fn maps_of(
     name: &PolicyName,
     map: &RouteMap,
@@ -154,8 +155,7 @@ pub(super) fn has_evpn_rule(map: &RouteMap) -> bool {
 }
 
 fn is_of_evpn(rule: &RouteRule) -> bool {
-    let mut matches = rule.matches.iter();
-    matches.any(|found| matches!(found, RouteMatch::Evpn(_) | RouteMatch::EvpnOnly(_)))
+    rule.matches.iter().any(RouteMatch::is_of_evpn)
 }
 
 /// Reads the policies of a configuration. What the model cannot say is left out.
@@ -255,11 +255,12 @@ fn origin(rule: &AsPathRule) -> Option<Asn> {
 /// The list of extended communities that permits route targets of one VNI only, whatever AS number
 /// they have. Beside them a route has its encapsulation (ET), moves of a MAC address (MM) and the
 /// router's MAC address (Rmac); FRR shows them in this order, and the encapsulation before or after
-/// the targets. Routes with other communities are refused.
+/// the targets. Routes with other communities are refused, and those without the encapsulation VXLAN
+/// (8) alone: FRR does not compare the VNI of such a route.
 #[expect(clippy::expect_used, reason = "a number in a text that fits")]
 fn vni_alone(vni: Vni) -> (CommunityKey, CommunityRule) {
     let target = format!("(RT:[0-9.]+:{vni}_)");
-    let regex = format!("^{target}*(ET:[0-9]+_)*{target}*(MM:[0-9]+_)*(Rmac:[0-9a-f:]+_)*$");
+    let regex = format!("^{target}*(ET:8_)+{target}*(MM:[0-9]+_)*(Rmac:[0-9a-f:]+_)*$");
     let key = CommunityKey {
         list: ObjectName::new(&format!("MM-vni-{vni}")).expect("a name of ours"),
         sequence: 5,
@@ -279,6 +280,7 @@ fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
         Action::Deny
     };
     let mut entry = RouteMapEntry::new(action);
+    entry.is_last_resort = rule.is_last_resort;
     for found in &rule.matches {
         match found {
             RouteMatch::Prefix(id) if id.is_v6 => entry.match_ipv6 = Some(object(&id.name)?),
@@ -289,6 +291,9 @@ fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
                 entry.match_vni = Some(*vni);
                 entry.match_communities = Some(vni_alone(*vni).0.list);
             }
+            RouteMatch::EvpnPrefix => entry.match_evpn_prefix = true,
+            RouteMatch::EvpnDefault => entry.match_evpn_default = true,
+            RouteMatch::TunnelEnd(address) => entry.match_next_hop = Some(*address),
         }
     }
     Ok(entry)
@@ -308,9 +313,13 @@ fn route_rule(entry: &RouteMapEntry) -> RouteRule {
             Some(list) if *list == vni_alone(vni).0.list => RouteMatch::EvpnOnly(vni),
             _ => RouteMatch::Evpn(vni),
         }),
+        entry.match_evpn_prefix.then_some(RouteMatch::EvpnPrefix),
+        entry.match_evpn_default.then_some(RouteMatch::EvpnDefault),
+        entry.match_next_hop.map(RouteMatch::TunnelEnd),
     ];
     RouteRule {
         permits: entry.action == Action::Permit,
         matches: matches.into_iter().flatten().collect(),
+        is_last_resort: entry.is_last_resort,
     }
 }

@@ -9,6 +9,7 @@
 //! A change replaces all three tables in one transaction. What nft lists is compared with what it
 //! lists of the same filters unchanged, so that any change by hand is seen.
 
+mod generation;
 mod listing;
 mod nft;
 mod rules;
@@ -21,6 +22,7 @@ pub use nft::NftError;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use self::generation::generation;
 use super::Linux;
 use crate::back_end::NosError;
 use crate::interpret::interpret;
@@ -59,14 +61,22 @@ fn chain_name(port: &PortName) -> String {
     format!("{CHAIN_PREFIX}{port}")
 }
 
-/// Age at which a reading is repeated: a change by hand is to be seen within 5 s, also during a long
-/// pass.
+/// Age at which a reading is repeated where the kernel says no generation: a change by hand is to be
+/// seen within 5 s, also during a long pass.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
 /// The last reading of the packet filter. Three runs of nft take some ten milliseconds, and each step
-/// looks at the switch: those of FRR and of ports need not read it again.
+/// looks at the switch.
 #[derive(Debug, Default)]
-pub(super) struct FilterReading(Mutex<Option<(Instant, PacketFilter)>>);
+pub(super) struct FilterReading(Mutex<Option<Kept>>);
+
+#[derive(Clone, Debug)]
+struct Kept {
+    /// Generation of the rules before they were read, so that a change meanwhile is read next time.
+    generation: Option<u32>,
+    at: Instant,
+    filter: PacketFilter,
+}
 
 impl FilterReading {
     /// Drops the reading: nftables may have other rules from now on.
@@ -74,14 +84,21 @@ impl FilterReading {
         *self.0.lock() = None;
     }
 
-    fn kept(&self) -> Option<PacketFilter> {
-        let kept = self.0.lock().clone();
-        let kept = kept.filter(|(at, _)| at.elapsed() < AGE_MAX);
-        kept.map(|(_, filter)| filter)
+    /// Has the next pass read anew where the kernel does not say whether rules have changed.
+    pub(super) fn begin_pass(&self) {
+        if generation().is_none() {
+            self.discard();
+        }
     }
 
-    fn keep(&self, filter: &PacketFilter) {
-        *self.0.lock() = Some((Instant::now(), filter.clone()));
+    /// The reading, if nobody can have changed the rules since.
+    fn kept(&self, generation: Option<u32>) -> Option<PacketFilter> {
+        let kept = self.0.lock().clone()?;
+        let is_current = match generation {
+            Some(_) => kept.generation == generation,
+            None => kept.at.elapsed() < AGE_MAX,
+        };
+        is_current.then_some(kept.filter)
     }
 }
 
@@ -91,11 +108,17 @@ impl Linux {
     /// # Errors
     /// As for [`Self::read_packet_filter`].
     pub(super) async fn packet_filter(&self) -> Result<PacketFilter, NftError> {
-        if let Some(kept) = self.filter_reading.kept() {
+        let generation = generation();
+        if let Some(kept) = self.filter_reading.kept(generation) {
             return Ok(kept);
         }
         let filter = self.read_packet_filter().await?;
-        self.filter_reading.keep(&filter);
+        let kept = Kept {
+            generation,
+            at: Instant::now(),
+            filter: filter.clone(),
+        };
+        *self.filter_reading.0.lock() = Some(kept);
         Ok(filter)
     }
 

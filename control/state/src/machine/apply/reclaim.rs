@@ -10,6 +10,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Vni};
 
+use crate::firewall::apply::rules::forget_firewall;
 use crate::identity::apply::certificate;
 use crate::machine::apply::orders::{cancel_life, cancel_open, open_orders, order_life};
 use crate::machine::apply::{boots, events, handover, machine, ports};
@@ -183,6 +184,7 @@ fn give_up(tx: &mut Tx<'_>, mut machine: Machine, reason: &str) -> Result<(), Er
 /// would answer for one address.
 fn release(tx: &mut Tx<'_>, machine: &mut Machine) {
     ip::release_all(tx, machine.id);
+    forget_firewall(tx, machine.id);
     if let Some(allocation) = machine.allocation.take() {
         let number = PoolNumber::Asn(allocation.asn.0);
         pool::release(

@@ -5,6 +5,7 @@ use proto_types::{PartitionId, ProjectId};
 
 use crate::catalog::entity::Partition;
 use crate::fields::{check_description, check_name, in_use};
+use crate::firewall::apply::rules::forget_network;
 use crate::meta::Meta;
 use crate::network::apply::child_network::{Child, create_child};
 use crate::network::apply::network_rules::{check_fields, check_new_prefixes};
@@ -176,6 +177,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNetwork) -> ApplyResult {
     if let Some(port) = port {
         return Err(still_observed("network", op.id.as_str(), &port));
     }
+    forget_network(tx, &op.id);
     tx.delete::<Network>(&op.id);
     pool::release_network(tx, &network);
     Ok(Reply::Network(network))

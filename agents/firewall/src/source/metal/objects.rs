@@ -1,0 +1,160 @@
+//! Control's desired state as the objects of a source.
+
+use proto_firewall::RuleContent;
+use proto_mesh::{FirewallDesired, FirewallNetwork, FirewallRuleSet};
+use serde::Serialize;
+use serde_norway::Value;
+
+use crate::source::SourceObjects;
+
+/// The reason why a desired state cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[error("the rules {set} cannot be read: {source}")]
+pub struct ContentError {
+    /// The set.
+    set: String,
+    source: serde_json::Error,
+}
+
+/// The objects of a desired state: networks, then the sets in control's order, the operator's first.
+///
+/// # Errors
+/// A set does not decode. Nothing of the state is used then: what is left of an operator's rules
+/// could let more pass than they do.
+pub fn objects(desired: &FirewallDesired) -> Result<SourceObjects, ContentError> {
+    let mut objects = SourceObjects::default();
+    for network in &desired.networks {
+        objects.firewall.networks.extend(network_object(network));
+    }
+    for set in &desired.sets {
+        add(&mut objects, set)?;
+    }
+    Ok(objects)
+}
+
+fn network_object(network: &FirewallNetwork) -> Option<Value> {
+    let kind = match network.r#type.as_str() {
+        "child" | "child-shared" => "private",
+        "external" => "external",
+        // No rule is for the underlay, and other types have no packets of tenants.
+        _ => return None,
+    };
+    let mut object = serde_json::json!({
+        "networkID": network.network,
+        "networkType": kind,
+        "prefixes": network.prefixes,
+        "nat": network.masquerade,
+    });
+    if network.vrf != 0 {
+        object["vrf"] = network.vrf.into();
+    }
+    value(&object)
+}
+
+fn add(objects: &mut SourceObjects, set: &FirewallRuleSet) -> Result<(), ContentError> {
+    let content: RuleContent =
+        serde_json::from_slice(&set.content).map_err(|source| ContentError {
+            set: set.id.clone(),
+            source,
+        })?;
+    let firewall = &mut objects.firewall;
+    firewall.rules.extend(values(&content.operator_rules));
+    firewall.rate_limits.extend(values(&content.rate_limits));
+    firewall
+        .egress_rules
+        .extend(values(&content.egress_addresses));
+    firewall.log_accepted_connections |= content.log_accepted;
+    if !content.allowed_networks.is_empty() {
+        firewall.allowed_networks = value(&content.allowed_networks);
+    }
+    objects.cwnp.egress.extend(values(&content.egress_policies));
+    objects
+        .cwnp
+        .ingress
+        .extend(values(&content.ingress_policies));
+    objects.service.extend(values(&content.load_balancers));
+    Ok(())
+}
+
+fn values<T: Serialize>(list: &[T]) -> impl Iterator<Item = Value> {
+    list.iter().filter_map(value)
+}
+
+/// Texts, numbers and lists of them always are values.
+fn value<T: Serialize>(object: &T) -> Option<Value> {
+    serde_norway::to_value(object).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admit::admit_objects;
+    use crate::source::ControllerObjects;
+
+    fn set(id: &str, content: &str) -> FirewallRuleSet {
+        FirewallRuleSet {
+            id: id.to_owned(),
+            revision: 1,
+            content: content.as_bytes().to_vec(),
+        }
+    }
+
+    fn network(id: &str, kind: &str, vrf: u32, prefix: &str) -> FirewallNetwork {
+        FirewallNetwork {
+            network: id.to_owned(),
+            r#type: kind.to_owned(),
+            vrf,
+            prefixes: vec![prefix.to_owned()],
+            masquerade: false,
+        }
+    }
+
+    fn desired(sets: Vec<FirewallRuleSet>) -> FirewallDesired {
+        FirewallDesired {
+            networks: vec![
+                network("tenant", "child", 42, "10.0.0.0/8"),
+                network("internet", "external", 104, "203.0.113.0/24"),
+                network("underlay", "underlay", 0, "192.0.2.0/24"),
+            ],
+            sets,
+            ..FirewallDesired::default()
+        }
+    }
+
+    #[test]
+    fn every_list_arrives_and_is_admitted() {
+        let operator = r#"{
+            "operator_rules": [{"name": "no-smtp", "action": "drop", "ports": [{"port": 25}]}],
+            "rate_limits": [{"networkID": "internet", "rate": 100}],
+            "allowed_networks": {"egress": ["0.0.0.0/0", "::/0"]}, "log_accepted": true}"#;
+        let tenant = r#"{
+            "egress_policies": [{"name": "web", "to": [{"cidr": "0.0.0.0/0"}],
+                "ports": [{"port": 80, "endPort": 81}]}],
+            "ingress_policies": [{"name": "ping", "ports": [{"protocol": "ICMP", "icmpType": 8}]}],
+            "load_balancers": [{"name": "shop", "loadBalancerIPs": ["203.0.113.7"],
+                "ports": [{"port": 443}]}],
+            "egress_addresses": [{"networkID": "internet", "ips": ["203.0.113.50"]}]}"#;
+        let state = desired(vec![set("operator", operator), set("tenant", tenant)]);
+        let objects = objects(&state).unwrap();
+        let admitted = admit_objects(&ControllerObjects {
+            firewall: &objects.firewall,
+            cwnp: Some(&objects.cwnp),
+            service: &objects.service,
+        });
+        assert_eq!(admitted.problems, []);
+        assert_eq!(admitted.rules.networks.len(), 2);
+        assert_eq!(admitted.rules.operator.len(), 1);
+        assert_eq!(admitted.rules.tenant.len(), 3);
+        assert!(admitted.rules.tenant.iter().all(|rule| rule.log));
+        assert_eq!(admitted.rules.rate_limits.len(), 1);
+        let addresses = &admitted.rules.networks[1].nat_addresses;
+        assert_eq!(addresses.len(), 1);
+    }
+
+    #[test]
+    fn a_set_that_does_not_decode_is_no_partial_state() {
+        let state = desired(vec![set("firewall/x/operator", "{"), set("tenant", "{}")]);
+        let error = objects(&state).unwrap_err().to_string();
+        assert!(error.contains("firewall/x/operator"), "{error}");
+    }
+}

@@ -1,0 +1,61 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::netlink::CounterValue;
+
+/// A counter of a `FirewallMonitor`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MonitorCounter {
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+impl From<CounterValue> for MonitorCounter {
+    fn from(value: CounterValue) -> Self {
+        Self {
+            bytes: value.bytes,
+            packets: value.packets,
+        }
+    }
+}
+
+/// Traffic of a device of a `FirewallMonitor`, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MonitorTraffic {
+    /// Bytes that came in.
+    #[serde(rename = "in")]
+    pub incoming: u64,
+    /// Bytes that went out.
+    #[serde(rename = "out")]
+    pub outgoing: u64,
+}
+
+/// What a firewall reports in its `FirewallMonitor`, with the published names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MonitorReport {
+    /// Counters of rules, by `accept` or `drop`, then by the name of the counter.
+    pub rules: BTreeMap<&'static str, BTreeMap<String, MonitorCounter>>,
+    /// Traffic, by `internal` or `external`.
+    pub devices: BTreeMap<&'static str, MonitorTraffic>,
+    /// `true` if the seed, or another source of the controller `firewall`, answers.
+    #[serde(skip)]
+    pub is_seed_connected: bool,
+}
+
+impl MonitorReport {
+    /// A report of the kernel's counters.
+    #[must_use]
+    pub fn of_counters(counters: &BTreeMap<String, CounterValue>) -> Self {
+        let mut report = Self::default();
+        for (name, value) in counters {
+            let is_drop = name == "dropped" || name == "invalid" || name.starts_with("rate-limit/");
+            let action = if is_drop { "drop" } else { "accept" };
+            let rules = report.rules.entry(action).or_default();
+            rules.insert(name.clone(), (*value).into());
+        }
+        report
+    }
+}

@@ -1,0 +1,157 @@
+//! Which rule of which set decides about a flow.
+
+use std::net::IpAddr;
+
+use control_convert::firewall::{RuleDetail, rules};
+use control_convert::parse;
+use control_gate::refusal::invalid;
+use control_state::life::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
+use control_state::{NetworkType, StateError, Tables};
+use proto_firewall::{Flow, PlacedRules, RuleScope, checked, explain};
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_types::{IpNet, MachineId, ProjectId};
+use tonic::Status;
+
+/// Number of TCP.
+const TCP: u8 = 6;
+
+/// A flow through a firewall.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FlowQuestion {
+    firewall: MachineId,
+    from: IpAddr,
+    to: IpAddr,
+    protocol: u8,
+    port: u16,
+}
+
+impl FlowQuestion {
+    /// The question of a request.
+    pub(super) fn of(
+        firewall: &str,
+        from: &str,
+        to: &str,
+        protocol: u32,
+        port: u32,
+    ) -> Result<Self, Status> {
+        let from: IpAddr = parse("from", from)?;
+        let to: IpAddr = parse("to", to)?;
+        if from.is_ipv4() != to.is_ipv4() {
+            let rule = "and from have different address families; use IPv4 for both, or IPv6";
+            return Err(invalid("to", rule));
+        }
+        let number = u8::try_from(protocol).map_err(|_| invalid("protocol", "must be 0 to 255"))?;
+        Ok(Self {
+            firewall: parse("firewall", firewall)?,
+            from,
+            to,
+            protocol: if number == 0 { TCP } else { number },
+            port: u16::try_from(port).map_err(|_| invalid("port", "must be 0 to 65535"))?,
+        })
+    }
+}
+
+/// The explanation of a flow. `None` as the project means an administrator.
+pub(super) fn explanation(
+    tables: &Tables,
+    question: &FlowQuestion,
+    project: Option<ProjectId>,
+) -> Result<mesh::FirewallExplanation, StateError> {
+    let intent = firewall_desired(tables, question.firewall);
+    let intent = intent.filter(|intent| project.is_none_or(|project| project == intent.project));
+    let intent = intent.ok_or_else(|| StateError::not_found("firewall", question.firewall))?;
+    let (input, output) = (
+        network_of(&intent, question.from),
+        network_of(&intent, question.to),
+    );
+    let is_private =
+        |network: Option<&FirewallNetworkIntent>| network.is_some_and(|it| it.kind.is_child());
+    let flow = Flow {
+        from: question.from,
+        to: question.to,
+        protocol: question.protocol,
+        port: question.port,
+        is_ingress: is_private(output),
+        is_egress: is_private(input),
+    };
+    let sets = placed(&intent);
+    let decision = explain(&sets, &flow);
+    let mut shown = mesh::FirewallExplanation {
+        accepted: decision.is_accepted,
+        reason: "no rule accepts it".to_owned(),
+        input: id_of(input),
+        output: id_of(output),
+        undecided: undecided(&sets, &flow),
+        ..mesh::FirewallExplanation::default()
+    };
+    if let Some((set, rule)) = decision.rule {
+        let row = &intent.sets[set].row;
+        let object = sets[set].rules[rule].object();
+        let verb = if decision.is_accepted {
+            "accepts"
+        } else {
+            "drops"
+        };
+        let (owner, target, number) = (row.set.owner, &row.set.target, row.current.number);
+        shown.reason = format!("{object} of the {owner}, {target} revision {number}, {verb} it");
+        shown.object = object;
+        shown.rules = Some(rules(row, RuleDetail::Summary));
+    }
+    Ok(shown)
+}
+
+fn id_of(network: Option<&FirewallNetworkIntent>) -> String {
+    let id = network.map(|network| network.network.to_string());
+    id.unwrap_or_default()
+}
+
+/// The rules of each set that are right, in the order of the sets.
+fn placed(intent: &FirewallIntent) -> Vec<PlacedRules> {
+    let all = |name: fn(&RuleSetIntent) -> &Vec<String>| -> Vec<IpNet> {
+        let sets = intent.sets.iter().flat_map(name);
+        sets.filter_map(|text| text.parse().ok()).collect()
+    };
+    let egress = all(|set| &set.row.current.content.allowed_networks.egress_prefixes);
+    let ingress = all(|set| &set.row.current.content.allowed_networks.ingress_prefixes);
+    let of_set = |set: &RuleSetIntent| {
+        let scope = RuleScope {
+            owner: set.set().owner,
+            network: set.network.as_deref(),
+        };
+        PlacedRules {
+            rules: checked(&set.row.current.content, scope).0,
+            allowed_egress: egress.clone(),
+            allowed_ingress: ingress.clone(),
+        }
+    };
+    intent.sets.iter().map(of_set).collect()
+}
+
+/// Policies with names that would match if the destination had one of them.
+fn undecided(sets: &[PlacedRules], flow: &Flow) -> Vec<String> {
+    let rules = sets.iter().flat_map(|set| &set.rules);
+    let named = rules.filter(|rule| rule.destinations.is_none());
+    let anywhere = named.filter(|rule| {
+        let mut rule = (*rule).clone();
+        rule.destinations = Some(vec![IpNet::from(flow.to)]);
+        rule.matches(flow)
+    });
+    anywhere.map(|rule| rule.object()).collect()
+}
+
+/// The network with the longest prefix for an address; without one, the first external network.
+fn network_of(intent: &FirewallIntent, address: IpAddr) -> Option<&FirewallNetworkIntent> {
+    let networks = || {
+        let all = intent.networks.iter();
+        all.filter(|network| network.kind != NetworkType::Underlay)
+    };
+    let prefixes = networks().flat_map(|network| {
+        let prefixes = network.prefixes.iter();
+        prefixes.map(move |prefix| (prefix, network))
+    });
+    let longest = prefixes
+        .filter(|(prefix, _)| prefix.contains(&address))
+        .max_by_key(|(prefix, _)| prefix.prefix_len())
+        .map(|(_, network)| network);
+    longest.or_else(|| networks().find(|network| network.kind == NetworkType::External))
+}

@@ -1,0 +1,131 @@
+//! Firewalls: what their agents are told and tell.
+
+use std::time::Duration;
+
+use control_state::life::{FirewallIntent, firewall_desired};
+use control_state::query::firewall_report_matters;
+use control_state::{AllocationType, Machine, RefusedRule, ReportFirewall, clip_firewall_report};
+use control_state::{ErrorCode, StateError, Tables};
+use proto_link::{LinkStatus, Peer, Sink};
+use proto_mesh::{
+    FirewallDesired, FirewallDesiredRequest, FirewallNetwork, FirewallReport,
+    FirewallReportResponse, FirewallRuleSet, FirewallService,
+};
+use proto_types::{AllocationId, MachineId};
+
+use crate::desired::{self, Desire, Fence, at_tables};
+use crate::parts::GatewayParts;
+use crate::wakes::Concern;
+use crate::{access, convert, status};
+
+/// Least time between two looks at the rules of a firewall: a tenant that writes many revisions a
+/// second costs one message for each.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl FirewallService for GatewayParts {
+    async fn desired(
+        &self,
+        peer: &Peer,
+        _request: FirewallDesiredRequest,
+        out: Sink<'_, FirewallDesired>,
+    ) -> Result<(), LinkStatus> {
+        let (project, id) = access::project_machine(peer)?;
+        self.presence.heard_machine(id, self.store.now());
+        let desire = Desire {
+            // The allocation is compared at each look: a stream that outlives it gets nothing.
+            look: || {
+                at_tables(self, |tables| {
+                    access::owns(tables, peer, project, id)?;
+                    firewall(tables, id)?;
+                    Ok(firewall_desired(tables, id))
+                })
+            },
+            message: |fence: Fence, intent: &FirewallIntent| {
+                self.sealed(peer, message(fence, intent))
+            },
+            concern: Concern::Firewall(id),
+            beside: None,
+            pause: PAUSE,
+        };
+        desired::stream(self, desire, out).await
+    }
+
+    async fn report(
+        &self,
+        peer: &Peer,
+        request: FirewallReport,
+    ) -> Result<FirewallReportResponse, LinkStatus> {
+        let (project, id) = access::project_machine(peer)?;
+        let now = self.store.now();
+        let allocation = self.look(|tables| {
+            access::owns(tables, peer, project, id)?;
+            firewall(tables, id)
+        })??;
+        self.presence.heard_machine(id, now);
+        let mut op = report(id, allocation, request);
+        clip_firewall_report(&mut op);
+        if self.look(|tables| firewall_report_matters(tables, &op))? {
+            self.propose(peer, op).await?;
+        }
+        Ok(FirewallReportResponse {})
+    }
+}
+
+/// The allocation of a firewall.
+fn firewall(tables: &Tables, id: MachineId) -> Result<AllocationId, LinkStatus> {
+    let machine = tables.get::<Machine>(&id);
+    let allocation = machine.and_then(|machine| machine.allocation.as_ref());
+    match allocation {
+        Some(found) if found.kind == AllocationType::Firewall => Ok(found.id),
+        _ => {
+            let message = format!("machine \"{id}\" is not allocated as a firewall");
+            let error = StateError::new(ErrorCode::MachineForeign, message);
+            Err(status::refused(&error))
+        }
+    }
+}
+
+fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
+    let networks = intent.networks.iter().map(|network| FirewallNetwork {
+        network: network.network.to_string(),
+        r#type: network.kind.as_str().to_owned(),
+        vrf: network.vrf,
+        prefixes: network.prefixes.iter().map(ToString::to_string).collect(),
+        masquerade: network.masquerades,
+    });
+    let sets = intent.sets.iter().map(|set| FirewallRuleSet {
+        id: set.set().to_string(),
+        revision: set.row.current.number,
+        content: set.content().to_json(),
+    });
+    FirewallDesired {
+        term: fence.term,
+        generation: fence.generation,
+        firewall: intent.machine.to_string(),
+        project: intent.project.to_string(),
+        allocation: intent.allocation.to_string(),
+        hostname: intent.hostname.clone(),
+        networks: networks.collect(),
+        sets: sets.collect(),
+        seal: None,
+    }
+}
+
+fn report(machine: MachineId, allocation: AllocationId, report: FirewallReport) -> ReportFirewall {
+    let refused = report.refused.into_iter().map(|refused| RefusedRule {
+        object: refused.object,
+        field: refused.field,
+        problem: refused.problem,
+        remedy: refused.remedy,
+    });
+    let sets = report.sets.into_iter();
+    ReportFirewall {
+        machine,
+        allocation,
+        applied_term: report.applied_term,
+        applied_generation: report.applied_generation,
+        applied_sets: sets.map(|set| (set.id, set.revision)).collect(),
+        refused_rules: refused.collect(),
+        error: convert::non_empty(report.error),
+    }
+}

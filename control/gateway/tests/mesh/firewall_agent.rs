@@ -1,0 +1,138 @@
+//! From a write in control to the rules in a kernel: control and the real agent in a network
+//! namespace of their own. Printed as skipped without the rights for one.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use agents_firewall::netlink::Kernel;
+use agents_firewall::run::{AgentFiles, run};
+use agents_kit::StateDir;
+use agents_kit::state_dir::StoredSession;
+use control_state::FirewallStatus;
+use nix::sched::{CloneFlags, unshare};
+use proto_firewall::RuleOwner;
+use tokio_util::sync::CancellationToken;
+
+use crate::firewall::Site;
+use crate::fixture::PATIENCE;
+
+/// Runs a test in a network namespace of its own. The threads of its runtime inherit it.
+fn in_namespace<F: Future<Output = ()>>(test: fn() -> F) {
+    let on_thread = move || {
+        if unshare(CloneFlags::CLONE_NEWNET).is_err() {
+            println!("skipped: no right to make a network namespace");
+            return;
+        }
+        let up = Command::new("ip")
+            .args(["link", "set", "lo", "up"])
+            .status();
+        assert!(up.unwrap().success());
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(test());
+    };
+    std::thread::scope(|scope| scope.spawn(on_thread).join().unwrap());
+}
+
+fn files(folder: &Path) -> AgentFiles {
+    let config = folder.join("config.yaml");
+    let identity = folder.join("identity");
+    let text = format!(
+        "sources: {{metal: {{identityDir: {}}}}}\ncontrollers:\n  firewall: {{source: metal}}\n  \
+         cwnp: {{source: metal}}\n  service: {{source: metal}}\n",
+        identity.display()
+    );
+    fs::write(&config, text).unwrap();
+    AgentFiles {
+        config,
+        state_dir: folder.join("state"),
+        rules_file: None,
+    }
+}
+
+/// Waits for the counter of a rule in the kernel.
+async fn await_counter(name: &str, wanted: bool) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let counters = Kernel::open().unwrap().counters().unwrap_or_default();
+        if counters.iter().any(|(counter, _)| counter == name) == wanted {
+            return;
+        }
+        assert!(Instant::now() < until, "{name}: {counters:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn await_applied(site: &Site, revision: u64) {
+    let set = site.set(RuleOwner::Tenant).to_string();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let applied = site.control.store.read_local(|tables| {
+            let status = tables.get::<FirewallStatus>(&site.machine);
+            status.and_then(|status| status.applied_sets.get(&set).copied())
+        });
+        if applied.unwrap() == Some(revision) {
+            return;
+        }
+        assert!(
+            Instant::now() < until,
+            "revision {revision} is not reported"
+        );
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn whole_way() {
+    let site = Site::start().await;
+    site.allocate_firewall().await;
+    let folder = tempfile::tempdir().unwrap();
+    let session = StoredSession {
+        credential: site.credential().await,
+        control: vec![site.control.address().to_string()],
+        ticket_id: String::new(),
+    };
+    let identity = StateDir::open(&folder.path().join("identity")).unwrap();
+    identity.store(&session).unwrap();
+    let files = files(folder.path());
+    let set = site.set(RuleOwner::Tenant);
+    site.write(&set, 80).await;
+    let stop = CancellationToken::new();
+    let work = async {
+        await_counter("cwnp/egress/web/0", true).await;
+        await_applied(&site, 1).await;
+        let begun = Instant::now();
+        site.write_named(&set, "tls", 443).await;
+        await_counter("cwnp/egress/tls/0", true).await;
+        println!("{:?} from the write to the kernel", begun.elapsed());
+        await_applied(&site, 2).await;
+        await_counter("cwnp/egress/web/0", false).await;
+        stop.cancel();
+    };
+    let (ran, ()) = tokio::join!(run(files.clone(), stop.clone()), work);
+    ran.unwrap();
+
+    // Control is away, and somebody took the table away: a start brings the last good rules.
+    site.control.stop().await;
+    await_counter("cwnp/egress/tls/0", true).await;
+    let gone = Command::new("nft")
+        .args(["delete", "table", "inet", "metalmesh-firewall"])
+        .status();
+    assert!(gone.unwrap().success());
+    let stop = CancellationToken::new();
+    let work = async {
+        await_counter("cwnp/egress/tls/0", true).await;
+        stop.cancel();
+    };
+    let (ran, ()) = tokio::join!(run(files, stop.clone()), work);
+    ran.unwrap();
+}
+
+#[test]
+fn a_write_in_control_reaches_the_kernel_and_outlives_control() {
+    in_namespace(whole_way);
+}

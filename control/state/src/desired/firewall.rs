@@ -1,0 +1,143 @@
+//! Desired state of firewalls: their networks and the rules of all sets that are for them.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use proto_firewall::{RuleContent, RuleOwner};
+use proto_types::{AllocationId, MachineId, NetworkId, ProjectId};
+
+use crate::firewall::entity::{FirewallRuleSet, RuleSetKey, RuleTarget};
+use crate::firewall::read::{firewall_allocation, has_address, rule_sets_of_firewall};
+use crate::machine::entity::{Allocation, AllocationNetwork};
+use crate::network::entity::{NatType, Network, NetworkType};
+use crate::tables::Tables;
+
+/// The whole desired state of a firewall.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FirewallIntent {
+    /// The firewall.
+    pub machine: MachineId,
+    /// Its project.
+    pub project: ProjectId,
+    /// Its allocation.
+    pub allocation: AllocationId,
+    /// Its host name.
+    pub hostname: String,
+    /// Its networks.
+    pub networks: Vec<FirewallNetworkIntent>,
+    /// The sets, in the order in which they decide.
+    pub sets: Vec<RuleSetIntent>,
+}
+
+/// A network that a firewall joins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FirewallNetworkIntent {
+    /// The network.
+    pub network: NetworkId,
+    /// Its type.
+    pub kind: NetworkType,
+    /// VRF and VNI; 0 means none.
+    pub vrf: u32,
+    /// Its prefixes.
+    pub prefixes: Vec<IpNet>,
+    /// `true` if flows from private networks into it get the firewall's address.
+    pub masquerades: bool,
+}
+
+/// A set of rules, as a firewall gets it.
+#[derive(Debug, Clone)]
+pub struct RuleSetIntent {
+    /// The set on record.
+    pub row: Arc<FirewallRuleSet>,
+    /// Prefixes of the network that the set is attached to. `None` means that it is attached to the
+    /// firewall.
+    pub network: Option<Vec<IpNet>>,
+    /// Addresses of source NAT that the project does not have any more. They are left out.
+    pub lost_addresses: Vec<String>,
+}
+
+impl PartialEq for RuleSetIntent {
+    fn eq(&self, other: &Self) -> bool {
+        // A row is replaced by each write: equal revisions of a set have equal contents, unless the
+        // set was deleted and made again.
+        (Arc::ptr_eq(&self.row, &other.row) || self.row == other.row)
+            && self.network == other.network
+            && self.lost_addresses == other.lost_addresses
+    }
+}
+
+/// The desired state of a firewall. `None` means that the machine is allocated as none.
+pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallIntent> {
+    let allocation = firewall_allocation(tables, machine)?;
+    let networks = allocation.networks.iter();
+    let sets = rule_sets_of_firewall(tables, machine).into_iter();
+    Some(FirewallIntent {
+        machine,
+        project: allocation.project,
+        allocation: allocation.id,
+        hostname: allocation.hostname.clone(),
+        networks: networks
+            .map(|network| network_intent(tables, network))
+            .collect(),
+        sets: sets
+            .map(|row| set_intent(tables, allocation, row))
+            .collect(),
+    })
+}
+
+fn network_intent(tables: &Tables, joined: &AllocationNetwork) -> FirewallNetworkIntent {
+    let network = tables.get::<Network>(&joined.network);
+    let prefixes = network.map_or(&joined.prefixes, |network| &network.prefixes);
+    let nat = network.map_or(joined.nat, |network| network.nat);
+    FirewallNetworkIntent {
+        network: joined.network.clone(),
+        kind: joined.kind,
+        vrf: joined.vrf,
+        prefixes: prefixes.clone(),
+        masquerades: nat == NatType::Ipv4Masquerade,
+    }
+}
+
+fn set_intent(
+    tables: &Tables,
+    allocation: &Allocation,
+    row: &Arc<FirewallRuleSet>,
+) -> RuleSetIntent {
+    let network = match &row.set.target {
+        RuleTarget::Firewall(_) => None,
+        RuleTarget::Network(id) => tables.get::<Network>(id),
+    };
+    let egress = row.current.content.egress_addresses.iter();
+    let named = egress.flat_map(|egress| egress.ips.iter().map(move |ip| (egress, ip)));
+    let is_lost = row.set.owner == RuleOwner::Tenant;
+    let lost = named.filter(|(egress, ip)| {
+        is_lost && !has_address(tables, allocation.project, &egress.network_id, ip)
+    });
+    RuleSetIntent {
+        row: Arc::clone(row),
+        network: network.map(|network| network.prefixes.clone()),
+        lost_addresses: lost.map(|(_, ip)| ip.clone()).collect(),
+    }
+}
+
+impl RuleSetIntent {
+    /// Key of the set.
+    pub fn set(&self) -> &RuleSetKey {
+        &self.row.set
+    }
+
+    /// The content as the firewall gets it.
+    pub fn content(&self) -> RuleContent {
+        let mut content = self.row.current.content.clone();
+        for egress in &mut content.egress_addresses {
+            egress.ips.retain(|ip| !self.lost_addresses.contains(ip));
+        }
+        content
+            .egress_addresses
+            .retain(|egress| !egress.ips.is_empty());
+        match (&self.row.set.target, &self.network) {
+            (RuleTarget::Network(id), Some(prefixes)) => content.of_network(id.as_str(), prefixes),
+            _ => content,
+        }
+    }
+}

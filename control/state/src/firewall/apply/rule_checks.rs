@@ -1,0 +1,142 @@
+//! Checks of what a set of rules says: the validator's, and those that need other rows.
+
+use proto_errors::{Error, ErrorCode};
+use proto_firewall::{RuleContent, RuleOwner, RuleScope, Violation, check};
+use proto_types::ProjectId;
+
+use crate::firewall::entity::{RuleSetKey, RuleTarget};
+use crate::firewall::read::{CONTENT_BYTES_MAX, content_bytes, firewall_allocation, has_address};
+use crate::machine::entity::Allocation;
+use crate::network::entity::{Network, NetworkType};
+use crate::reply::CheckResult;
+use crate::tables::Tables;
+
+/// Violations that one error names; the rest is counted.
+const VIOLATIONS_NAMED: usize = 8;
+
+/// The project of a target. A target of another project than the caller's is not there.
+pub(super) fn project_of(
+    tables: &Tables,
+    target: &RuleTarget,
+    caller: Option<ProjectId>,
+) -> Result<ProjectId, Error> {
+    let found = match target {
+        RuleTarget::Firewall(id) => firewall_allocation(tables, *id).map(|found| found.project),
+        RuleTarget::Network(id) => {
+            let network = tables.get::<Network>(id);
+            let private = network.filter(|network| network.kind.is_child());
+            private.and_then(|network| network.project)
+        }
+    };
+    let mine = found.filter(|project| caller.is_none_or(|caller| caller == *project));
+    mine.ok_or_else(|| match target {
+        RuleTarget::Firewall(id) => Error::not_found("firewall", id),
+        RuleTarget::Network(id) => Error::not_found("private network", id),
+    })
+}
+
+/// Checks a content before it is stored.
+pub(super) fn check_content(
+    tables: &Tables,
+    set: &RuleSetKey,
+    project: ProjectId,
+    content: &RuleContent,
+) -> CheckResult {
+    let bytes = content_bytes(content);
+    if bytes > CONTENT_BYTES_MAX {
+        let message =
+            format!("a set of firewall rules has {bytes} bytes, and may have {CONTENT_BYTES_MAX}");
+        return Err(Error::new(ErrorCode::TooMany, message));
+    }
+    let network = match &set.target {
+        RuleTarget::Firewall(_) => None,
+        RuleTarget::Network(id) => tables.get::<Network>(id),
+    };
+    let scope = RuleScope {
+        owner: set.owner,
+        network: network.map(|network| network.prefixes.as_slice()),
+    };
+    let mut wrong = check(content, scope);
+    if wrong.is_empty() {
+        wrong = networks(tables, set, project, content);
+    }
+    refuse(&wrong)
+}
+
+fn refuse(wrong: &[Violation]) -> CheckResult {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let named = wrong.iter().take(VIOLATIONS_NAMED);
+    let mut lines: Vec<String> = named.map(ToString::to_string).collect();
+    if wrong.len() > VIOLATIONS_NAMED {
+        let more = wrong.len() - VIOLATIONS_NAMED;
+        lines.push(format!("{more} more objects are wrong"));
+    }
+    Err(Error::new(ErrorCode::InvalidField, lines.join("\n")))
+}
+
+/// Objects that name networks or addresses which the firewall, or the project, does not have.
+fn networks(
+    tables: &Tables,
+    set: &RuleSetKey,
+    project: ProjectId,
+    content: &RuleContent,
+) -> Vec<Violation> {
+    let RuleTarget::Firewall(machine) = &set.target else {
+        return Vec::new();
+    };
+    let Some(allocation) = firewall_allocation(tables, *machine) else {
+        return Vec::new();
+    };
+    let mut wrong = Vec::new();
+    for (index, limit) in content.rate_limits.iter().enumerate() {
+        if kind_of(allocation, &limit.network_id).is_none() {
+            wrong.push(Violation {
+                object: format!("firewall rateLimits[{index}]"),
+                field: "networkID".to_owned(),
+                problem: format!("the firewall has no network {:?}", limit.network_id),
+                remedy: "name one of its networks".to_owned(),
+            });
+        }
+    }
+    for (index, egress) in content.egress_addresses.iter().enumerate() {
+        let object = format!("firewall egressRules[{index}]");
+        if kind_of(allocation, &egress.network_id) != Some(NetworkType::External) {
+            wrong.push(no_external(object, &egress.network_id));
+            continue;
+        }
+        // Another project's address would take the answers to its flows away from it.
+        let mut ips = egress.ips.iter();
+        let foreign = ips.find(|ip| {
+            set.owner == RuleOwner::Tenant && !has_address(tables, project, &egress.network_id, ip)
+        });
+        wrong.extend(foreign.map(|ip| foreign_address(object, &egress.network_id, ip)));
+    }
+    wrong
+}
+
+/// The type of a network of a firewall. `None` means that the firewall is not in it.
+fn kind_of(allocation: &Allocation, id: &str) -> Option<NetworkType> {
+    let mut networks = allocation.networks.iter();
+    let found = networks.find(|network| network.network.as_str() == id);
+    found.map(|network| network.kind)
+}
+
+fn no_external(object: String, network: &str) -> Violation {
+    Violation {
+        object,
+        field: "networkID".to_owned(),
+        problem: format!("{network:?} is no external network of the firewall"),
+        remedy: "name one of its external networks".to_owned(),
+    }
+}
+
+fn foreign_address(object: String, network: &str, ip: &str) -> Violation {
+    Violation {
+        object,
+        field: "ips".to_owned(),
+        problem: format!("the project has no address {ip} in {network}"),
+        remedy: "allocate it: `metalmesh ip create`".to_owned(),
+    }
+}

@@ -1,0 +1,380 @@
+//! Sets of firewall rules: who may write them, their revisions, and what firewalls get.
+
+use control_state::life::firewall_desired;
+use control_state::query::rule_history;
+use control_state::*;
+use proto_firewall::{
+    AddressBlock, EgressAddresses, PortSpec, RateLimit, RuleContent, RuleOwner, RuleSpec,
+};
+
+use crate::world::*;
+
+/// A world in which project 1 has machine 1 as a firewall.
+fn world() -> World {
+    let mut world = World::new();
+    let names = world.with_firewall_networks();
+    world.waiting(1);
+    let networks = names.map(|name| WantedNetwork {
+        network: text(name),
+        ips: vec![],
+    });
+    world.ok(AllocateMachine {
+        kind: AllocationType::Firewall,
+        image: text("firewall-3.0"),
+        networks: networks.to_vec(),
+        ..allocation_of(1)
+    });
+    world
+}
+
+fn firewall(owner: RuleOwner) -> RuleSetKey {
+    let target = RuleTarget::Firewall(id(1));
+    RuleSetKey { target, owner }
+}
+
+fn network(owner: RuleOwner) -> RuleSetKey {
+    let target = RuleTarget::Network(text("private"));
+    RuleSetKey { target, owner }
+}
+
+fn web(port: u32) -> RuleContent {
+    RuleContent {
+        egress_policies: vec![RuleSpec {
+            name: "web".into(),
+            ports: vec![PortSpec {
+                port: Some(port),
+                ..PortSpec::default()
+            }],
+            ..RuleSpec::default()
+        }],
+        ..RuleContent::default()
+    }
+}
+
+fn write(set: RuleSetKey, content: RuleContent) -> SetFirewallRules {
+    SetFirewallRules {
+        project: (set.owner == RuleOwner::Tenant).then(|| id(1)),
+        set,
+        content,
+        comment: String::new(),
+        expected: None,
+    }
+}
+
+fn row(world: &World, set: &RuleSetKey) -> Option<FirewallRuleSet> {
+    let found = world.tables.get::<FirewallRuleSet>(set);
+    found.map(|row| FirewallRuleSet::clone(row))
+}
+
+#[test]
+fn each_write_is_a_revision_and_the_last_fifty_are_kept() {
+    let mut world = world();
+    let set = firewall(RuleOwner::Tenant);
+    for port in 1..=60 {
+        world.ok(write(set.clone(), web(port)));
+    }
+    let current = row(&world, &set).unwrap();
+    assert_eq!(current.current.number, 60);
+    let history: Vec<u64> = rule_history(&world.tables, &set)
+        .map(|history| history.revision.number)
+        .collect();
+    assert_eq!(history.len(), 49);
+    assert_eq!((history[0], history[48]), (59, 11));
+    let bytes: u64 = rule_history(&world.tables, &set)
+        .map(|history| history.revision.bytes)
+        .sum();
+    assert_eq!(current.history_bytes, bytes);
+    // The same content again is no revision.
+    world.ok(write(set.clone(), web(60)));
+    assert_eq!(row(&world, &set).unwrap().current.number, 60);
+
+    let back = |number, expected| RollBackFirewallRules {
+        set: firewall(RuleOwner::Tenant),
+        project: Some(id(1)),
+        number,
+        comment: "back".into(),
+        expected,
+    };
+    assert_eq!(world.refused(back(5, None)), ErrorCode::NotFound);
+    assert_eq!(world.refused(back(60, None)), ErrorCode::InvalidField);
+    assert_eq!(world.refused(back(20, Some(59))), ErrorCode::Conflict);
+    world.ok(back(20, Some(60)));
+    let current = row(&world, &set).unwrap().current;
+    assert_eq!((current.number, current.rolled_back_to), (61, Some(20)));
+    assert_eq!(current.content, web(20));
+}
+
+#[test]
+fn a_write_over_an_unseen_revision_is_refused() {
+    let mut world = world();
+    let set = firewall(RuleOwner::Tenant);
+    let expecting = |port, expected| SetFirewallRules {
+        expected: Some(expected),
+        ..write(firewall(RuleOwner::Tenant), web(port))
+    };
+    assert_eq!(world.refused(expecting(80, 1)), ErrorCode::Conflict);
+    world.ok(expecting(80, 0));
+    assert_eq!(world.refused(expecting(81, 0)), ErrorCode::Conflict);
+    world.ok(expecting(81, 1));
+    let delete = |expected| DeleteFirewallRules {
+        set: firewall(RuleOwner::Tenant),
+        project: Some(id(1)),
+        expected,
+    };
+    assert_eq!(world.refused(delete(Some(1))), ErrorCode::Conflict);
+    world.ok(delete(Some(2)));
+    assert_eq!(row(&world, &set), None);
+    assert_eq!(rule_history(&world.tables, &set).count(), 0);
+    assert_eq!(world.refused(delete(None)), ErrorCode::NotFound);
+}
+
+#[test]
+fn another_project_finds_nothing() {
+    let mut world = world();
+    for set in [firewall(RuleOwner::Tenant), network(RuleOwner::Tenant)] {
+        let mut op = write(set, web(80));
+        op.project = Some(id(2));
+        assert_eq!(world.refused(op), ErrorCode::NotFound);
+    }
+    let target = RuleTarget::Network(text("internet"));
+    let owner = RuleOwner::Operator;
+    let outside = write(RuleSetKey { target, owner }, web(80));
+    assert_eq!(world.refused(outside), ErrorCode::NotFound, "not private");
+    let mut world = World::new();
+    world.running(1, 1);
+    let set = firewall(RuleOwner::Tenant);
+    assert_eq!(
+        world.refused(write(set, web(80))),
+        ErrorCode::NotFound,
+        "no firewall"
+    );
+}
+
+/// The contents that are refused, with a part of the message.
+fn refused_contents() -> Vec<(RuleSetKey, RuleContent, &'static str)> {
+    let tenant = || firewall(RuleOwner::Tenant);
+    let rule = |rule: RuleSpec| RuleContent {
+        egress_policies: vec![rule],
+        ..RuleContent::default()
+    };
+    let named = |name: &str| RuleSpec {
+        name: name.into(),
+        ..RuleSpec::default()
+    };
+    let from = |cidr: &str| RuleSpec {
+        from: vec![AddressBlock {
+            cidr: cidr.into(),
+            except: vec![],
+        }],
+        ..named("x")
+    };
+    let drop = RuleSpec {
+        action: Some("drop".into()),
+        ..named("x")
+    };
+    let operators = RuleContent {
+        operator_rules: vec![drop.clone()],
+        ..RuleContent::default()
+    };
+    let snat = |network: &str, ip: &str| RuleContent {
+        egress_addresses: vec![EgressAddresses {
+            network_id: network.into(),
+            ips: vec![ip.into()],
+        }],
+        ..RuleContent::default()
+    };
+    let rate = |network: &str| RuleContent {
+        rate_limits: vec![RateLimit {
+            network_id: network.into(),
+            rate: 1,
+        }],
+        ..RuleContent::default()
+    };
+    let twice = RuleContent {
+        egress_policies: vec![named("x"), named("x")],
+        ..RuleContent::default()
+    };
+    vec![
+        (
+            tenant(),
+            rule(named("Web")),
+            "cwnp egress/Web: name: \"Web\" is not a name",
+        ),
+        (
+            tenant(),
+            rule(from("10.0.0.1/8")),
+            "cwnp egress/x: from[0].cidr: 10.0.0.1/8 has bits",
+        ),
+        (tenant(), rule(drop), "action: a policy only accepts"),
+        (tenant(), web(0), "ports[0].port: 0 is not a port"),
+        (
+            tenant(),
+            twice,
+            "another object of the list has the same name",
+        ),
+        (tenant(), operators, "rules: only the operator may have it"),
+        (tenant(), rate("internet"), "rateLimits: only the operator"),
+        (tenant(), snat("private", "10.0.0.1"), "no external network"),
+        (
+            tenant(),
+            snat("internet", "203.0.113.99"),
+            "the project has no address 203.0.113.99",
+        ),
+        (
+            firewall(RuleOwner::Operator),
+            rate("other"),
+            "the firewall has no network \"other\"",
+        ),
+        (
+            network(RuleOwner::Tenant),
+            rule(from("192.0.2.0/24")),
+            "is outside of the network",
+        ),
+        (
+            network(RuleOwner::Tenant),
+            snat("internet", "1.1.1.1"),
+            "rules of a network cannot",
+        ),
+    ]
+}
+
+#[test]
+fn what_is_wrong_is_named_with_field_and_remedy() {
+    let mut world = world();
+    for (set, content, wanted) in refused_contents() {
+        let refused = world.apply(write(set, content)).result.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidField, "{refused:?}");
+        assert!(
+            refused.message.contains(wanted),
+            "{wanted}: {}",
+            refused.message
+        );
+    }
+    assert_eq!(world.tables.all::<FirewallRuleSet>().count(), 0);
+}
+
+#[test]
+fn a_firewall_gets_its_own_sets_and_those_of_its_private_networks() {
+    let mut world = world();
+    for owner in [RuleOwner::Tenant, RuleOwner::Operator] {
+        world.ok(write(network(owner), web(80)));
+        world.ok(write(firewall(owner), web(443)));
+    }
+    let desired = firewall_desired(&world.tables, id(1)).unwrap();
+    let keys: Vec<RuleSetKey> = desired.sets.iter().map(|set| set.set().clone()).collect();
+    let wanted = [
+        firewall(RuleOwner::Operator),
+        network(RuleOwner::Operator),
+        firewall(RuleOwner::Tenant),
+        network(RuleOwner::Tenant),
+    ];
+    assert_eq!(keys, wanted);
+    assert_eq!(desired.networks.len(), 3, "the underlay too");
+    // Rules of a network are for its own machines, under a name of their own.
+    let prefixes = &world
+        .tables
+        .get::<Network>(&text("private"))
+        .unwrap()
+        .prefixes;
+    let narrowed = &desired.sets[3].content().egress_policies[0];
+    let from: Vec<String> = narrowed
+        .from
+        .iter()
+        .map(|block| block.cidr.clone())
+        .collect();
+    let wanted: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
+    assert_eq!(from, wanted);
+    assert!(narrowed.name.starts_with("web."), "{}", narrowed.name);
+    assert_eq!(firewall_desired(&world.tables, id(2)), None);
+}
+
+#[test]
+fn an_address_that_the_project_gave_back_leaves_the_nat() {
+    let mut world = world();
+    let address: CreateIp = ip(7, "internet", 1);
+    let made = world.ok(address).ip().unwrap();
+    let content = RuleContent {
+        egress_addresses: vec![EgressAddresses {
+            network_id: "internet".into(),
+            ips: vec![made.ip.to_string()],
+        }],
+        ..RuleContent::default()
+    };
+    world.ok(write(firewall(RuleOwner::Tenant), content));
+    let nat = |world: &World| {
+        let desired = firewall_desired(&world.tables, id(1)).unwrap();
+        desired.sets[0].content().egress_addresses.len()
+    };
+    assert_eq!(nat(&world), 1);
+    world.ok(DeleteIp {
+        key: made.key(),
+        project: id(1),
+        underlay: false,
+    });
+    assert_eq!(nat(&world), 0);
+}
+
+fn report(applied: u64) -> ReportFirewall {
+    ReportFirewall {
+        machine: id(1),
+        allocation: id(1),
+        applied_term: 1,
+        applied_generation: applied,
+        applied_sets: [(firewall(RuleOwner::Tenant).to_string(), 1)].into(),
+        refused_rules: vec![],
+        error: None,
+    }
+}
+
+#[test]
+fn rules_and_reports_end_with_the_allocation() {
+    let mut world = world();
+    world.ok(write(firewall(RuleOwner::Tenant), web(80)));
+    world.ok(write(firewall(RuleOwner::Tenant), web(81)));
+    world.ok(write(network(RuleOwner::Tenant), web(80)));
+    let stale = ReportFirewall {
+        allocation: id(9),
+        ..report(1)
+    };
+    assert_eq!(world.refused(stale), ErrorCode::MachineForeign);
+    assert!(query::firewall_report_matters(&world.tables, &report(1)));
+    world.ok(report(1));
+    assert!(!query::firewall_report_matters(&world.tables, &report(1)));
+    assert!(query::firewall_report_matters(&world.tables, &report(2)));
+    world.free(1);
+    world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
+    assert!(world.machine(1).allocation.is_none());
+    assert_eq!(row(&world, &firewall(RuleOwner::Tenant)), None);
+    assert_eq!(world.tables.all::<FirewallRuleHistory>().count(), 0);
+    assert_eq!(world.tables.all::<FirewallStatus>().count(), 0);
+    assert!(row(&world, &network(RuleOwner::Tenant)).is_some());
+    world.ok(DeleteNetwork {
+        id: text("private"),
+        project: Some(id(1)),
+    });
+    assert_eq!(row(&world, &network(RuleOwner::Tenant)), None);
+}
+
+#[test]
+fn the_operators_budget_is_not_the_projects() {
+    let mut world = world();
+    let text = "x".repeat(1000);
+    let rule = |number: usize| RuleSpec {
+        name: format!("r{number}"),
+        description: text.clone(),
+        ..RuleSpec::default()
+    };
+    let large = |rules: usize| RuleContent {
+        egress_policies: (0..rules).map(rule).collect(),
+        ..RuleContent::default()
+    };
+    let set = firewall(RuleOwner::Tenant);
+    assert_eq!(
+        world.refused(write(set.clone(), large(2_100))),
+        ErrorCode::TooMany
+    );
+    world.ok(write(set, large(1_900)));
+    world.ok(write(network(RuleOwner::Tenant), large(1_900)));
+    world.ok(write(firewall(RuleOwner::Operator), large(1_900)));
+}

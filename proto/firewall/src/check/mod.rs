@@ -1,0 +1,103 @@
+//! The one validator: each object on its own, with field, problem and remedy.
+
+mod network_objects;
+mod parts;
+mod rules;
+mod services;
+
+use std::collections::BTreeSet;
+
+pub use parts::NAME_LEN_MAX;
+pub(crate) use parts::number;
+
+use crate::{CheckedRule, RuleContent, RuleList, RuleOwner, RuleScope, Violation};
+
+/// Every object that is wrong. Empty means that the content may be stored.
+#[must_use]
+pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
+    let mut wrong = network_objects::check(content, scope);
+    wrong.extend(checked(content, scope).1);
+    wrong
+}
+
+/// The rules that are right, in the order in which a firewall asks them, and the objects that are
+/// not.
+#[must_use]
+pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>, Vec<Violation>) {
+    let mut found = Checked::default();
+    for (index, spec) in content.operator_rules.iter().enumerate() {
+        let object = object("firewall rules", &spec.name, index);
+        found.take(&object, rules::operator(spec, index, scope));
+    }
+    for (list, name, specs) in [
+        (RuleList::Egress, "cwnp egress", &content.egress_policies),
+        (RuleList::Ingress, "cwnp ingress", &content.ingress_policies),
+    ] {
+        for (index, spec) in specs.iter().enumerate() {
+            let object = object(name, &spec.name, index);
+            found.take(&object, rules::policy(spec, index, list, scope));
+        }
+    }
+    for (index, spec) in content.load_balancers.iter().enumerate() {
+        let object = object("service", &spec.name, index);
+        found.take(&object, services::service(spec, scope));
+    }
+    (found.rules, found.wrong)
+}
+
+/// The name of an object in messages: its list, and its name or its place.
+fn object(list: &str, name: &str, index: usize) -> String {
+    if name.is_empty() {
+        return format!("{list}[{index}]");
+    }
+    let short: String = name.chars().take(NAME_LEN_MAX).collect();
+    format!("{list}/{short}")
+}
+
+/// Rules and violations that were found so far.
+#[derive(Default)]
+struct Checked {
+    rules: Vec<CheckedRule>,
+    wrong: Vec<Violation>,
+    names: BTreeSet<(RuleList, String)>,
+}
+
+impl Checked {
+    fn take(&mut self, object: &str, rule: Result<CheckedRule, Violation>) {
+        let unique = rule.and_then(|rule| {
+            if self.names.insert((rule.list, rule.name.clone())) {
+                return Ok(rule);
+            }
+            let problem = "another object of the list has the same name";
+            Err(Violation::new("name", problem, "rename one of them"))
+        });
+        match unique {
+            Ok(rule) => self.rules.push(rule),
+            Err(wrong) => self.wrong.push(wrong.of(object)),
+        }
+    }
+}
+
+/// Refuses what only operators may have.
+fn operators_only(field: &str, scope: RuleScope<'_>) -> Result<(), Violation> {
+    match scope.owner {
+        RuleOwner::Operator => Ok(()),
+        RuleOwner::Tenant => Err(Violation::new(
+            field,
+            "only the operator may have it",
+            "remove it; policies (`cwnp`) and services are the project's",
+        )),
+    }
+}
+
+/// Refuses what only the rules of a firewall may have.
+fn firewalls_only(field: &str, scope: RuleScope<'_>) -> Result<(), Violation> {
+    match scope.network {
+        None => Ok(()),
+        Some(_) => Err(Violation::new(
+            field,
+            "rules of a network cannot have it",
+            "attach it to the firewall",
+        )),
+    }
+}

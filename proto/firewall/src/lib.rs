@@ -1,0 +1,39 @@
+//! Firewall rules as their owners write them.
+//!
+//! [`RuleContent`] is the content of one set of rules: what a file of the firewall agent says under
+//! `sources.static`, without the networks. [`check()`] is the one validator of control and the
+//! command line; it returns every object that is wrong. [`explain`] names the rule that decides
+//! about a new flow.
+//!
+//! Invariants:
+//! - no I/O, no clock: checks and decisions are functions of their arguments;
+//! - an object that passes [`check()`] has canonical prefixes, real ports and a name that fits a
+//!   counter of the kernel; the firewall agent checks it again, and has the last word;
+//! - a rule that is wrong decides about nothing.
+
+mod address_block;
+mod allowed_networks;
+mod check;
+mod content;
+mod decision;
+mod matched;
+mod network_objects;
+mod port_spec;
+mod prefixes;
+mod rule_spec;
+mod scope;
+mod service_spec;
+mod violation;
+
+pub use address_block::{AddressBlock, NamePattern};
+pub use allowed_networks::AllowedNetworks;
+pub use check::{NAME_LEN_MAX, check, checked};
+pub use content::RuleContent;
+pub use decision::{Decision, Flow, PlacedRules, explain};
+pub use matched::{CheckedRule, ProtocolPorts, RuleList};
+pub use network_objects::{EgressAddresses, RateLimit};
+pub use port_spec::PortSpec;
+pub use rule_spec::RuleSpec;
+pub use scope::{RuleOwner, RuleScope};
+pub use service_spec::ServiceSpec;
+pub use violation::Violation;

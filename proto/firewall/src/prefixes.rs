@@ -1,0 +1,105 @@
+//! Sets of prefixes as disjoint lists.
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Every address of both families.
+#[must_use]
+pub(crate) fn any() -> Vec<IpNet> {
+    vec![IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())]
+}
+
+/// `true` if the prefix is for IPv4.
+#[must_use]
+pub(crate) fn is_ipv4(prefix: &IpNet) -> bool {
+    matches!(prefix, IpNet::V4(_))
+}
+
+/// `true` if every address of `inner` is in `outer`.
+#[must_use]
+pub(crate) fn contains(outer: &IpNet, inner: &IpNet) -> bool {
+    is_ipv4(outer) == is_ipv4(inner)
+        && outer.prefix_len() <= inner.prefix_len()
+        && outer.contains(&inner.addr())
+}
+
+/// The addresses of `prefix` that are in none of `excepted`, as disjoint prefixes.
+#[must_use]
+pub(crate) fn subtract(prefix: IpNet, excepted: &[IpNet]) -> Vec<IpNet> {
+    let mut rest = vec![prefix];
+    for except in excepted {
+        rest = rest
+            .into_iter()
+            .flat_map(|part| subtract_one(part, except))
+            .collect();
+    }
+    rest
+}
+
+fn subtract_one(prefix: IpNet, except: &IpNet) -> Vec<IpNet> {
+    if contains(except, &prefix) {
+        return Vec::new();
+    }
+    if !contains(&prefix, except) {
+        return vec![prefix];
+    }
+    // Halve the prefix until the half with the exception is the exception itself.
+    let mut rest = Vec::new();
+    let mut part = prefix;
+    while part.prefix_len() < except.prefix_len() {
+        let Ok(halves) = part.subnets(part.prefix_len() + 1) else {
+            break;
+        };
+        for half in halves {
+            if contains(&half, except) {
+                part = half;
+            } else {
+                rest.push(half);
+            }
+        }
+    }
+    rest
+}
+
+/// Sorts the prefixes, and merges those that overlap or adjoin.
+#[must_use]
+pub(crate) fn merged(prefixes: &[IpNet]) -> Vec<IpNet> {
+    IpNet::aggregate(&prefixes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{any, merged, subtract};
+    use ipnet::IpNet;
+
+    fn nets(text: &str) -> Vec<IpNet> {
+        text.split_whitespace()
+            .map(|net| net.parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn exceptions_are_cut_out() {
+        for (prefix, excepted, expected) in [
+            ("10.0.0.0/8", "", "10.0.0.0/8"),
+            ("10.0.0.0/8", "11.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.0/8", "10.0.0.0/8", ""),
+            ("10.0.0.0/8", "0.0.0.0/0", ""),
+            ("10.0.0.0/8", "::/0", "10.0.0.0/8"),
+            ("10.0.0.0/30", "10.0.0.1/32", "10.0.0.2/31 10.0.0.0/32"),
+            ("10.0.0.0/30", "10.0.0.1/32 10.0.0.2/31", "10.0.0.0/32"),
+            ("fd00::/126", "fd00::3/128", "fd00::/127 fd00::2/128"),
+        ] {
+            let rest = subtract(prefix.parse().unwrap(), &nets(excepted));
+            assert_eq!(rest, nets(expected), "{prefix} without {excepted}");
+        }
+    }
+
+    #[test]
+    fn prefixes_are_merged() {
+        assert_eq!(
+            merged(&nets("10.0.0.0/9 10.128.0.0/9 10.1.0.0/16")),
+            nets("10.0.0.0/8")
+        );
+        assert_eq!(merged(&any()), any());
+    }
+}
