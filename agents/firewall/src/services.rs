@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use base_runtime::Chain;
 use tokio::task::JoinSet;
@@ -17,6 +18,9 @@ use crate::netlink::NetlinkError;
 use crate::rule::RuleSet;
 use crate::state::FirewallState;
 
+/// Pause between two looks at the addresses of this host.
+const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
+
 /// These parts while the agent runs.
 #[derive(Debug)]
 pub(crate) struct AgentServices {
@@ -25,6 +29,8 @@ pub(crate) struct AgentServices {
     droptailer: Option<RunningDroptailer>,
     tasks: JoinSet<()>,
     stop: CancellationToken,
+    /// When the addresses of this host were read last.
+    listened_at: Instant,
 }
 
 #[derive(Debug)]
@@ -45,6 +51,7 @@ impl AgentServices {
             droptailer: None,
             tasks: JoinSet::new(),
             stop: stop.clone(),
+            listened_at: Instant::now(),
         };
         if let Err(error) = services.start_log(state_dir) {
             warn!(%error, "dropped packets are only in the kernel's log");
@@ -90,14 +97,17 @@ impl AgentServices {
         }
     }
 
-    /// Does periodic work. Call it about each second.
+    /// Does periodic work. Call it often.
     pub(crate) fn tick(&mut self, rules: &RuleSet, state: &FirewallState) {
         while let Some(ended) = self.tasks.try_join_next() {
             if let Err(error) = ended {
                 error!(%error, "a part of the agent failed");
             }
         }
-        self.names.listen(rules);
+        if self.listened_at.elapsed() >= ADDRESS_PERIOD {
+            self.listened_at = Instant::now();
+            self.names.listen(rules);
+        }
         self.save(state, false);
     }
 

@@ -121,9 +121,10 @@ impl BudgetState {
         let own = self.prefixes.iter();
         own.filter(|(prefix, _)| prefix.contains(&client))
             .max_by_key(|(prefix, _)| prefix.prefix_len())
-            .map_or(self.networks.len().saturating_sub(1), |(_, network)| {
-                *network
-            })
+            .map_or_else(
+                || self.networks.len().saturating_sub(1),
+                |(_, network)| *network,
+            )
     }
 
     fn make_room(&mut self, client: IpAddr) {

@@ -101,7 +101,7 @@ impl NameSupervisor {
         self.listen(rules);
     }
 
-    /// Listens on addresses that this host has got since. Call it often.
+    /// Listens on addresses that this host has got since. Call it about each second.
     pub fn listen(&mut self, rules: &RuleSet) {
         while self.tasks.try_join_next().is_some() {}
         let Some(running) = &mut self.running else {
