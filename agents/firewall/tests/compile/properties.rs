@@ -331,7 +331,7 @@ proptest! {
     #[test]
     fn a_compiler_that_remembers_has_the_same_result(
         rules in rule_set(),
-        changes in prop::collection::vec((rule(Just(Action::Accept)), 0_usize..8, 0_usize..4), 1..12),
+        changes in prop::collection::vec((tenant_rule(), 0_usize..8, 0_usize..4), 1..12),
     ) {
         let mut compiler = RuleCompiler::default();
         let mut rules = rules;
