@@ -1,4 +1,4 @@
-//! What a firewall may announce by EVPN, and the rules of its import.
+//! The routes that a firewall may announce by EVPN, and the rules of its import.
 //!
 //! FRR 8.4.4 compares an EVPN route's VNI, targets, type, next hop and AS path. It does not compare
 //! the prefix: a prefix list matches no EVPN route. The prefixes are compared by
@@ -75,10 +75,9 @@ impl FirewallRoutes {
             is_last_resort: false,
         };
         let permitted = self.0.get(&vni);
-        let permitted = permitted.filter(|of| !of.routes.is_empty() || !of.prefixes.is_empty());
-        let Some(permitted) = permitted else {
+        if permitted.is_none_or(|of| of.routes.is_empty() && of.prefixes.is_empty()) {
             return vec![deny(&[RouteMatch::Evpn(vni)])];
-        };
+        }
         let rules = ends.iter().map(|end| {
             let matches = [
                 RouteMatch::EvpnOnly(vni),

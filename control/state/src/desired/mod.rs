@@ -12,6 +12,7 @@ mod fabric;
 mod filters;
 mod firewall;
 mod gateway;
+mod network_filter;
 mod network_plan;
 mod orders;
 mod port;
@@ -25,8 +26,9 @@ pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
 pub use firewall::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
 pub use gateway::{GatewayIntent, bridged_segment};
+pub use network_filter::NetworkFilter;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use port::{NetworkFilter, PortFilter, PortIntent, PortPlace};
+pub use port::{PortFilter, PortIntent, PortPlace};
 pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use proto_types::{Asn, IpNet, Vni};
 
+use super::NetworkFilter;
+
 /// The desired state of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortIntent {
@@ -47,13 +49,4 @@ pub struct PortFilter {
     pub vnis: BTreeSet<u32>,
     /// IP prefixes that a firewall may announce by EVPN, for each of its VNIs. Empty for servers.
     pub networks: BTreeMap<u32, NetworkFilter>,
-}
-
-/// The IP prefixes that a firewall may announce by EVPN in one of its networks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NetworkFilter {
-    /// Permitted as they are: default routes, and prefixes around the network's own.
-    pub routes: BTreeSet<IpNet>,
-    /// Permitted with everything in them.
-    pub prefixes: BTreeSet<IpNet>,
 }

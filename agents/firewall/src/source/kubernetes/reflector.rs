@@ -37,7 +37,7 @@ enum ReflectorError {
     Kubernetes(#[from] KubernetesError),
 }
 
-/// What is known of a resource.
+/// The state of a resource, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResourceState {
     /// The newest objects. `None` if none were ever read.

@@ -1,4 +1,4 @@
-//! What the agent reports to control.
+//! The agent's reports to control.
 
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@ use proto_public::metalmesh::admin::v1::{
 use crate::app::App;
 use crate::cmd::given;
 
+use super::write_note::WriteNote;
+
 /// The set that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct RuleSetArgs {
@@ -42,14 +44,6 @@ pub(super) struct RuleSetCalls<'a> {
     network: String,
     /// `None` means the operator's rules.
     project: Option<String>,
-}
-
-/// What is written beside the rules.
-#[derive(Debug, Clone, Default)]
-pub(super) struct WriteNote {
-    pub(super) comment: String,
-    /// The revision that the writer read. `None` means any.
-    pub(super) expected: Option<u64>,
 }
 
 impl<'a> RuleSetCalls<'a> {
