@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::cache::LastGood;
 use crate::error::KitError;
 use crate::fence::Fenced;
+use crate::follow::CredentialFollower;
 use crate::renew::{self, Renewal};
 use crate::state_dir::{StateDir, StoredSession};
 use crate::steps::Steps;
@@ -142,6 +143,27 @@ impl Agent {
             return Err(KitError::NoControl);
         }
         Self::new(credential, control, ticket_id, Some(dir), None)
+    }
+
+    /// An agent that shares a filled state directory with another process of the same identity,
+    /// which renews the certificate. This one only reads it, and takes each new one: two that renew
+    /// would replace each other's keys.
+    pub fn follow(dir: StateDir) -> Result<Self, KitError> {
+        let session = dir.read_session()?.ok_or(KitError::NotJoined)?;
+        if session.control.is_empty() {
+            return Err(KitError::NoControl);
+        }
+        let config = mesh_config(&session.credential, &session.control)?;
+        let mesh = MeshClient::new(config).map_err(KitError::Link)?;
+        let (current, credential) = watch::channel(session.credential);
+        let follower = CredentialFollower {
+            mesh: mesh.clone(),
+            current,
+            dir: dir.clone(),
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follower.run());
+        Self::of(mesh, credential, Some(dir), tasks, false)
     }
 
     /// The agent's identity.

@@ -97,6 +97,12 @@ pub enum KitError {
         /// The agent's kind.
         want: &'static str,
     },
+    /// The state directory got another identity while the agent ran.
+    #[error("the state directory has the identity {got} now; start the agent again")]
+    OtherIdentity {
+        /// Identity in the stored certificate.
+        got: String,
+    },
     /// The roots that control sent are not those of the ticket.
     #[error("control's roots are not those that the ticket names")]
     WrongRoots,

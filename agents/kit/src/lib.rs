@@ -13,6 +13,8 @@
 //!   the newest certificate ([`StateDir::next_key`]).
 //! - An agent that has joined starts without control: calls wait for the session, the start does
 //!   not ([`AgentArgs::start`]).
+//! - One process renews the certificate of a state directory; others of the same identity only read
+//!   it ([`Agent::follow`]).
 //! - Desired state older than the newest (term, generation) seen is dropped ([`run_desired`]).
 //! - The last desired state survives restarts. A copy that control did not sign for this agent, or
 //!   that is older than one seen before, is refused ([`LastGood::load`]).
@@ -26,6 +28,7 @@ mod disk_spool;
 mod enrol;
 mod error;
 mod fence;
+mod follow;
 mod key_args;
 mod metrics;
 mod program;

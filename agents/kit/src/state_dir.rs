@@ -111,30 +111,27 @@ impl StateDir {
         Ok(Some(key))
     }
 
-    /// The credential of a chain: with the agent's key, or with the next one if the certificate is
-    /// for that. Then the agent stopped in the middle of a key change, which is finished here.
-    fn key_of(&self, chain: Vec<CertificateDer<'static>>) -> Result<Credential, KitError> {
-        let credential = |key| Credential {
-            key,
-            chain: chain.clone(),
-            roots: Vec::new(),
+    /// The stored session. `None` before the first join. Finishes a key change in whose middle the
+    /// agent stopped.
+    pub fn session(&self) -> Result<Option<StoredSession>, KitError> {
+        let Some(session) = self.read_session()? else {
+            return Ok(None);
         };
-        let own = credential(self.key()?);
-        if own.identity().is_err()
-            && let Some(next) = self.pending_key()?
-        {
-            let replaced = credential(next);
-            if replaced.identity().is_ok() {
-                self.write(KEY_FILE, replaced.key.to_pem().as_bytes())?;
-                self.drop_next_key()?;
-                return Ok(replaced);
-            }
+        let pem = session.credential.key.to_pem();
+        let next = self.pending_key()?;
+        if next.is_some_and(|next| next.to_pem() == pem) {
+            self.write(KEY_FILE, pem.as_bytes())?;
+            self.drop_next_key()?;
         }
-        Ok(own)
+        Ok(Some(session))
     }
 
-    /// The stored session. `None` before the first join.
-    pub fn session(&self) -> Result<Option<StoredSession>, KitError> {
+    /// The stored session, read without a write: for a process that shares the directory with the
+    /// agent that renews the certificate. `None` before the first join.
+    ///
+    /// # Errors
+    /// Also between two writes of that agent. The next read succeeds then.
+    pub fn read_session(&self) -> Result<Option<StoredSession>, KitError> {
         let path = self.path.join(SESSION_FILE);
         let Some(bytes) = self.read(SESSION_FILE)? else {
             return Ok(None);
@@ -142,18 +139,37 @@ impl StateDir {
         let file: SessionFile =
             serde_json::from_slice(&bytes).map_err(|e| damaged(&path, &e.to_string()))?;
         let chain = decode(&file.chain).ok_or_else(|| damaged(&path, "chain"))?;
-        let credential = Credential {
-            roots: decode(&file.roots).ok_or_else(|| damaged(&path, "roots"))?,
-            ..self.key_of(chain)?
-        };
-        // A certificate of another key is refused here, with a reason. In a handshake it would look like
-        // a refusal by control.
-        credential.identity()?;
+        let roots = decode(&file.roots).ok_or_else(|| damaged(&path, "roots"))?;
         Ok(Some(StoredSession {
-            credential,
+            credential: self.credential_of(chain, roots)?,
             control: file.control,
             ticket_id: file.ticket_id,
         }))
+    }
+
+    /// The credential of a chain: with the agent's key, or with the next one if the certificate is
+    /// for that. Then the agent stopped in the middle of a key change.
+    fn credential_of(
+        &self,
+        chain: Vec<CertificateDer<'static>>,
+        roots: Vec<CertificateDer<'static>>,
+    ) -> Result<Credential, KitError> {
+        let credential = |key| Credential {
+            key,
+            chain: chain.clone(),
+            roots: roots.clone(),
+        };
+        let missing = || damaged(&self.path.join(KEY_FILE), "missing");
+        let own = self.read_key(KEY_FILE)?.ok_or_else(missing)?;
+        let own = credential(own);
+        // A certificate of another key is refused here, with a reason. In a handshake it would look
+        // like a refusal by control.
+        let Err(error) = own.identity() else {
+            return Ok(own);
+        };
+        let next = self.pending_key()?.map(credential);
+        next.filter(|next| next.identity().is_ok())
+            .ok_or(KitError::Identity(error))
     }
 
     /// Stores key and certificate, for an agent or for the system that hammer installs.

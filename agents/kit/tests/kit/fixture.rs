@@ -76,7 +76,10 @@ impl Ca {
     }
 
     pub fn credential(&self, id: &str, from_ms: u64, life: Duration) -> Credential {
-        let key = Key::generate().unwrap();
+        self.credential_of(Key::generate().unwrap(), id, from_ms, life)
+    }
+
+    pub fn credential_of(&self, key: Key, id: &str, from_ms: u64, life: Duration) -> Credential {
         let answer = self
             .issue(id, &key.request().unwrap(), from_ms, life)
             .unwrap();

@@ -9,4 +9,5 @@
 
 mod desired;
 mod fixture;
+mod follow;
 mod identity;

@@ -74,7 +74,6 @@ impl Site {
             image: text("firewall-3.0.1"),
             kind: AllocationType::Firewall,
             networks: networks.to_vec(),
-            layout: None,
             ..allocation_of(1)
         });
         made.await.unwrap();

@@ -124,8 +124,45 @@ fn a_write_over_an_unseen_revision_is_refused() {
     assert_eq!(world.refused(delete(Some(1))), ErrorCode::Conflict);
     world.ok(delete(Some(2)));
     assert_eq!(row(&world, &set), None);
-    assert_eq!(rule_history(&world.tables, &set).count(), 0);
     assert_eq!(world.refused(delete(None)), ErrorCode::NotFound);
+}
+
+/// A report of a deleted revision must not look like one of the set that came after it.
+#[test]
+fn numbers_go_on_after_a_deletion() {
+    let mut world = world();
+    let set = firewall(RuleOwner::Tenant);
+    let numbers = |world: &World| -> Vec<u64> {
+        let earlier = rule_history(&world.tables, &set);
+        earlier.map(|history| history.revision.number).collect()
+    };
+    for (deleted, created) in [(3, 4), (8, 9)] {
+        world.ok(write(set.clone(), web(80)));
+        world.ok(write(set.clone(), web(81)));
+        world.ok(DeleteFirewallRules {
+            set: set.clone(),
+            project: Some(id(1)),
+            expected: None,
+        });
+        assert_eq!(numbers(&world), [deleted], "the deletion alone");
+        world.ok(write(set.clone(), web(80)));
+        let current = row(&world, &set).unwrap();
+        assert_eq!(current.current.number, created);
+        let deletion = rule_history(&world.tables, &set).next().unwrap();
+        assert_eq!(current.history_bytes, deletion.revision.bytes);
+        assert_eq!(deletion.revision.content, RuleContent::default());
+        let seen_before = SetFirewallRules {
+            expected: Some(deleted - 1),
+            ..write(set.clone(), web(82))
+        };
+        assert_eq!(world.refused(seen_before), ErrorCode::Conflict);
+        // The second round begins without a set, too.
+        world.ok(DeleteFirewallRules {
+            set: set.clone(),
+            project: Some(id(1)),
+            expected: Some(created),
+        });
+    }
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! its project and its allocation. It follows the desired state of the firewall, and reports which
 //! revisions are in the kernel and which objects were refused. What control sent last is kept with
 //! control's signature, and counts until control answers.
+//!
+//! The identity is that of `metalmesh-hammer phone-home`, which alone renews its certificate: this
+//! source reads each new one from the same directory.
 
 mod objects;
 mod reports;
@@ -105,8 +108,8 @@ pub async fn run_metal(settings: MetalSettings, link: SourceLink) {
 
 fn open(settings: &MetalSettings) -> Result<Agent, MetalError> {
     agents_kit::install_crypto_provider();
-    let resume = |path: &Path| Agent::resume(StateDir::open(path)?, Vec::new());
-    let agent = resume(&settings.identity_dir).map_err(|source| MetalError::Identity {
+    let follow = |path: &Path| Agent::follow(StateDir::open(path)?);
+    let agent = follow(&settings.identity_dir).map_err(|source| MetalError::Identity {
         path: settings.identity_dir.clone(),
         source,
     })?;

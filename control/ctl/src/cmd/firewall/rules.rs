@@ -77,7 +77,7 @@ pub(crate) enum RulesCommand {
         #[arg(long, default_value = "")]
         comment: String,
     },
-    /// Delete a set with its history.
+    /// Delete a set with its history. A set that is made again goes on with its number.
     #[command(visible_alias = "delete")]
     Rm {
         #[command(flatten)]

@@ -1,13 +1,15 @@
 //! Revisions of sets of rules, and how many of them are kept.
 
 use proto_errors::{Error, ErrorCode};
+use proto_firewall::RuleContent;
 use proto_types::ProjectId;
 
 use crate::firewall::entity::{
     FirewallRuleHistory, FirewallRuleSet, RuleHistoryKey, RuleRevision, RuleSetKey,
 };
 use crate::firewall::read::{
-    CONTENTS_BYTES_MAX, HISTORY_BYTES_MAX, HISTORY_REVISIONS_MAX, history_range,
+    CONTENTS_BYTES_MAX, HISTORY_BYTES_MAX, HISTORY_REVISIONS_MAX, content_bytes, history_range,
+    rule_history,
 };
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
@@ -21,15 +23,24 @@ pub(super) fn write(
 ) -> ApplyResult {
     check_contents(tx.tables(), set, project, revision.bytes)?;
     let old = tx.get::<FirewallRuleSet>(set).cloned();
-    revision.number = old.as_ref().map_or(0, |old| old.current.number) + 1;
-    let mut history_bytes = 0;
-    if let Some(old) = old {
-        history_bytes = old.history_bytes + old.current.bytes;
+    let history_bytes = if let Some(old) = old {
+        revision.number = old.current.number + 1;
         tx.save(FirewallRuleHistory {
             set: set.clone(),
             revision: old.current.clone(),
         });
-    }
+        old.history_bytes + old.current.bytes
+    } else {
+        // Numbers go on after a deletion. If they began anew, a firewall that still has the deleted
+        // rules would seem to have these, and a caller that saw the deleted set could overwrite this
+        // one.
+        let deletion = rule_history(tx.tables(), set).next();
+        let (number, bytes) = deletion.map_or((0, 0), |deletion| {
+            (deletion.revision.number, deletion.revision.bytes)
+        });
+        revision.number = number + 1;
+        bytes
+    };
     let row = FirewallRuleSet {
         set: set.clone(),
         project,
@@ -41,6 +52,24 @@ pub(super) fn write(
         history_bytes,
         ..row
     })))
+}
+
+/// Records the deletion of a set as the only revision of its history, without rules.
+pub(super) fn record_deletion(tx: &mut Tx<'_>, old: &FirewallRuleSet) {
+    let content = RuleContent::default();
+    let revision = RuleRevision {
+        number: old.current.number + 1,
+        author: tx.actor.to_owned(),
+        at: tx.now,
+        comment: "deleted".to_owned(),
+        rolled_back_to: None,
+        bytes: content_bytes(&content),
+        content,
+    };
+    tx.save(FirewallRuleHistory {
+        set: old.set.clone(),
+        revision,
+    });
 }
 
 /// Keys of the earlier revisions of a set, the oldest first.

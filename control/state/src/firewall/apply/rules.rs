@@ -77,9 +77,9 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteFirewallRules) -> ApplyResult {
     project_of(tx.tables(), &op.set.target, op.project)?;
     check_expected(tx, &op.set, op.expected)?;
     require(tx, &op.set)?;
-    let old = forget(tx, &op.set);
-    old.map(Reply::FirewallRuleSet)
-        .ok_or_else(|| Error::not_found(KIND, &op.set))
+    let old = forget(tx, &op.set).ok_or_else(|| Error::not_found(KIND, &op.set))?;
+    history::record_deletion(tx, &old);
+    Ok(Reply::FirewallRuleSet(old))
 }
 
 fn require(tx: &Tx<'_>, set: &RuleSetKey) -> Result<FirewallRuleSet, Error> {
