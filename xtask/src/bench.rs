@@ -135,7 +135,7 @@ fn firewall(root: &Path, args: &[OsString]) -> Result<()> {
     let program = release(root).join("bench-firewall");
     let ours = || Ok(release(root).join("metalmesh-firewall"));
     let mut bench = Command::new(&program);
-    for (flag, path) in part("--firewall", args, ours)? {
+    if let Some((flag, path)) = part("--firewall", args, ours)? {
         bench.arg(flag).arg(path);
     }
     Err(bench.args(args).exec()).with_context(|| format!("cannot run {}", program.display()))

@@ -52,6 +52,7 @@ fn files(folder: &Path) -> AgentFiles {
         config,
         state_dir: folder.join("state"),
         rules_file: None,
+        metrics: None,
     }
 }
 

@@ -32,6 +32,9 @@ mod crossing;
 #[path = "../../../../agents/nos/tests/frr/daemons.rs"]
 mod daemons;
 #[allow(dead_code, reason = "shared with the tests of the whole chain")]
+#[path = "../tenancy/firewall_system.rs"]
+mod firewall_system;
+#[allow(dead_code, reason = "shared with the tests of the whole chain")]
 #[path = "../tenancy/flow.rs"]
 mod flow;
 #[allow(dead_code, reason = "shared with the tests of leaves")]
