@@ -167,7 +167,7 @@ async fn a_firewall_announces_prefixes_over_its_own_tunnel_and_nothing_else() {
     let all = [&OWN[..], &DEFAULT[..]].concat();
     wait_for(&switch, &all, "its own").await;
     let shown = switch.vtysh("show bgp l2vpn evpn");
-    let longer = vec!["4210000001"; 11].join(" ");
+    let longer = ["4210000001"; 11].join(" ");
     assert!(shown.contains(&longer), "the last resort: {shown}");
     assert!(!shown.contains("[3]:[0]:[32]:[10.9.9.1]"), "{shown}");
 

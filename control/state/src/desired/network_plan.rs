@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::desired::announcer::Announcer;
 use crate::desired::NetworkFilter;
+use crate::desired::announcer::Announcer;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::NetworkType;
 
