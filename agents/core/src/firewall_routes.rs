@@ -1,4 +1,4 @@
-//! What a firewall may announce by EVPN, and the rules of its import.
+//! Routes that a firewall may announce by EVPN, and the rules of its import.
 //!
 //! FRR 8.4.4 compares an EVPN route's VNI, targets, type, next hop and AS path, and whether it is a
 //! default route. It does not compare the prefix: a prefix list matches no EVPN route. The prefixes

@@ -38,6 +38,7 @@ mod retries;
 mod route_audit;
 mod route_limit;
 mod routing;
+mod suspension;
 mod suspensions;
 mod telemetry;
 mod traces;

@@ -1,16 +1,14 @@
 //! Sessions that are away and networks whose routes are refused, whatever control desires.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::time::Duration;
 
 use agents_nos::model::{PortName, RouteMap, RouteMatch, RouteRule};
 use agents_nos::{SwitchModel, Vni};
-use proto_types::IpNet;
 
 use crate::routing::names;
+use crate::suspension::Suspension;
 
-/// What is suspended of firewalls, with the reasons.
+/// The parts of firewalls that are suspended, with the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Suspensions(BTreeMap<Suspended, Suspension>);
 
@@ -21,56 +19,6 @@ pub(crate) struct Suspended {
     pub(crate) port: String,
     /// The VNI whose routes are refused. `None` means that the session is away.
     pub(crate) vni: Option<Vni>,
-}
-
-/// The reason why a part is suspended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Suspension {
-    pub(crate) excess: Excess,
-    /// Time that it is suspended.
-    pub(crate) wait: Duration,
-}
-
-/// What a firewall announced, and may not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excess {
-    /// Too many EVPN routes.
-    Routes {
-        /// EVPN routes that it announced.
-        received: u64,
-        /// EVPN routes that it may announce.
-        limit: u64,
-    },
-    /// A prefix in a VNI.
-    Prefix(IpNet),
-}
-
-impl Suspension {
-    fn reason(&self, of: &Suspended) -> String {
-        let (port, wait) = (&of.port, self.wait);
-        match (self.excess, of.vni) {
-            (Excess::Routes { received, limit }, _) => format!(
-                "the firewall on port {port} announced {received} EVPN routes, and may announce \
-                 {limit}: its session is away for {wait:?}"
-            ),
-            (Excess::Prefix(prefix), vni) => {
-                let vni = Number(vni);
-                format!(
-                    "the firewall on port {port} announced {prefix} in VNI {vni}, where it may \
-                     not: its routes of this VNI are refused for {wait:?}"
-                )
-            }
-        }
-    }
-}
-
-/// A VNI in a message.
-struct Number(Option<Vni>);
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |vni| vni.fmt(f))
-    }
 }
 
 impl FromIterator<(Suspended, Suspension)> for Suspensions {
@@ -95,7 +43,7 @@ impl Suspensions {
 
     /// Time that a part is suspended. `None` if it is not.
     #[cfg(test)]
-    pub(crate) fn wait_of(&self, port: &str, vni: Option<Vni>) -> Option<Duration> {
+    pub(crate) fn wait_of(&self, port: &str, vni: Option<Vni>) -> Option<std::time::Duration> {
         let port = port.to_owned();
         self.0.get(&Suspended { port, vni }).map(|of| of.wait)
     }

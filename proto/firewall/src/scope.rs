@@ -35,7 +35,7 @@ impl fmt::Display for RuleOwner {
     }
 }
 
-/// What a set of rules is for.
+/// The firewall or network that a set of rules is for.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleScope<'a> {
     /// Its owner.

@@ -155,8 +155,9 @@ fn assert_bounded(bytes: &[u8]) {
         source.cwnp.policies.push(policy_value(&object));
         source.service.extend(service_value(&object));
         source.firewall = firewall_spec(&object).unwrap_or_default();
-        let kept = serde_json::to_vec(&source).unwrap();
-        assert!(serde_json::from_slice::<SourceObjects>(&kept).is_ok());
+        let kept = serde_json::to_vec(&source);
+        let read = kept.and_then(|kept| serde_json::from_slice::<SourceObjects>(&kept));
+        assert!(read.is_ok(), "{read:?}");
         let admitted = admit_objects(&ControllerObjects {
             firewall: &source.firewall,
             cwnp: Some(&source.cwnp),

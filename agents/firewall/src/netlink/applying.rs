@@ -97,7 +97,7 @@ impl Kernel {
                 return Ok(generation);
             }
             let read = self.read_once();
-            // What vanished while it was read is an error of that reading only.
+            // A part that vanished while it was read is an error of that reading only.
             let is_current = self.generation()? == generation;
             match read {
                 Ok(mut installed) if is_current => {

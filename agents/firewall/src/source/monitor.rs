@@ -33,7 +33,7 @@ pub struct MonitorTraffic {
     pub outgoing: u64,
 }
 
-/// What a firewall reports in its `FirewallMonitor`, with the published names.
+/// The report of a firewall in its `FirewallMonitor`, with the published names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MonitorReport {
     /// Counters of rules, by `accept` or `drop`, then by the name of the counter.

@@ -64,8 +64,9 @@ pub(super) fn explanation(
         network_of(&intent, question.from),
         network_of(&intent, question.to),
     );
-    let is_private =
-        |network: Option<&FirewallNetworkIntent>| network.is_some_and(|it| it.kind.is_child());
+    let is_private = |network: Option<&FirewallNetworkIntent>| {
+        network.is_some_and(|network| network.kind.is_child())
+    };
     let flow = Flow {
         from: question.from,
         to: question.to,

@@ -15,6 +15,7 @@ mod gateway;
 mod network_plan;
 mod orders;
 mod port;
+mod port_place;
 mod port_plan;
 mod segment_key;
 mod switch;
@@ -26,7 +27,8 @@ pub use fabric::Fabric;
 pub use firewall::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
 pub use gateway::{GatewayIntent, bridged_segment};
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};
-pub use port::{NetworkFilter, PortFilter, PortIntent, PortPlace};
+pub use port::{NetworkFilter, PortFilter, PortIntent};
+pub use port_place::PortPlace;
 pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
 

@@ -1,4 +1,4 @@
-//! What a firewall may announce by EVPN in each of its networks.
+//! Routes that a firewall may announce by EVPN in each of its networks.
 //!
 //! A firewall is the way out of its project's networks: there it announces the way to the other
 //! networks that it joins. In every other network it is a host like others, with its project's

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use proto_types::{Asn, IpNet, Vni};
 
+use super::port_place::PortPlace;
+
 /// The desired state of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortIntent {
@@ -19,21 +21,6 @@ pub struct PortIntent {
     /// The routes that the machine at the port may announce. `None` means that it may announce
     /// nothing.
     pub filter: Option<PortFilter>,
-}
-
-/// The kind of place that a port is in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PortPlace {
-    /// In the bridge of a segment, or isolated.
-    #[default]
-    Segment,
-    /// Routed in the VRF of a tenant.
-    Routed,
-    /// In the bridge of the segment of a VRF's bridged machines
-    /// ([`bridged_segment`](crate::life::bridged_segment)).
-    Bridged,
-    /// Routed in the default VRF: the port of a firewall, which has tunnels of its own.
-    Underlay,
 }
 
 /// The routes that the machine at a port may announce there.

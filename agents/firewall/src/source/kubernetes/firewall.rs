@@ -55,7 +55,7 @@ fn network(value: &Value) -> serde_norway::Value {
     let kind = value.get("networkType").and_then(Value::as_str);
     let mut prefixes = Vec::new();
     let is_private = kind.is_some_and(|kind| kind.starts_with("private"));
-    // What is behind an external network is not its own prefix.
+    // Prefixes behind an external network are not its own.
     for name in ["prefixes", "destinationPrefixes"] {
         if name == "prefixes" || !is_private {
             let list = value.get(name).and_then(Value::as_array);

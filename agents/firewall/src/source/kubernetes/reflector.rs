@@ -37,7 +37,7 @@ enum ReflectorError {
     Kubernetes(#[from] KubernetesError),
 }
 
-/// What is known of a resource.
+/// State of a resource, as far as the agent knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResourceState {
     /// The newest objects. `None` if none were ever read.

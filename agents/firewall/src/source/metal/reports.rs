@@ -1,4 +1,4 @@
-//! What the agent reports to control.
+//! Reports of the agent to control.
 
 use std::sync::Arc;
 

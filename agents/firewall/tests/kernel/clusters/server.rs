@@ -167,7 +167,7 @@ impl ApiServer {
             .unwrap();
         let output = String::from_utf8(curl.wait_with_output().unwrap().stdout).unwrap();
         let (body, status) = output.rsplit_once('\n').unwrap_or(("", "0"));
-        let body = serde_json::from_str(body).unwrap_or(json!(body));
+        let body = serde_json::from_str(body).unwrap_or_else(|_| json!(body));
         (status.trim().parse().unwrap_or(0), body)
     }
 

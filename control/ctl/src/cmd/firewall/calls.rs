@@ -11,6 +11,7 @@ use proto_public::metalmesh::admin::v1::{
     OperatorRulesServiceSetRequest,
 };
 
+use super::write_note::WriteNote;
 use crate::app::App;
 use crate::cmd::given;
 
@@ -42,14 +43,6 @@ pub(super) struct RuleSetCalls<'a> {
     network: String,
     /// `None` means the operator's rules.
     project: Option<String>,
-}
-
-/// What is written beside the rules.
-#[derive(Debug, Clone, Default)]
-pub(super) struct WriteNote {
-    pub(super) comment: String,
-    /// The revision that the writer read. `None` means any.
-    pub(super) expected: Option<u64>,
 }
 
 impl<'a> RuleSetCalls<'a> {

@@ -5,6 +5,7 @@ mod differences;
 mod explain;
 mod rules;
 mod rules_file;
+mod write_note;
 
 use anyhow::Result;
 use clap::Subcommand;

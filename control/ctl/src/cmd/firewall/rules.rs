@@ -10,9 +10,10 @@ use proto_public::metalmesh::admin::v1::{
 };
 use serde_json::{Value, json};
 
-use super::calls::{RuleSetArgs, RuleSetCalls, WriteNote};
+use super::calls::{RuleSetArgs, RuleSetCalls};
 use super::differences::{ObjectDifference, between, objects};
 use super::rules_file;
+use super::write_note::WriteNote;
 use crate::app::App;
 use crate::output::to_json;
 
@@ -273,7 +274,7 @@ async fn roll_back(
     comment: String,
 ) -> Result<()> {
     let (current, _) = calls.get().await?;
-    let to = to.unwrap_or(current.revision.saturating_sub(1));
+    let to = to.unwrap_or_else(|| current.revision.saturating_sub(1));
     let target = calls.revision(to).await?;
     let new = target.content.unwrap_or_default();
     let differences = between(current.content.as_ref(), &new)?;

@@ -1,4 +1,4 @@
-//! What firewalls report about their rules.
+//! Reports of firewalls about their rules.
 
 use std::collections::BTreeMap;
 
