@@ -1,8 +1,8 @@
-//! Routes that a firewall may announce by EVPN, and the rules of its import.
+//! The routes that a firewall may announce by EVPN, and the rules of its import.
 //!
-//! FRR 8.4.4 compares an EVPN route's VNI, targets, type, next hop and AS path, and whether it is a
-//! default route. It does not compare the prefix: a prefix list matches no EVPN route. The prefixes
-//! are compared by [`audit`](crate::route_audit).
+//! FRR 8.4.4 compares an EVPN route's VNI, targets, type, next hop and AS path. It does not compare
+//! the prefix: a prefix list matches no EVPN route. The prefixes are compared by
+//! [`audit`](crate::route_audit).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -75,16 +75,10 @@ impl FirewallRoutes {
             is_last_resort: false,
         };
         let permitted = self.0.get(&vni);
-        let permitted = permitted.filter(|of| !of.routes.is_empty() || !of.prefixes.is_empty());
-        let Some(permitted) = permitted else {
+        if permitted.is_none_or(|of| of.routes.is_empty() && of.prefixes.is_empty()) {
             return vec![deny(&[RouteMatch::Evpn(vni)])];
-        };
-        let mut rules = Vec::new();
-        let mut routes = permitted.routes.iter();
-        if !routes.any(|route| route.prefix_len() == 0) {
-            rules.push(deny(&[RouteMatch::Evpn(vni), RouteMatch::EvpnDefault]));
         }
-        rules.extend(ends.iter().map(|end| {
+        let rules = ends.iter().map(|end| {
             let matches = [
                 RouteMatch::EvpnOnly(vni),
                 RouteMatch::EvpnPrefix,
@@ -96,8 +90,8 @@ impl FirewallRoutes {
                 matches: matches.into(),
                 is_last_resort: true,
             }
-        }));
-        rules
+        });
+        rules.collect()
     }
 }
 

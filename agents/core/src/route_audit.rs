@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use crate::firewall_routes::FirewallRoutes;
-use crate::suspensions::Suspended;
+use crate::suspension::Suspended;
 
 /// Time between a finding and the second look at it. Control's changes are at both leaves within a
 /// second (`./dev bench switch`).

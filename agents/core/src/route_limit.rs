@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::route_audit::Findings;
-use crate::suspension::{Excess, Suspension};
-use crate::suspensions::{Suspended, Suspensions};
+use crate::suspension::{Excess, Suspended, Suspension};
+use crate::suspensions::Suspensions;
 
 /// EVPN routes that every firewall may announce: the prefixes that its networks reach through it.
 const ROUTES: u64 = 4096;

@@ -126,7 +126,6 @@ fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
         RouteMatch::Evpn(vni) => format!("vni {vni}"),
         RouteMatch::EvpnOnly(vni) => format!("vni {vni} alone"),
         RouteMatch::EvpnPrefix => "prefix".to_owned(),
-        RouteMatch::EvpnDefault => "default".to_owned(),
         RouteMatch::TunnelEnd(address) => format!("to {address}"),
     };
     let words = map.rules().values().map(|rule| {
@@ -194,7 +193,7 @@ fn a_leaf_of_an_evpn_partition() {
     );
 }
 
-/// FRR compares all of a firewall's routes but the prefix, of which it knows default routes alone.
+/// FRR compares all of a firewall's routes but the prefix.
 #[test]
 fn a_firewall_announces_prefixes_over_its_own_tunnel_as_the_last_resort() {
     let networks: &[(u32, &[&str], &[&str])] = &[
@@ -212,12 +211,7 @@ fn a_firewall_announces_prefixes_over_its_own_tunnel_as_the_last_resort() {
         words.map(str::to_owned).to_vec()
     };
     let denied = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let expected = [
-        permitted(27),
-        denied(&["deny", "vni 100", "default"]),
-        permitted(100),
-        denied(&["deny", "vni 101"]),
-    ];
+    let expected = [permitted(27), permitted(100), denied(&["deny", "vni 101"])];
     let found = rules(&model, "MM-swp3-in");
     assert_eq!(found[2..], expected, "after its own addresses");
     let neighbour = model.neighbour_on(&PortName::new("swp3").unwrap()).unwrap();

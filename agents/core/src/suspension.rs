@@ -1,12 +1,16 @@
-//! The reason why a part of a firewall is suspended.
-
-use std::fmt;
 use std::time::Duration;
 
 use agents_nos::Vni;
 use proto_types::IpNet;
 
-use crate::suspensions::Suspended;
+/// A part of what a firewall announces.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Suspended {
+    /// Port of the firewall.
+    pub(crate) port: String,
+    /// The VNI whose routes are refused. `None` means that the session is away.
+    pub(crate) vni: Option<Vni>,
+}
 
 /// The reason why a part is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +20,7 @@ pub(crate) struct Suspension {
     pub(crate) wait: Duration,
 }
 
-/// A kind of route that a firewall announced, and may not.
+/// An announcement that a firewall may not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
     /// Too many EVPN routes.
@@ -31,6 +35,7 @@ pub(crate) enum Excess {
 }
 
 impl Suspension {
+    /// The reason in words.
     pub(crate) fn reason(&self, of: &Suspended) -> String {
         let (port, wait) = (&of.port, self.wait);
         match (self.excess, of.vni) {
@@ -39,21 +44,12 @@ impl Suspension {
                  {limit}: its session is away for {wait:?}"
             ),
             (Excess::Prefix(prefix), vni) => {
-                let vni = Number(vni);
+                let vni = vni.map_or_else(String::new, |vni| vni.to_string());
                 format!(
                     "the firewall on port {port} announced {prefix} in VNI {vni}, where it may \
                      not: its routes of this VNI are refused for {wait:?}"
                 )
             }
         }
-    }
-}
-
-/// A VNI in a message.
-struct Number(Option<Vni>);
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |vni| vni.fmt(f))
     }
 }

@@ -1,25 +1,18 @@
 //! Sessions that are away and networks whose routes are refused, whatever control desires.
 
 use std::collections::BTreeMap;
+#[cfg(test)]
+use std::time::Duration;
 
 use agents_nos::model::{PortName, RouteMap, RouteMatch, RouteRule};
 use agents_nos::{SwitchModel, Vni};
 
 use crate::routing::names;
-use crate::suspension::Suspension;
+use crate::suspension::{Suspended, Suspension};
 
 /// The parts of firewalls that are suspended, with the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Suspensions(BTreeMap<Suspended, Suspension>);
-
-/// A part of what a firewall announces.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Suspended {
-    /// Port of the firewall.
-    pub(crate) port: String,
-    /// The VNI whose routes are refused. `None` means that the session is away.
-    pub(crate) vni: Option<Vni>,
-}
 
 impl FromIterator<(Suspended, Suspension)> for Suspensions {
     fn from_iter<T: IntoIterator<Item = (Suspended, Suspension)>>(all: T) -> Self {
@@ -43,7 +36,7 @@ impl Suspensions {
 
     /// Time that a part is suspended. `None` if it is not.
     #[cfg(test)]
-    pub(crate) fn wait_of(&self, port: &str, vni: Option<Vni>) -> Option<std::time::Duration> {
+    pub(crate) fn wait_of(&self, port: &str, vni: Option<Vni>) -> Option<Duration> {
         let port = port.to_owned();
         self.0.get(&Suspended { port, vni }).map(|of| of.wait)
     }

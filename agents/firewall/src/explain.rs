@@ -1,12 +1,14 @@
 //! Which rule decides about a flow.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::Serialize;
 
 use crate::compile::{DROPPED, compile};
 use crate::interpret::{FlowState, Packet, decide};
-use crate::rule::{NetworkKind, RuleSet};
+use crate::model::{Element, NftTable};
+use crate::rule::{NameSelector, NetworkKind, RuleSet};
 use crate::view::RuleView;
 
 /// The first packet of a flow.
@@ -39,13 +41,19 @@ pub struct Explanation {
     pub input: String,
     /// Interface that it leaves by.
     pub output: String,
+    /// The name that the destination was resolved to for that rule. `None` without one.
+    pub name: Option<String>,
     /// Rules that only log, and match before the deciding one.
     pub logged_by: Vec<String>,
 }
 
-/// Explains the rules' decision, by following the packet through the compiled table.
+/// Addresses by the set of a name that has them.
+pub type Resolved = BTreeMap<String, BTreeSet<IpAddr>>;
+
+/// Explains the rules' decision, by following the packet through the compiled table. Sets of names
+/// have the addresses of `resolved`.
 #[must_use]
-pub fn explain(rules: &RuleSet, question: &Question) -> Explanation {
+pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Explanation {
     let by_address = |address| interface_of(rules, address);
     let packet = Packet {
         source: question.from,
@@ -62,11 +70,21 @@ pub fn explain(rules: &RuleSet, question: &Question) -> Explanation {
             .unwrap_or_else(|| by_address(question.to)),
         state: FlowState::New,
     };
-    let decision = decide(&compile(rules), &packet);
+    let decision = decide(&with_addresses(compile(rules), resolved), &packet);
     let mut counters = decision.counters;
     let last = counters.pop().unwrap_or_default();
     let rule = rules.rules().find(|rule| rule.id.counter() == last);
+    counters.retain(|name| rules.rules().any(|rule| rule.id.counter() == *name));
+    let has_it = |name: &&NameSelector| {
+        let set = resolved.get(&name.set(question.to.is_ipv4()));
+        set.is_some_and(|addresses| addresses.contains(&question.to))
+    };
+    let name = rule.and_then(|rule| rule.names.iter().find(has_it));
     let reason = match (rule, decision.accepted) {
+        (Some(rule), true) if name.is_some() => {
+            let name = name.map(ToString::to_string).unwrap_or_default();
+            format!("{} accepts it, because {name} was resolved to it", rule.id)
+        }
         (Some(rule), true) => format!("{} accepts it", rule.id),
         (Some(rule), false) => format!("{} drops it", rule.id),
         (None, _) if last == DROPPED => "no rule accepts it".to_owned(),
@@ -78,8 +96,26 @@ pub fn explain(rules: &RuleSet, question: &Question) -> Explanation {
         rule: rule.map(RuleView::from),
         input: packet.input,
         output: packet.output,
+        name: name.map(ToString::to_string),
         logged_by: counters,
     }
+}
+
+/// The table with resolved addresses in its sets of names.
+#[must_use]
+pub fn with_addresses(mut table: NftTable, resolved: &Resolved) -> NftTable {
+    for (name, addresses) in resolved {
+        if let Some(set) = table.sets.get_mut(name)
+            && set.spec.has_timeout
+        {
+            let keys = addresses.iter().map(|address| match address {
+                IpAddr::V4(address) => address.octets().to_vec(),
+                IpAddr::V6(address) => address.octets().to_vec(),
+            });
+            set.elements.extend(keys.map(|key| (key, Element::Member)));
+        }
+    }
+    table
 }
 
 /// The first interface of the network with the longest prefix for an address; without one, of the

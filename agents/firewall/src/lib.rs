@@ -7,6 +7,8 @@
 //! [`netlink`] reads the table that the kernel holds, and [`plan`] computes the changes between
 //! both, which the kernel takes as one transaction. [`interpret`] follows a packet through a model.
 //!
+//! [`dns`] learns the addresses of names in rules, and [`drops`] reads what the kernel reports.
+//!
 //! Invariants:
 //! - Only the table [`model::TABLE`] is ever changed, and never as text: what a tenant writes is
 //!   parsed into addresses, ports and numbers, or refused (`admit`).
@@ -24,6 +26,8 @@ pub mod admit;
 mod audit;
 pub mod compile;
 pub mod config;
+pub mod dns;
+pub mod drops;
 pub mod explain;
 pub mod interpret;
 pub mod model;
@@ -34,6 +38,8 @@ pub mod program;
 pub mod render;
 pub mod rule;
 pub mod run;
+pub mod seal;
+mod services;
 pub mod source;
 pub mod state;
 pub mod trial;

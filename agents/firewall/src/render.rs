@@ -19,8 +19,9 @@ use crate::rule::{protocol_name, protocol_number};
 pub fn render(rules: &RuleSet) -> String {
     let mut text = format!(
         "# Written by metalmesh-firewall; changes are overwritten.\n\
-         table inet {TABLE} {{\n  chain forward {{\n    \
-         type filter hook forward priority 1; policy drop;\n"
+         table inet {TABLE} {{\n{}  chain forward {{\n    \
+         type filter hook forward priority 1; policy drop;\n",
+        name_sets(rules)
     );
     let mut line = |content: &str| text.push_str(&format!("    {content}\n"));
     for limit in &rules.rate_limits {
@@ -68,6 +69,18 @@ pub fn render(rules: &RuleSet) -> String {
     text
 }
 
+/// The sets of names, without what was learned.
+fn name_sets(rules: &RuleSet) -> String {
+    let mut text = String::new();
+    for name in rules.selectors() {
+        for (family, kind) in [(true, "ipv4_addr"), (false, "ipv6_addr")] {
+            let set = name.set(family);
+            text.push_str(&format!("  set {set} {{ type {kind}; flags timeout; }}\n"));
+        }
+    }
+    text
+}
+
 fn private(rules: &RuleSet) -> impl Iterator<Item = &Network> {
     let all = rules.networks.iter();
     all.filter(|network| network.kind == NetworkKind::Private)
@@ -89,10 +102,7 @@ fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for family in [true, false] {
-        let (Some(from), Some(to)) = (
-            addresses(&rule.sources, family, "saddr"),
-            addresses(&rule.destinations, family, "daddr"),
-        ) else {
+        let Some(from) = addresses(&rule.sources, family, "saddr") else {
             continue;
         };
         let family_match = if family {
@@ -100,28 +110,49 @@ fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
         } else {
             "meta nfproto ipv6 "
         };
-        for protocol in rule.protocols.iter().filter(|own| own.fits(family)) {
-            let matches = format!(
-                "{direction}{family_match}{from}{to}{}",
-                protocol_text(*protocol)
-            );
-            let prefix = if rule.action == Action::Drop {
-                "dropped"
-            } else {
-                "accepted"
-            };
-            if rule.log || rule.action == Action::Log {
-                lines.push(format!(
-                    "{matches}limit rate 10/second log prefix \"nftables-firewall-{prefix}: \""
-                ));
-            }
-            if rule.action != Action::Log {
-                let (action, comment) = (rule.action.name(), rule.id.counter());
-                // A comment has at most 128 bytes.
-                let comment: String = comment.chars().take(120).collect();
-                lines.push(format!("{matches}counter {action} comment \"{comment}\""));
+        let fitting = || rule.protocols.iter().filter(|own| own.fits(family));
+        for to in destinations(rule, family) {
+            for protocol in fitting() {
+                let transport = protocol_text(*protocol);
+                let matches = format!("{direction}{family_match}{from}{to}{transport}");
+                lines.extend(decisions(rule, &matches));
             }
         }
+    }
+    lines
+}
+
+/// The matches of the destinations of a family: one for each name, or one for the prefixes.
+fn destinations(rule: &Rule, family: bool) -> Vec<String> {
+    let all = || addresses(&rule.destinations, family, "daddr");
+    if rule.names.is_empty() {
+        return all().into_iter().collect();
+    }
+    let kind = if family { "ip" } else { "ip6" };
+    let names = rule.names.iter();
+    names
+        .map(|name| format!("{kind} daddr @{} ", name.set(family)))
+        .collect()
+}
+
+/// The lines of a rule after its matches.
+fn decisions(rule: &Rule, matches: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let prefix = if rule.action == Action::Drop {
+        "dropped"
+    } else {
+        "accepted"
+    };
+    if rule.log || rule.action == Action::Log {
+        lines.push(format!(
+            "{matches}limit rate 10/second log prefix \"nftables-firewall-{prefix}: \""
+        ));
+    }
+    if rule.action != Action::Log {
+        let (action, comment) = (rule.action.name(), rule.id.counter());
+        // A comment has at most 128 bytes.
+        let comment: String = comment.chars().take(120).collect();
+        lines.push(format!("{matches}counter {action} comment \"{comment}\""));
     }
     lines
 }

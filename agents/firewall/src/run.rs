@@ -17,6 +17,7 @@ use crate::audit::AuditSchedule;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
+use crate::services::AgentServices;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
@@ -63,6 +64,7 @@ struct FirewallAgent {
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
+    services: AgentServices,
     /// Time of the last report of counters. `None` before the first.
     reported: Option<Instant>,
     audit: AuditSchedule,
@@ -86,8 +88,10 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
     let _lock = state.lock()?;
     let kernel = Kernel::open()?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    let services = AgentServices::start(state.path(), &stop)?;
     let mut agent = FirewallAgent {
         files,
+        services,
         state,
         kernel,
         sources: SourceSet::default(),
@@ -113,6 +117,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
+        agent.services.tick(&agent.rules, &agent.state);
         agent.report_counters();
         agent.sample();
         let pause = if agent.is_pending { RETRY } else { TICK };
@@ -123,6 +128,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             () = stop.cancelled() => {}
         }
     }
+    agent.services.save(&agent.state, true);
     info!("stopped; the rules stay in force");
     Ok(())
 }
@@ -146,11 +152,14 @@ impl FirewallAgent {
             ),
         }
         self.heal();
+        self.services.follow_rules(&self.rules, &self.state);
     }
 
     /// Follows the sources of a configuration.
     fn follow(&mut self, wanted: Loaded) {
         self.sources.follow(&wanted.config, &self.collected);
+        let droptailer = &wanted.config.controllers.firewall.droptailer;
+        self.services.follow_droptailer(droptailer);
         self.wanted = Some(wanted);
     }
 
@@ -241,6 +250,8 @@ impl FirewallAgent {
         if refusal.is_none() {
             self.rules = rules;
         }
+        // Also after a rollback: sets of names may have come and gone.
+        self.services.follow_rules(&self.rules, &self.state);
     }
 
     /// Hands the counters to the controller `monitor`, if there is one.
@@ -290,8 +301,12 @@ impl FirewallAgent {
         let began = Instant::now();
         let is_due = self.audit.is_due(began);
         match self.kernel.generation() {
-            Ok(generation) if self.generation == Some(generation) && !is_due => return,
-            Ok(_) => {}
+            Ok(generation) => {
+                self.adopt_learned(generation);
+                if self.generation == Some(generation) && !is_due {
+                    return;
+                }
+            }
             Err(error) => error!(error = %Chain(&error), "cannot watch the kernel's rules"),
         }
         let is_drift = self.generation.is_some();
@@ -306,6 +321,10 @@ impl FirewallAgent {
         match applied {
             Ok(applied) => {
                 let changes = applied.changes;
+                if !changes.is_empty() {
+                    // The table may have been removed with the addresses of names in it.
+                    self.services.follow_rules(&self.rules, &self.state);
+                }
                 if is_drift && !changes.is_empty() {
                     let first = changes.first().map(ToString::to_string);
                     warn!(
@@ -319,6 +338,20 @@ impl FirewallAgent {
             Err(error) => {
                 error!(error = %Chain(&error), "the kernel's rules differ and cannot be repaired");
                 self.generation = None;
+            }
+        }
+    }
+
+    /// Takes over the current generation if the table differs from the known one by learned addresses
+    /// only: they are state, and no drift.
+    fn adopt_learned(&mut self, current: u32) {
+        let Some(known) = self.kernel.known_generation() else {
+            return;
+        };
+        if self.services.made_all_since(known, current) {
+            self.kernel.adopt(current);
+            if self.generation == Some(known) {
+                self.generation = Some(current);
             }
         }
     }

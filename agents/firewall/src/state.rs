@@ -14,7 +14,9 @@ use tracing::warn;
 
 use crate::admit::{Admitted, admit, admit_objects};
 use crate::config::{Config, ConfigError, SourceName};
+use crate::dns::SavedName;
 use crate::render::render;
+use crate::seal::StateSeal;
 use crate::source::{CollectedObjects, MissingSource, SourceObjects};
 
 /// The last configuration that was applied and confirmed.
@@ -23,6 +25,8 @@ const LAST_GOOD: &str = "last-good.yaml";
 const CONFIRMED: &str = "confirmed";
 /// Id of the trial that waits for its confirmation.
 const TRIAL: &str = "trial";
+/// Addresses of names, so that they are known after a restart of the host.
+const NAMES: &str = "names.json";
 const LOCK: &str = "lock";
 
 /// A configuration that was read, and its rules.
@@ -84,6 +88,7 @@ impl Loaded {
 #[derive(Clone, Debug)]
 pub struct FirewallState {
     dir: StateDir,
+    seal: StateSeal,
 }
 
 impl FirewallState {
@@ -93,7 +98,14 @@ impl FirewallState {
     /// Others may enter it, or it is another user's.
     pub fn open(path: &Path) -> Result<Self, KitError> {
         let dir = StateDir::open(path)?;
-        Ok(Self { dir })
+        let seal = StateSeal::open(&dir)?;
+        Ok(Self { dir, seal })
+    }
+
+    /// Path of the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
     }
 
     /// Takes the lock of the process that changes rules, until the value is dropped.
@@ -121,9 +133,9 @@ impl FirewallState {
     /// The last good configuration. `None` if there was none.
     ///
     /// # Errors
-    /// It is damaged, or others may have written it.
+    /// It is damaged, or others may have written it, or it has no valid seal of this agent.
     pub fn last_good(&self) -> Result<Option<Loaded>> {
-        let Some(bytes) = self.dir.read_own(LAST_GOOD)? else {
+        let Some(bytes) = self.read_sealed(LAST_GOOD)? else {
             return Ok(None);
         };
         let text = String::from_utf8(bytes).context("the last good configuration is no text")?;
@@ -158,7 +170,7 @@ impl FirewallState {
     }
 
     fn read_objects(&self, source: SourceName) -> Result<Option<SourceObjects>> {
-        let Some(bytes) = self.dir.read_own(&objects_file(source))? else {
+        let Some(bytes) = self.read_sealed(&objects_file(source))? else {
             return Ok(None);
         };
         let objects = serde_json::from_slice(&bytes).context("they are damaged")?;
@@ -182,10 +194,44 @@ impl FirewallState {
 
     fn write_changed(&self, file: &str, bytes: &[u8]) -> Result<(), KitError> {
         // A file that cannot be used is replaced like one that differs.
-        if matches!(self.dir.read_own(file), Ok(Some(old)) if old == bytes) {
+        if matches!(self.read_sealed(file), Ok(Some(old)) if old == bytes) {
             return Ok(());
         }
-        self.dir.write(file, bytes)
+        self.write_sealed(file, bytes)
+    }
+
+    /// The addresses of names that were kept. Empty if there are none, or the file has no valid seal:
+    /// they are learned again.
+    #[must_use]
+    pub fn names(&self) -> Vec<SavedName> {
+        match self.read_sealed(NAMES) {
+            Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| SavedName::decode(&bytes)),
+            Err(error) => {
+                let error = format!("{error:#}");
+                warn!(error, "the addresses of names are not read");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Keeps the addresses of names.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn keep_names(&self, bytes: &[u8]) -> Result<(), KitError> {
+        self.write_sealed(NAMES, bytes)
+    }
+
+    fn read_sealed(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let Some(bytes) = self.dir.read_own(name)? else {
+            return Ok(None);
+        };
+        let body = self.seal.open_sealed(name, &bytes);
+        Ok(Some(body.with_context(|| name.to_owned())?.to_vec()))
+    }
+
+    fn write_sealed(&self, name: &str, body: &[u8]) -> Result<(), KitError> {
+        self.dir.write(name, &self.seal.seal(name, body))
     }
 
     /// Begins a trial; returns its id.

@@ -21,6 +21,9 @@ pub struct RuleView {
     pub from: Vec<String>,
     /// Destination prefixes.
     pub to: Vec<String>,
+    /// Names whose resolved addresses are the destinations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// Protocols and ports.
     pub protocols: Vec<String>,
     /// `true` if packets that match are logged.
@@ -40,6 +43,7 @@ impl From<&Rule> for RuleView {
             direction: rule.direction,
             from: texts(&rule.sources),
             to: texts(&rule.destinations),
+            names: rule.names.iter().map(ToString::to_string).collect(),
             protocols: rule.protocols.iter().map(ToString::to_string).collect(),
             log: rule.log,
             counter: rule.id.counter(),
@@ -61,7 +65,11 @@ impl RuleView {
             self.direction.name(),
             self.action.name(),
             short(&self.from),
-            short(&self.to),
+            short(if self.names.is_empty() {
+                &self.to
+            } else {
+                &self.names
+            }),
             short(&self.protocols),
             if self.log { " log" } else { "" },
         )

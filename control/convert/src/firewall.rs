@@ -86,7 +86,7 @@ pub fn revision(
     }
 }
 
-/// Reports of the firewalls that a set is for.
+/// The report of each firewall that a set is for.
 pub fn firewalls(tables: &Tables, row: &FirewallRuleSet) -> Vec<wire::FirewallRulesOnFirewall> {
     let ids: Vec<MachineId> = match &row.set.target {
         RuleTarget::Firewall(id) => vec![*id],

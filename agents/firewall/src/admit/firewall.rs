@@ -11,6 +11,7 @@ use super::names::{interface, name, shortened};
 use super::parts::prefix;
 use super::policies::operator;
 use super::problem::Fault;
+use super::resolver;
 use super::shapes::decode;
 use crate::config::FirewallSpec;
 use crate::rule::{Network, NetworkKind, RateLimit};
@@ -52,6 +53,23 @@ pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
                 .push(fault.of("firewall management".to_owned())),
         }
     }
+    match resolver::resolver(spec) {
+        Ok(resolver) => into.rules.resolver = resolver,
+        Err(fault) => into.problems.push(fault.of("firewall dns".to_owned())),
+    }
+    for (index, value) in spec.internal_prefixes.iter().enumerate() {
+        let text = decode::<String>(value);
+        match text.and_then(|text| prefix("internalPrefixes", &text)) {
+            Ok(prefix) => into.rules.internal_prefixes.push(prefix),
+            Err(fault) => into.refuse("internalPrefixes", index, fault),
+        }
+    }
+    let allowed = allowed_networks(spec, into);
+    into.rules.allowed_egress.clone_from(&allowed.egress);
+    allowed
+}
+
+fn allowed_networks(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks {
     match spec.allowed_networks.as_ref().map(AllowedNetworks::decode) {
         None => AllowedNetworks::default(),
         Some(Ok(allowed)) => allowed,

@@ -6,11 +6,13 @@
 
 mod allowed;
 mod firewall;
+mod fqdns;
 mod management;
 mod names;
 mod parts;
 mod policies;
 mod problem;
+mod resolver;
 mod services;
 mod shapes;
 
@@ -64,6 +66,8 @@ pub fn admit_objects(objects: &ControllerObjects<'_>) -> Admitted {
         }
     }
     admitted.bound();
+    let proxy = admitted.rules.needed_resolver();
+    admitted.rules.input.dns_port = proxy.map(|proxy| proxy.port);
     admitted
 }
 
@@ -72,6 +76,7 @@ impl Admitted {
     fn bound(&mut self) {
         let mut total = 0_usize;
         let mut seen = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let problems = &mut self.problems;
         let mut keep = |rule: &Rule| {
             let count = entry_count(rule);
@@ -81,6 +86,8 @@ impl Admitted {
                     "another object has the same name",
                     "rename one of them",
                 )
+            } else if let Some(fault) = fqdns::too_many(rule, &mut names) {
+                fault
             } else if count == 0 {
                 let problem = "source, destination and protocol have no address family in common";
                 Fault::new("from", problem, "use IPv4 on both sides, or IPv6")

@@ -2,13 +2,14 @@ use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
+use super::fqdns;
 use super::names::name;
 use super::parts::{addresses, protocols};
 use super::problem::Fault;
 use super::shapes::{RuleSpec, decode};
 use super::{Admitted, Problem};
 use crate::config::PolicyLists;
-use crate::rule::{Action, Controller, Direction, Rule, RuleId};
+use crate::rule::{Action, Controller, Direction, NameSelector, Rule, RuleId};
 
 /// A policy with rules of both directions.
 #[derive(Debug, Deserialize)]
@@ -25,12 +26,13 @@ struct PolicySpec {
 
 /// Reads the tenant's policies.
 pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
+    let has_resolver = into.rules.resolver.is_some();
     for (direction, list) in [
         (Direction::Ingress, &lists.ingress),
         (Direction::Egress, &lists.egress),
     ] {
         for (index, value) in list.iter().enumerate() {
-            match policy(value, index, direction, allowed) {
+            match policy(value, index, direction, allowed, has_resolver) {
                 Ok(rule) => into.rules.tenant.push(rule),
                 Err(problem) => into.problems.push(problem),
             }
@@ -41,8 +43,9 @@ pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut A
 
 /// Reads policies with rules of both directions.
 fn admit_whole(list: &[Value], allowed: &AllowedNetworks, into: &mut Admitted) {
+    let has_resolver = into.rules.resolver.is_some();
     for (index, value) in list.iter().enumerate() {
-        match whole_policy(value, index, allowed) {
+        match whole_policy(value, index, allowed, has_resolver) {
             Ok(rules) => into.rules.tenant.extend(rules),
             Err(problem) => into.problems.push(problem),
         }
@@ -54,6 +57,7 @@ fn whole_policy(
     value: &Value,
     index: usize,
     allowed: &AllowedNetworks,
+    has_resolver: bool,
 ) -> Result<Vec<Rule>, Problem> {
     let unnamed = |fault: Fault| fault.of(format!("cwnp policies[{index}]"));
     let spec: PolicySpec = decode(value).map_err(unnamed)?;
@@ -69,8 +73,9 @@ fn whole_policy(
                 object: format!("{}/{own}", direction.name()),
                 rule,
             };
-            let built = build(spec, id.clone(), direction, allowed);
-            rules.push(built.map_err(|fault| fault.of_rule(&id))?);
+            let names = || fqdns::names(spec, direction, has_resolver);
+            let build = || build(spec, id.clone(), direction, allowed, names()?);
+            rules.push(build().map_err(|fault| fault.of_rule(&id))?);
         }
     }
     Ok(rules)
@@ -81,6 +86,7 @@ fn policy(
     index: usize,
     direction: Direction,
     allowed: &AllowedNetworks,
+    has_resolver: bool,
 ) -> Result<Rule, Problem> {
     let list = direction.name();
     let unnamed = format!("cwnp {list}[{index}]");
@@ -93,7 +99,9 @@ fn policy(
         object: format!("{list}/{own}"),
         rule: 0,
     };
-    build(&spec, id.clone(), direction, allowed).map_err(|fault| fault.of_rule(&id))
+    let names = || fqdns::names(&spec, direction, has_resolver);
+    let build = || build(&spec, id.clone(), direction, allowed, names()?);
+    build().map_err(|fault| fault.of_rule(&id))
 }
 
 fn build(
@@ -101,6 +109,7 @@ fn build(
     id: RuleId,
     direction: Direction,
     allowed: &AllowedNetworks,
+    names: Vec<NameSelector>,
 ) -> Result<Rule, Fault> {
     if spec.action.is_some_and(|action| action != Action::Accept) {
         let remedy = "remove it; sources.static.firewall.rules may deny";
@@ -118,14 +127,12 @@ fn build(
             "remove it, or move the rule",
         ));
     }
-    if !spec.to_fqdns.is_empty() {
-        let problem = "this version does not serve names";
-        return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
-    }
     let sources = addresses("from", &spec.from)?;
     let destinations = addresses("to", &spec.to)?;
     match direction {
         Direction::Ingress => check("from", &sources, &allowed.ingress)?,
+        // The addresses of names are checked when they are learned.
+        _ if !names.is_empty() => {}
         _ => check("to", &destinations, &allowed.egress)?,
     }
     Ok(Rule {
@@ -133,6 +140,7 @@ fn build(
         direction,
         sources,
         destinations,
+        names,
         protocols: protocols("ports", &spec.ports)?,
         action: Action::Accept,
         log: spec.log,
@@ -157,14 +165,16 @@ pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
             return Err(Fault::new("action", "it is missing", remedy));
         };
         if !spec.to_fqdns.is_empty() {
-            let problem = "this version does not serve names";
-            return Err(Fault::new("toFQDNs", problem, "use `to` with prefixes"));
+            let problem = "only policies of tenants have names";
+            let remedy = "use `to` with prefixes, or a policy of cwnp.egress";
+            return Err(Fault::new("toFQDNs", problem, remedy));
         }
         Ok(Rule {
             id: id.clone(),
             direction: spec.direction.unwrap_or_default(),
             sources: addresses("from", &spec.from)?,
             destinations: addresses("to", &spec.to)?,
+            names: Vec::new(),
             protocols: protocols("ports", &spec.ports)?,
             action,
             log: spec.log,

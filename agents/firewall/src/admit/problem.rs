@@ -47,6 +47,14 @@ impl Fault {
         }
     }
 
+    /// The same problem of a field that it does not name.
+    pub(super) fn in_field(self, field: &str) -> Self {
+        Self {
+            field: printable(field),
+            ..self
+        }
+    }
+
     pub(super) fn of(self, object: String) -> Problem {
         Problem {
             object,

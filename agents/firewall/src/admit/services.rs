@@ -108,6 +108,7 @@ fn build(spec: &ServiceSpec, id: RuleId, allowed: &AllowedNetworks) -> Result<Ru
             merged(&ranges)
         },
         destinations: merged(&destinations),
+        names: Vec::new(),
         protocols: protocols("ports", &spec.ports)?,
         action: Action::Accept,
         log: false,

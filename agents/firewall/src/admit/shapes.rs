@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_norway::Value;
 
+use super::fqdns::FqdnSpec;
 use super::problem::Fault;
 
 /// Addresses, and those among them that are excepted.
@@ -46,7 +47,7 @@ pub(super) struct RuleSpec {
     #[serde(default)]
     pub(super) to: Vec<IpBlock>,
     #[serde(default, rename = "toFQDNs")]
-    pub(super) to_fqdns: Vec<Value>,
+    pub(super) to_fqdns: Vec<FqdnSpec>,
     #[serde(default)]
     pub(super) ports: Vec<PortSpec>,
     #[serde(default)]

@@ -130,6 +130,7 @@ fn access(name: &str, sources: Vec<IpNet>, protocols: Vec<ProtocolMatch>) -> Rul
         direction: Direction::Any,
         sources,
         destinations: any(),
+        names: Vec::new(),
         protocols,
         action: Action::Accept,
         log: false,

@@ -79,11 +79,17 @@ fn has_same_frame(old: &RuleSet, new: &RuleSet) -> bool {
         operator,
         tenant: _,
         rate_limits,
+        resolver,
+        allowed_egress,
+        internal_prefixes,
         input,
     } = old;
     *networks == new.networks
         && *operator == new.operator
         && *rate_limits == new.rate_limits
+        && *resolver == new.resolver
+        && *allowed_egress == new.allowed_egress
+        && *internal_prefixes == new.internal_prefixes
         && *input == new.input
 }
 
@@ -101,9 +107,10 @@ impl Window {
 }
 
 /// Adds or removes the entries of a tenant's rule. `None` if more than entries of maps would change:
-/// a map comes or goes, two rules share an entry, or the rule is logged by a layer of its own.
+/// a map comes or goes, two rules share an entry, the rule is logged by a layer of its own, or its
+/// destinations are names, which are in other layers.
 fn replace_entries(table: &mut NftTable, rule: &Rule, epoch: &str, is_added: bool) -> Option<()> {
-    if rule.log {
+    if rule.log || !rule.names.is_empty() {
         return None;
     }
     let layer = layers::tenant_name(rule.direction, epoch);

@@ -23,7 +23,8 @@ pub fn entry_count(rule: &Rule) -> usize {
                 .saturating_mul(of(&rule.destinations))
                 .saturating_mul(blocks)
         })
-        .sum()
+        .sum::<usize>()
+        .saturating_mul(rule.names.len().max(1))
 }
 
 /// The entries of a rule: a packet matches the rule if it matches one of them.

@@ -1,5 +1,6 @@
 //! The parts of the table that every configuration has.
 
+use super::accounting;
 use super::layer::{PREFIX_DROPPED, log};
 use super::layers::Layer;
 use crate::model::{
@@ -84,6 +85,7 @@ pub(super) fn add_forward(
         base: Some(BaseChain::Forward),
         rules: Vec::new(),
     };
+    chain.rules.extend(accounting::add(table, rules, &private));
     for limit in &rules.rate_limits {
         let Some(network) = rules.networks.iter().find(|net| net.id == limit.network) else {
             continue;

@@ -158,6 +158,7 @@ impl InputChain<'_> {
             direction: Direction::Any,
             rules: group.rules.iter().collect(),
             is_extra: false,
+            has_names: false,
         };
         layer::add(self.table, &layer);
         let from = interfaces.map(|name| by_interface(MetaKey::InputName, &self.set(name)));

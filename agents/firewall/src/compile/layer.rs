@@ -11,7 +11,7 @@ use crate::rule::Action;
 const LOG_LINES_PER_SECOND: u32 = 10;
 /// Prefixes of log lines, those that droptailer knows.
 const PREFIX_ACCEPTED: &str = "nftables-firewall-accepted: ";
-pub(super) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
+pub(crate) const PREFIX_DROPPED: &str = "nftables-firewall-dropped: ";
 
 /// Adds the chain, the maps and the counters of a layer; `true` if several of its rules have an equal
 /// entry.
@@ -59,13 +59,27 @@ fn add_shape(
     has_counters: bool,
 ) -> NftRule {
     let mut expressions = keys::family(shape.is_ipv4).to_vec();
+    let name = format!("{}.{}", layer.name, shape.name());
+    let match_ = match_shape(table, name, shape, elements, has_counters);
+    expressions.extend(match_);
+    finish(layer, expressions)
+}
+
+/// Matches and counts the entries of one shape; adds their map.
+pub(super) fn match_shape(
+    table: &mut NftTable,
+    name: String,
+    shape: &Shape,
+    elements: BTreeMap<Vec<u8>, Element>,
+    has_counters: bool,
+) -> Vec<Expression> {
+    let mut expressions = Vec::new();
     if shape.is_empty() {
         // A map cannot have an empty key: the rule itself matches every packet of the family.
         if let Some(Element::Counter(counter)) = elements.into_values().next() {
             expressions.push(Expression::Count(counter));
         }
     } else {
-        let name = format!("{}.{}", layer.name, shape.name());
         expressions.extend(keys::load(shape));
         expressions.push(if has_counters {
             Expression::CountByMap {
@@ -82,6 +96,11 @@ fn add_shape(
         let spec = keys::spec(shape, has_counters);
         table.sets.insert(name, NftSet { spec, elements });
     }
+    expressions
+}
+
+/// Adds the end of a layer's rule.
+pub(super) fn finish(layer: &Layer<'_>, mut expressions: Vec<Expression>) -> NftRule {
     match layer.action {
         Action::Accept => expressions.push(Expression::Verdict(Verdict::Accept)),
         Action::Drop => expressions.push(Expression::Verdict(Verdict::Drop)),
@@ -99,9 +118,11 @@ fn prefix(layer: &Layer<'_>) -> &'static str {
 }
 
 /// Logs at a bounded rate.
-pub(super) fn log(prefix: &str) -> [Expression; 2] {
+pub(super) fn log(prefix: &str) -> [Expression; 3] {
     [
         Expression::LimitPackets(LOG_LINES_PER_SECOND),
+        // The kernel's log for those who read it, and the agent for everybody else.
         Expression::Log(prefix.to_owned()),
+        Expression::Report(prefix.to_owned()),
     ]
 }

@@ -12,17 +12,23 @@ pub(super) struct Layer<'a> {
     pub(super) rules: Vec<&'a Rule>,
     /// `true` for a layer that logs the rules of the next one, and does not count them again.
     pub(super) is_extra: bool,
+    /// `true` for a layer of rules whose destinations are names.
+    pub(super) has_names: bool,
 }
 
 /// The layers in the order of their evaluation.
 pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
     let mut found = operator_layers(&rules.operator);
     for direction in [Direction::Ingress, Direction::Egress, Direction::Any] {
-        let of = |rule: &&Rule| rule.direction == direction;
-        let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
-        if !accepting.is_empty() {
-            let name = tenant(direction);
-            push(&mut found, &name, Action::Accept, direction, accepting);
+        for has_names in [false, true] {
+            let of =
+                |rule: &&Rule| rule.direction == direction && rule.names.is_empty() != has_names;
+            let accepting: Vec<&Rule> = rules.tenant.iter().filter(of).collect();
+            if !accepting.is_empty() {
+                let suffix = if has_names { "-names" } else { "" };
+                let name = format!("{}{suffix}", tenant(direction));
+                push(&mut found, &name, Action::Accept, direction, accepting);
+            }
         }
     }
     for layer in &mut found {
@@ -73,6 +79,7 @@ fn push<'a>(
             name: format!("{name}-log"),
             action: Action::Log,
             direction,
+            has_names: logged.iter().any(|rule| !rule.names.is_empty()),
             rules: logged,
             is_extra: true,
         });
@@ -81,6 +88,7 @@ fn push<'a>(
         name: name.to_owned(),
         action,
         direction,
+        has_names: rules.iter().any(|rule| !rule.names.is_empty()),
         rules,
         is_extra: false,
     });

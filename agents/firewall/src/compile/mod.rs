@@ -16,6 +16,7 @@
 //! neither accepts.
 
 pub(crate) mod access;
+mod accounting;
 mod blocks;
 mod compiler;
 mod entries;
@@ -25,13 +26,16 @@ mod input;
 mod keys;
 mod layer;
 mod layers;
+mod names;
 mod nat;
 pub mod shape;
 
+pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use compiler::RuleCompiler;
 pub use entries::{ENTRIES_MAX, entry_count};
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
 pub use input::{INPUT, PINGS_PER_SECOND};
+pub(crate) use layer::PREFIX_DROPPED;
 
 use crate::model::NftTable;
 use crate::rule::RuleSet;
@@ -52,7 +56,11 @@ fn compile_noting(rules: &RuleSet) -> (NftTable, bool) {
     let layers = layers::layers(rules, &epoch);
     let mut has_shared_entries = false;
     for layer in &layers {
-        has_shared_entries |= layer::add(&mut table, layer);
+        if layer.has_names {
+            names::add(&mut table, layer);
+        } else {
+            has_shared_entries |= layer::add(&mut table, layer);
+        }
     }
     frame::add_forward(&mut table, rules, &layers, &epoch);
     input::add(&mut table, rules);

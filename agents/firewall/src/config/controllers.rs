@@ -1,6 +1,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::Config;
+use super::droptailer::DroptailerConfig;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
@@ -26,9 +27,9 @@ pub struct FirewallController {
     /// `true` if the agent replaces its own program. `false` if absent.
     #[serde(default, deserialize_with = "enabled")]
     pub self_update: bool,
-    /// `true` if drops are sent to a droptailer. `false` if absent.
-    #[serde(default, deserialize_with = "enabled")]
-    pub droptailer: bool,
+    /// Where drops are sent. Nowhere if absent.
+    #[serde(default)]
+    pub droptailer: DroptailerConfig,
     /// Addresses that must accept a TCP connection from this host after every change, as
     /// `address:port`. A change that they refute is undone.
     #[serde(default)]

@@ -5,6 +5,7 @@
 //! rules, services) are kept as they are, and checked one by one by [`crate::admit`].
 
 mod controllers;
+mod droptailer;
 mod error;
 mod lines;
 mod source_name;
@@ -18,6 +19,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
+pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
 pub(crate) use error::printable;
 pub use source_name::SourceName;

@@ -81,6 +81,7 @@ impl Machine {
             }
             let decided = match verdict {
                 Verdict::Jump(target) => self.chain(table, target, packet, depth + 1),
+                Verdict::Return => return None,
                 end => Some(end.clone()),
             };
             if decided.is_some() {

@@ -71,6 +71,8 @@ pub enum Expression {
     OverBytes(u64),
     /// Writes the packet to the kernel's log, after a prefix.
     Log(String),
+    /// Sends the packet to the agent, after a prefix.
+    Report(String),
     /// Loads a constant.
     Load {
         /// Destination.

@@ -17,6 +17,11 @@ pub use verdict::Verdict;
 /// Name of our table, of the family `inet`. Nothing outside of it is ever changed.
 pub const TABLE: &str = "metalmesh-firewall";
 
+/// Group of the kernel's packet log that [`Expression::Report`] sends to.
+pub const REPORT_GROUP: u16 = 4216;
+/// Bytes of a reported packet: the longest headers that are read.
+pub const REPORT_LEN: u32 = 128;
+
 /// The whole table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NftTable {

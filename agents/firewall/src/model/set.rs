@@ -24,6 +24,9 @@ pub struct SetSpec {
     pub data_type: Option<u32>,
     /// Length of the data, bytes; 0 without data.
     pub data_len: u32,
+    /// `true` if each element has a timeout, after which the kernel removes it. Such elements are
+    /// what was learned, not what was compiled: a plan neither adds nor removes them.
+    pub has_timeout: bool,
 }
 
 /// A set or a map.
@@ -62,6 +65,7 @@ impl SetSpec {
             has_counters: false,
             data_type: None,
             data_len: 0,
+            has_timeout: false,
         }
     }
 }

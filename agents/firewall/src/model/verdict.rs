@@ -5,6 +5,8 @@ pub enum Verdict {
     Accept,
     /// The packet is dropped.
     Drop,
+    /// The rules after the jump to this chain are next.
+    Return,
     /// The rules of that chain are next.
     Jump(String),
 }

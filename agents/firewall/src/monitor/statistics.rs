@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::traffic::DeviceStatistics;
-use crate::compile::{DROPPED, ESTABLISHED, INVALID};
+use crate::compile::{
+    DROPPED, ESTABLISHED, EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT, INVALID,
+};
 use crate::netlink::CounterValue;
 use crate::rule::{Action, RuleSet};
 
@@ -86,10 +88,10 @@ impl Statistics {
             ESTABLISHED => return &mut self.established,
             INVALID => return &mut self.invalid,
             DROPPED => return &mut self.dropped,
-            "internal_in" => return &mut internal.incoming,
-            "internal_out" => return &mut internal.outgoing,
-            "external_in" => return &mut external.incoming,
-            "external_out" => return &mut external.outgoing,
+            INTERNAL_IN => return &mut internal.incoming,
+            INTERNAL_OUT => return &mut internal.outgoing,
+            EXTERNAL_IN => return &mut external.incoming,
+            EXTERNAL_OUT => return &mut external.outgoing,
             _ => {}
         }
         if let Some(network) = name.strip_prefix(RATE_LIMIT) {

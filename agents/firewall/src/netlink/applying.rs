@@ -29,6 +29,21 @@ impl Kernel {
         self.last.borrow_mut().generation = UNKNOWN;
     }
 
+    /// Generation of the table as it is known here. `None` if it is not known.
+    #[must_use]
+    pub fn known_generation(&self) -> Option<u32> {
+        Some(self.last.borrow().generation).filter(|generation| *generation != UNKNOWN)
+    }
+
+    /// Takes the generation `current` for that of the table as it is known here. Every change
+    /// between both must have learned or forgotten elements with timeouts only, which nobody compares.
+    pub fn adopt(&self, current: u32) {
+        let mut last = self.last.borrow_mut();
+        if last.generation != UNKNOWN {
+            last.generation = current;
+        }
+    }
+
     /// Compiles rules and applies their table. A change of few rules costs little: see
     /// [`RuleCompiler`] and [`Kernel::apply`].
     ///
@@ -97,7 +112,7 @@ impl Kernel {
                 return Ok(generation);
             }
             let read = self.read_once();
-            // A part that vanished while it was read is an error of that reading only.
+            // Something that vanished while it was read is an error of that reading only.
             let is_current = self.generation()? == generation;
             match read {
                 Ok(mut installed) if is_current => {
@@ -141,6 +156,6 @@ impl Kernel {
 }
 
 /// The generation after one transaction by anybody.
-fn following(generation: u32) -> u32 {
+pub(super) fn following(generation: u32) -> u32 {
     generation.checked_add(1).unwrap_or(UNKNOWN + 1)
 }

@@ -72,7 +72,7 @@ pub(super) fn put_nest(number: u16, into: &mut Vec<u8>, write: impl FnOnce(&mut 
 }
 
 /// The attributes in bytes, as number and value. Ends at the first that is cut off.
-pub(super) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
+pub(crate) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
     let mut found = Vec::new();
     while let [len_low, len_high, number_low, number_high, ..] = *bytes {
         let length = usize::from(u16::from_ne_bytes([len_low, len_high]));
@@ -88,13 +88,13 @@ pub(super) fn parse(mut bytes: &[u8]) -> Vec<RawAttribute<'_>> {
 
 /// An attribute of a message from the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawAttribute<'a> {
-    pub(super) number: u16,
-    pub(super) value: &'a [u8],
+pub(crate) struct RawAttribute<'a> {
+    pub(crate) number: u16,
+    pub(crate) value: &'a [u8],
 }
 
 /// The value of the first attribute with that number.
-pub(super) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&'a [u8]> {
+pub(crate) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&'a [u8]> {
     attributes
         .iter()
         .find(|attribute| attribute.number == number)
@@ -102,7 +102,7 @@ pub(super) fn find<'a>(attributes: &[RawAttribute<'a>], number: u16) -> Option<&
 }
 
 /// A text without its zero byte.
-pub(super) fn text(value: &[u8]) -> String {
+pub(crate) fn text(value: &[u8]) -> String {
     let end = value.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&value[..end.unwrap_or(value.len())]).into_owned()
 }

@@ -1,5 +1,7 @@
 use super::attribute::{Attribute, put, put_nest};
-use super::constants::{DATA_VALUE, LIST_ELEMENT, OBJECT_COUNTER, SET_MAP, SET_OBJECT, message};
+use super::constants::{
+    DATA_VALUE, LIST_ELEMENT, OBJECT_COUNTER, SET_MAP, SET_OBJECT, SET_TIMEOUT, message,
+};
 use super::expressions;
 use super::message::{APPEND, CREATE, Message};
 use super::results::CounterValue;
@@ -105,6 +107,9 @@ fn layout(spec: &SetSpec) -> Vec<Attribute> {
     if spec.has_counters {
         flags |= SET_OBJECT;
         rest.push(Attribute::u32(15, OBJECT_COUNTER));
+    }
+    if spec.has_timeout {
+        flags |= SET_TIMEOUT;
     }
     if let Some(data_type) = spec.data_type {
         flags |= SET_MAP;

@@ -30,6 +30,8 @@ pub(super) mod message {
     pub(crate) const NEW_OBJECT: u16 = 18;
     pub(crate) const GET_OBJECT: u16 = 19;
     pub(crate) const DELETE_OBJECT: u16 = 20;
+    /// As `DELETE_ELEMENT`, but an element that is missing is no error. Linux 6.3.
+    pub(crate) const DESTROY_ELEMENT: u16 = 30;
 }
 
 /// The element of every list.
@@ -45,4 +47,8 @@ pub(super) const VERDICT_CHAIN: u16 = 2;
 /// Flags of sets.
 pub(super) const SET_ANONYMOUS: u32 = 0x01;
 pub(super) const SET_MAP: u32 = 0x08;
+pub(super) const SET_TIMEOUT: u32 = 0x10;
 pub(super) const SET_OBJECT: u32 = 0x40;
+/// Attributes of an element: its whole lifetime and the rest of it, milliseconds.
+pub(super) const ELEMENT_TIMEOUT: u16 = 4;
+pub(super) const ELEMENT_EXPIRATION: u16 = 5;

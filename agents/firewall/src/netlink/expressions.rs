@@ -2,12 +2,14 @@ use super::attribute::Attribute;
 use super::constants::{
     DATA_VALUE, DATA_VERDICT, LIST_ELEMENT, OBJECT_COUNTER, VERDICT_CHAIN, VERDICT_CODE,
 };
-use crate::model::{Expression, MetaKey, PayloadBase, Register, Verdict};
+use crate::model::{Expression, MetaKey, PayloadBase, REPORT_GROUP, REPORT_LEN, Register, Verdict};
 
 /// Burst of a limit of packets.
 const BURST_PACKETS: u32 = 5;
 /// The kernel's number of a jump.
 const JUMP: i32 = -3;
+/// The kernel's number of a return.
+const RETURN: i32 = -5;
 /// Level of log lines: warning.
 const LOG_LEVEL: u32 = 4;
 
@@ -23,7 +25,8 @@ pub fn encode(expressions: &[Expression]) -> Vec<Attribute> {
                 | Expression::CountByMap { .. }
                 | Expression::LimitPackets(_)
                 | Expression::OverBytes(_)
-                | Expression::Log(_) => encode_statement(expression),
+                | Expression::Log(_)
+                | Expression::Report(_) => encode_statement(expression),
                 Expression::Hash { .. }
                 | Expression::SourceNat { .. }
                 | Expression::Masquerade
@@ -156,6 +159,15 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             "log",
             vec![Attribute::text(2, prefix), Attribute::u32(5, LOG_LEVEL)],
         ),
+        Expression::Report(prefix) => {
+            let group = REPORT_GROUP.to_be_bytes().to_vec();
+            let all = vec![
+                Attribute::Value(1, group),
+                Attribute::text(2, prefix),
+                Attribute::u32(3, REPORT_LEN),
+            ];
+            ("log", all)
+        }
         _ => ("", Vec::new()),
     }
 }
@@ -208,6 +220,7 @@ fn encode_end(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             let (code, chain) = match verdict {
                 Verdict::Drop => (0, None),
                 Verdict::Accept => (1, None),
+                Verdict::Return => (RETURN, None),
                 Verdict::Jump(chain) => (JUMP, Some(chain)),
             };
             let mut all = vec![Attribute::Value(VERDICT_CODE, code.to_be_bytes().to_vec())];

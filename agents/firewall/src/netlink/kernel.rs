@@ -15,15 +15,15 @@ use crate::compile::RuleCompiler;
 use crate::plan::{Change, Installed};
 
 /// Error of a transaction for another generation than the current one.
-const ERESTART: i32 = 85;
+pub(super) const ERESTART: i32 = 85;
 
 /// Our table in the kernel, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Kernel {
-    socket: Socket,
+    pub(super) socket: Socket,
     /// Sequence number of the next message. Answers to earlier ones, such as the rest of the errors
     /// of a refused transaction, are skipped by it.
-    sequence: AtomicU32,
+    pub(super) sequence: AtomicU32,
     /// Our table when it was last read, with our own changes since. It is what the kernel holds while
     /// its generation is current.
     pub(super) last: RefCell<Installed>,
@@ -172,7 +172,7 @@ impl Kernel {
     }
 
     /// Waits until the kernel has carried out a transaction, or refused one of its messages.
-    fn await_commit(&self, begin: u32, count: u32) -> io::Result<Option<Refusal>> {
+    pub(super) fn await_commit(&self, begin: u32, count: u32) -> io::Result<Option<Refusal>> {
         loop {
             let answers = match self.socket.receive() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -197,10 +197,10 @@ impl Kernel {
 
 /// A message of a transaction that the kernel refused.
 #[derive(Debug)]
-struct Refusal {
+pub(super) struct Refusal {
     /// Place in the transaction; 0 is its begin.
-    offset: usize,
-    source: io::Error,
+    pub(super) offset: usize,
+    pub(super) source: io::Error,
 }
 
 pub(super) fn is(answer: &Answer, kind: u16) -> bool {

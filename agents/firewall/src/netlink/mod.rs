@@ -15,9 +15,12 @@ mod observe;
 mod reading;
 mod results;
 mod socket;
+mod timed;
 
 pub use attribute::{Attribute, covers};
+pub(crate) use attribute::{find, parse, text};
 pub use error::NetlinkError;
 pub use expressions::encode as encode_expressions;
 pub use kernel::Kernel;
 pub use results::{Applied, CounterValue};
+pub use timed::TimedElement;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::attribute::{RawAttribute, find, parse, text};
-use super::constants::{DATA_VALUE, LIST_ELEMENT, SET_ANONYMOUS, SET_MAP, SET_OBJECT};
+use super::constants::{DATA_VALUE, LIST_ELEMENT, SET_ANONYMOUS, SET_MAP, SET_OBJECT, SET_TIMEOUT};
 use crate::model::{BaseChain, Element, NftSet, SetSpec};
 use crate::plan::{InstalledChain, InstalledRule};
 
@@ -57,7 +57,7 @@ pub(super) fn rule(attributes: &[RawAttribute<'_>]) -> Option<InstalledRule> {
 /// Reads a set, without its elements. `None` if it has flags that ours never have.
 pub(super) fn set(attributes: &[RawAttribute<'_>]) -> Option<NftSet> {
     let flags = number(attributes, 3).unwrap_or(0);
-    if flags & !(SET_MAP | SET_OBJECT) != 0 {
+    if flags & !(SET_MAP | SET_OBJECT | SET_TIMEOUT) != 0 {
         return None;
     }
     let has_data = flags & SET_MAP != 0;
@@ -67,6 +67,7 @@ pub(super) fn set(attributes: &[RawAttribute<'_>]) -> Option<NftSet> {
         has_counters: flags & SET_OBJECT != 0,
         data_type: number(attributes, 6).filter(|_| has_data),
         data_len: number(attributes, 7).filter(|_| has_data).unwrap_or(0),
+        has_timeout: flags & SET_TIMEOUT != 0,
     };
     Some(NftSet {
         spec,

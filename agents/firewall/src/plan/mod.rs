@@ -111,6 +111,9 @@ fn plan_sets(installed: &Installed, desired: &NftTable, changes: &mut Vec<Change
                 spec: set.spec,
             });
         }
+        if set.spec.has_timeout {
+            continue;
+        }
         let difference = Difference::between(old, &set.elements);
         if !difference.removed.is_empty() {
             changes.push(Change::RemoveElements {

@@ -2,6 +2,7 @@ use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
 use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
+use super::drops::DropsArgs;
 use super::file_args::{CountersArgs, FileArgs, StateArgs};
 
 /// The command line.
@@ -33,6 +34,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// List the rules of a configuration, operator rules first.
     Rules(FileArgs),
+    /// List the last dropped packets, and those that are accepted with a log.
+    Drops(DropsArgs),
     /// List the kernel's counters.
     Counters(CountersArgs),
 }

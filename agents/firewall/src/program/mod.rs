@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command_args;
+mod drops;
 mod file_args;
 mod output;
 
@@ -19,7 +20,8 @@ use output::{OutputFormat, print};
 
 use crate::compile::compile;
 use crate::config::{ConfigError, SourceName};
-use crate::explain::{Question, explain};
+use crate::dns::address_of;
+use crate::explain::{Question, Resolved, explain};
 use crate::monitor::{Statistics, now_ms};
 use crate::netlink::Kernel;
 use crate::plan::plan;
@@ -45,6 +47,7 @@ pub fn carry_out(cli: Cli) -> Result<()> {
         Command::Confirm(args) => FirewallState::open(&args.state_dir)?.confirm(),
         Command::Explain(args) => explain_flow(&args),
         Command::Rules(args) => list_rules(&args),
+        Command::Drops(args) => on_runtime(drops::list_drops(args)),
         Command::Counters(args) => counters(&args),
     }
 }
@@ -166,7 +169,7 @@ fn explain_flow(args: &ExplainArgs) -> Result<()> {
         input: args.input.clone(),
         output: args.leaving.clone(),
     };
-    let answer = explain(&loaded.admitted.rules, &question);
+    let answer = explain(&loaded.admitted.rules, &question, &resolved(&loaded));
     let text = || {
         let verdict = if answer.accepted { "accept" } else { "drop" };
         let mut lines = vec![format!(
@@ -177,6 +180,31 @@ fn explain_flow(args: &ExplainArgs) -> Result<()> {
         lines
     };
     print(args.file.output, &answer, text)
+}
+
+/// The addresses that the kernel's sets of names hold. Empty where they cannot be read: then a rule
+/// with names matches nothing.
+fn resolved(loaded: &Loaded) -> Resolved {
+    let mut found = Resolved::new();
+    let names = loaded.admitted.rules.selectors();
+    if names.is_empty() {
+        return found;
+    }
+    let Ok(kernel) = Kernel::open() else {
+        eprintln!("the addresses of names cannot be read from the kernel; run this as root");
+        return found;
+    };
+    for set in names
+        .iter()
+        .flat_map(|name| [name.set(true), name.set(false)])
+    {
+        let elements = kernel.timed(&set).unwrap_or_default();
+        let addresses = elements
+            .iter()
+            .filter_map(|element| address_of(&element.key));
+        found.insert(set, addresses.collect());
+    }
+    found
 }
 
 fn list_rules(args: &FileArgs) -> Result<()> {

@@ -3,6 +3,8 @@
 mod action;
 mod id;
 mod input;
+mod name_resolver;
+mod name_selector;
 pub mod network;
 pub mod prefixes;
 mod protocol_match;
@@ -11,6 +13,8 @@ mod set;
 pub use action::{Action, Direction};
 pub use id::{Controller, RuleId};
 pub use input::InputPolicy;
+pub use name_resolver::NameResolver;
+pub use name_selector::{NameSelector, SELECTOR_LEN_MAX};
 pub use network::{Network, NetworkKind};
 pub use protocol_match::{ProtocolMatch, number as protocol_number, protocol_name};
 pub use set::{RateLimit, Rule, RuleSet};

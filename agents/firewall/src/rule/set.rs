@@ -1,6 +1,10 @@
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 
-use super::{Action, Direction, InputPolicy, Network, ProtocolMatch, RuleId};
+use super::{
+    Action, Direction, InputPolicy, NameResolver, NameSelector, Network, ProtocolMatch, RuleId,
+};
 
 /// A rule for new flows that are forwarded. Established flows, and packets related to them, pass
 /// before any rule.
@@ -14,6 +18,9 @@ pub struct Rule {
     pub sources: Vec<IpNet>,
     /// Destination prefixes, disjoint.
     pub destinations: Vec<IpNet>,
+    /// Names whose addresses are the destinations, if there are any: a packet matches if its
+    /// destination is also an address that one of them was resolved to.
+    pub names: Vec<NameSelector>,
     /// Protocols and ports; a packet matches one of them.
     pub protocols: Vec<ProtocolMatch>,
     /// Effect.
@@ -45,9 +52,28 @@ pub struct RuleSet {
     pub rate_limits: Vec<RateLimit>,
     /// Access to the firewall itself.
     pub input: InputPolicy,
+    /// DNS proxy. `None` if the operator does not ask for it: then no rule has names.
+    pub resolver: Option<NameResolver>,
+    /// Addresses that a tenant may reach. Empty means every address.
+    pub allowed_egress: Vec<IpNet>,
+    /// Addresses whose traffic is counted as internal. Empty means that it is not counted apart.
+    pub internal_prefixes: Vec<IpNet>,
 }
 
 impl RuleSet {
+    /// The names of all rules, each once.
+    #[must_use]
+    pub fn selectors(&self) -> BTreeSet<&NameSelector> {
+        self.rules().flat_map(|rule| &rule.names).collect()
+    }
+
+    /// The DNS proxy, if a rule needs it.
+    #[must_use]
+    pub fn needed_resolver(&self) -> Option<&NameResolver> {
+        let has_names = self.rules().any(|rule| !rule.names.is_empty());
+        self.resolver.as_ref().filter(|_| has_names)
+    }
+
     /// Operator rules, then tenant rules.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.operator.iter().chain(&self.tenant)

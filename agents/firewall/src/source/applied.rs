@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::SourceObjects;
 use crate::admit::Problem;
 
-/// Outcome of a source's snapshot.
+/// The fate of a source's snapshot.
 #[derive(Clone, Debug)]
 pub struct AppliedObjects {
     /// The snapshot.

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{AppliedObjects, MonitorReport, SourceObjects};
 
-/// State of a source, as far as the agent knows it.
+/// The state of a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceState {
     /// The newest snapshot. `None` if none has arrived yet.
@@ -64,7 +64,7 @@ impl SourceLink {
         newest.unwrap_or_else(|| Arc::clone(&self.initial))
     }
 
-    /// Outcome of the last snapshot that the agent has tried. `None` if it tried none yet.
+    /// The fate of the last snapshot that the agent has tried. `None` if it tried none yet.
     #[must_use]
     pub fn applied(&self) -> watch::Receiver<Option<AppliedObjects>> {
         self.applied.clone()

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::compile::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 use crate::netlink::CounterValue;
 
 /// A counter of a `FirewallMonitor`.
@@ -51,11 +52,33 @@ impl MonitorReport {
     pub fn of_counters(counters: &BTreeMap<String, CounterValue>) -> Self {
         let mut report = Self::default();
         for (name, value) in counters {
+            if let Some((side, is_incoming)) = accounted(name) {
+                let traffic = report.devices.entry(side).or_default();
+                let bytes = if is_incoming {
+                    &mut traffic.incoming
+                } else {
+                    &mut traffic.outgoing
+                };
+                *bytes = value.bytes;
+                continue;
+            }
             let is_drop = name == "dropped" || name == "invalid" || name.starts_with("rate-limit/");
             let action = if is_drop { "drop" } else { "accept" };
             let rules = report.rules.entry(action).or_default();
             rules.insert(name.clone(), (*value).into());
         }
         report
+    }
+}
+
+/// The side that a counter of the accounting is for; `true` if it counts what comes in. `None` for
+/// every other counter.
+fn accounted(name: &str) -> Option<(&'static str, bool)> {
+    match name {
+        INTERNAL_IN => Some(("internal", true)),
+        INTERNAL_OUT => Some(("internal", false)),
+        EXTERNAL_IN => Some(("external", true)),
+        EXTERNAL_OUT => Some(("external", false)),
+        _ => None,
     }
 }

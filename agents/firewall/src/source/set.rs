@@ -16,7 +16,7 @@ use crate::config::{Config, SourceName};
 /// The agent's end of the channel to a source that runs.
 #[derive(Debug)]
 struct RunningSource {
-    /// Settings of the start; the source is started anew when they change.
+    /// Its settings when it was started; it is started anew when they change.
     spec: SourceSpec,
     state: watch::Receiver<SourceState>,
     applied: watch::Sender<Option<AppliedObjects>>,

@@ -24,7 +24,7 @@ pub(super) enum SourceSpec {
 }
 
 impl SourceSpec {
-    /// Settings that a source of a configuration depends on. `None` if it runs no task, because it is in the
+    /// The settings that a source of a configuration depends on. `None` if it runs no task, because it is in the
     /// file.
     pub(super) fn of(config: &Config, name: SourceName) -> Option<Self> {
         let controllers = &config.controllers;

@@ -117,6 +117,7 @@ controllers:
 fn the_configurations_of_the_proposal_are_read() {
     let gardener = Config::parse(GARDENER).unwrap();
     assert_eq!(gardener.name(), "shoot--abc--cluster-firewall-def");
+    assert!(gardener.controllers.firewall.droptailer.enabled);
     assert_eq!(gardener.notices().len(), 1, "selfUpdate");
     let sources: Vec<&str> = gardener
         .controllers

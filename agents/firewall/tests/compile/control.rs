@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use agents_firewall::admit::admit_objects;
-use agents_firewall::explain::{Question, explain};
+use agents_firewall::explain::{Question, Resolved, explain};
 use agents_firewall::source::ControllerObjects;
 use agents_firewall::source::metal::objects;
 use proptest::prelude::*;
@@ -167,7 +167,7 @@ proptest! {
         let refused = |problem: &agents_firewall::admit::Problem| problem.field == "from";
         prop_assert!(admitted.problems.iter().all(refused), "{:?}", admitted.problems);
         let question = Question { from, to, protocol, port, input: None, output: None };
-        let agents = explain(&admitted.rules, &question);
+        let agents = explain(&admitted.rules, &question, &Resolved::new());
 
         let owners = [RuleOwner::Operator, RuleOwner::Tenant];
         let sets: Vec<PlacedRules> = [operator, tenant].iter().zip(owners).map(|(content, owner)| {

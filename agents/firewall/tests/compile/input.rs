@@ -111,9 +111,20 @@ fn only_the_fabric_and_management_reach_the_firewall() {
 
 #[test]
 fn the_dns_proxy_is_open_for_private_networks_when_it_runs() {
-    let mut rules = site();
-    rules.input.dns_port = Some(53);
-    let table = compile(&rules);
+    let proxy = SITE.replace(
+        "management:",
+        "dnsServerAddress: 198.51.100.53\n      management:",
+    );
+    let rules = |text: &str| {
+        let admitted = admit(&Config::parse(&format!("{text}{TAIL}")).unwrap());
+        assert_eq!(admitted.problems, vec![]);
+        admitted.rules
+    };
+    // No policy has names: the proxy does not run.
+    let idle = compile(&rules(&proxy));
+    assert!(!last_counter(&idle, "vrf42 10.0.0.2 udp 53").0);
+    let names = "egress: [{name: all}, {name: api, toFQDNs: [{matchName: api.example.com}]}]";
+    let table = compile(&rules(&proxy.replace("egress: [{name: all}]", names)));
     for words in ["vrf42 10.0.0.2 udp 53", "vlan42 fd00:a::2 tcp 53"] {
         let expected = (true, "firewall/input/dns/0".to_owned());
         assert_eq!(last_counter(&table, words), expected, "{words}");

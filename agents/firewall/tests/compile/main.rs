@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod input;
 mod kubeconfig;
+mod messages;
 mod objects;
 mod properties;
 mod sources;

@@ -51,7 +51,7 @@ fn a_wrong_rule_names_object_field_and_remedy() {
         ),
         (
             "{name: x, toFQDNs: [{matchName: example.com}]}",
-            "cwnp egress/x rule 0: toFQDNs: this version does not serve names",
+            "cwnp egress/x rule 0: toFQDNs: the firewall has no DNS proxy",
         ),
         (
             "{name: x, from: [{cidr: 10.0.0.0/8}], to: [{cidr: 'fd00::/8'}]}",
@@ -71,6 +71,115 @@ fn a_wrong_rule_names_object_field_and_remedy() {
         assert_eq!(found.len(), 1, "{rule}: {found:?}");
         assert!(found[0].starts_with(expected), "{rule}: {found:?}");
         assert!(found[0].contains("; "), "a remedy: {found:?}");
+    }
+}
+
+#[test]
+fn a_wrong_name_names_object_field_and_remedy() {
+    let many: Vec<String> = (0..65)
+        .map(|index| format!("{{matchName: n{index}.com}}"))
+        .collect();
+    let many = format!("[{}]", many.join(", "));
+    for (names, expected) in [
+        (
+            "[{matchName: '*.com'}]",
+            "toFQDNs[0].matchName: \"*.com\" is not a DNS name",
+        ),
+        (
+            "[{matchName: a.com}, {matchPattern: 'a..b'}]",
+            "toFQDNs[1].matchPattern: \"a..b\" is",
+        ),
+        (
+            "[{matchName: 'a.com; drop'}]",
+            "toFQDNs[0].matchName: \"a.com; drop\" is not a DNS",
+        ),
+        (
+            "[{}]",
+            "toFQDNs[0]: it needs either matchName or matchPattern",
+        ),
+        (
+            "[{matchName: a, matchPattern: b}]",
+            "toFQDNs[0]: it needs either matchName or",
+        ),
+        (
+            "[{matchName: a.com}], to: [{cidr: 10.0.0.0/8}]",
+            "toFQDNs: a policy has prefixes or",
+        ),
+        (many.as_str(), "toFQDNs: there are 65 names"),
+    ] {
+        let rest = format!(
+            "      dnsServerAddress: 192.0.2.53\n    cwnp:\n      egress:\n      - {{name: x, toFQDNs: {names}}}\n"
+        );
+        let found = problems(&rest);
+        assert_eq!(found.len(), 1, "{names}: {found:?}");
+        let expected = format!("cwnp egress/x rule 0: {expected}");
+        assert!(found[0].starts_with(&expected), "{names}: {found:?}");
+        assert!(found[0].contains("; "), "a remedy: {found:?}");
+    }
+    let ingress = "      dnsServerAddress: 192.0.2.53\n    cwnp: {ingress: [{name: x, toFQDNs: [{matchName: a}]}]}\n";
+    assert!(problems(ingress)[0].contains("only egress policies have names"));
+    let mut all = "      dnsServerAddress: 192.0.2.53\n    cwnp:\n      egress:\n".to_owned();
+    for policy in 0..9 {
+        let names: Vec<String> = (0..60)
+            .map(|index| format!("{{matchName: n{index}.p{policy}.com}}"))
+            .collect();
+        all += &format!(
+            "      - {{name: p{policy}, toFQDNs: [{}]}}\n",
+            names.join(", ")
+        );
+    }
+    let found = problems(&all);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("cwnp egress/p8 rule 0: toFQDNs: all policies together"));
+}
+
+#[test]
+fn a_wrong_dns_proxy_names_field_and_remedy() {
+    for (fields, expected) in [
+        (
+            "dnsServerAddress: nowhere",
+            "dnsServerAddress: \"nowhere\" is not an address",
+        ),
+        (
+            "dnsServerAddress: 0.0.0.0",
+            "dnsServerAddress: \"0.0.0.0\" is not an address",
+        ),
+        (
+            "dnsServerAddress: []",
+            "dnsServerAddress: there may be 1 to 16 addresses",
+        ),
+        ("dnsServerAddress: {a: b}", "dnsServerAddress: invalid type"),
+        (
+            "dnsPort: 53",
+            "dnsServerAddress: the DNS proxy has no server to ask",
+        ),
+        (
+            "dnsServerAddress: 192.0.2.53\n      dnsPort: 0",
+            "dnsPort: 0 is not a port",
+        ),
+        (
+            "dnsServerAddress: 192.0.2.53\n      dnsPort: 65536",
+            "dnsPort: invalid value",
+        ),
+        (
+            "dnsServerAddress: 192.0.2.53\n      dnsListenAddresses: [x]",
+            "dnsListenAddresses: \"x\" is not an address",
+        ),
+    ] {
+        let found = problems(&format!("      {fields}\n"));
+        assert_eq!(found.len(), 1, "{fields}: {found:?}");
+        let expected = format!("firewall dns: {expected}");
+        assert!(found[0].starts_with(&expected), "{fields}: {found:?}");
+    }
+    for fields in [
+        "192.0.2.53",
+        "'[2001:db8::53]:5353'",
+        "[192.0.2.53, '192.0.2.54:54']",
+    ] {
+        assert_eq!(
+            problems(&format!("      dnsServerAddress: {fields}\n")),
+            Vec::<String>::new()
+        );
     }
 }
 

@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use agents_firewall::compile::{RuleCompiler, compile};
+use agents_firewall::explain::{Resolved, with_addresses};
 use agents_firewall::interpret::{FlowState, Packet, decide};
 use agents_firewall::model::{Chain, NftTable};
 use agents_firewall::netlink::encode_expressions;
 use agents_firewall::plan::{Change, Installed, InstalledChain, InstalledRule, plan, split};
 use agents_firewall::rule::{
-    Action, Controller, Direction, Network, NetworkKind, ProtocolMatch, Rule, RuleId, RuleSet,
-    prefixes, protocol_number as number,
+    Action, Controller, Direction, NameSelector, Network, NetworkKind, ProtocolMatch, Rule, RuleId,
+    RuleSet, prefixes, protocol_number as number,
 };
 use ipnet::IpNet;
 use proptest::prelude::*;
@@ -69,6 +70,42 @@ fn direction() -> impl Strategy<Value = Direction> {
     ]
 }
 
+/// Names of a few, so that rules share some.
+fn names() -> impl Strategy<Value = Vec<NameSelector>> {
+    let all = ["a.com", "b.com", "*.com"].map(|text| NameSelector::pattern(text).unwrap());
+    prop_oneof![
+        2 => Just(Vec::new()),
+        1 => prop::sample::subsequence(all.to_vec(), 1..3),
+    ]
+}
+
+/// Addresses that names were resolved to, by the sets of names.
+fn resolved() -> impl Strategy<Value = Resolved> {
+    let all = ["a.com", "b.com", "*.com"].map(|text| NameSelector::pattern(text).unwrap());
+    let addresses = prop::collection::vec(prop::collection::btree_set(address(), 0..6), 3);
+    addresses.prop_map(move |sets| {
+        let mut resolved = Resolved::new();
+        for (name, addresses) in all.iter().zip(sets) {
+            for address in addresses {
+                let set = name.set(address.is_ipv4());
+                resolved.entry(set).or_default().insert(address);
+            }
+        }
+        resolved
+    })
+}
+
+/// A rule of a tenant, which may have names as its destinations.
+fn tenant_rule() -> impl Strategy<Value = Rule> {
+    (rule(Just(Action::Accept)), names()).prop_map(|(mut rule, names)| {
+        if !names.is_empty() {
+            rule.destinations = prefixes::any();
+            rule.names = names;
+        }
+        rule
+    })
+}
+
 fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
     let protocols = prop::collection::vec(protocol(), 1..3);
     let lists = (list_of_prefixes(), list_of_prefixes(), protocols);
@@ -83,6 +120,7 @@ fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
             direction,
             sources,
             destinations,
+            names: Vec::new(),
             protocols,
             action,
             log,
@@ -104,7 +142,7 @@ fn network(id: &str, kind: NetworkKind) -> Network {
 fn rule_set() -> impl Strategy<Value = RuleSet> {
     let action = prop_oneof![Just(Action::Accept), Just(Action::Drop), Just(Action::Log)];
     let operator = prop::collection::vec(rule(action), 0..6);
-    let tenant = prop::collection::vec(rule(Just(Action::Accept)), 0..6);
+    let tenant = prop::collection::vec(tenant_rule(), 0..6);
     (operator, tenant).prop_map(|(mut operator, mut tenant)| {
         for (index, rule) in operator.iter_mut().chain(&mut tenant).enumerate() {
             rule.id.object = format!("rule-{index}");
@@ -156,7 +194,13 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 /// The plain meaning of a rule.
-fn matches(rule: &Rule, packet: &Packet) -> bool {
+fn matches(rule: &Rule, packet: &Packet, resolved: &Resolved) -> bool {
+    let destination = packet.destination;
+    let is_resolved = |name: &NameSelector| {
+        let set = resolved.get(&name.set(destination.is_ipv4()));
+        set.is_some_and(|addresses| addresses.contains(&destination))
+    };
+    let names = rule.names.is_empty() || rule.names.iter().any(is_resolved);
     let is_there = |nets: &[IpNet], address| nets.iter().any(|net| net.contains(&address));
     let direction = match rule.direction {
         Direction::Any => true,
@@ -176,14 +220,15 @@ fn matches(rule: &Rule, packet: &Packet) -> bool {
         }
     });
     direction
+        && names
         && protocol
         && is_there(&rule.sources, packet.source)
         && is_there(&rule.destinations, packet.destination)
 }
 
 /// The plain verdict of rules.
-fn verdict(rules: &RuleSet, packet: &Packet) -> bool {
-    let decisive = |rule: &&Rule| rule.action != Action::Log && matches(rule, packet);
+fn verdict(rules: &RuleSet, packet: &Packet, resolved: &Resolved) -> bool {
+    let decisive = |rule: &&Rule| rule.action != Action::Log && matches(rule, packet, resolved);
     rules
         .rules()
         .find(decisive)
@@ -227,16 +272,17 @@ proptest! {
     #[test]
     fn the_table_has_the_verdict_of_the_rules(
         rules in rule_set(),
+        resolved in resolved(),
         packets in prop::collection::vec(packet(), 30),
     ) {
-        let table = compile(&rules);
+        let table = with_addresses(compile(&rules), &resolved);
         for packet in &packets {
             let decision = decide(&table, packet);
-            prop_assert_eq!(decision.accepted, verdict(&rules, packet), "{:?}", packet);
+            prop_assert_eq!(decision.accepted, verdict(&rules, packet, &resolved), "{:?}", packet);
             let last = decision.counters.last().unwrap();
             let decided = rules.rules().find(|rule| rule.id.counter() == *last);
             match decided {
-                Some(rule) => prop_assert!(matches(rule, packet), "{last} for {packet:?}"),
+                Some(rule) => prop_assert!(matches(rule, packet, &resolved), "{last} for {packet:?}"),
                 None => prop_assert_eq!(last, "dropped"),
             }
         }
@@ -285,7 +331,7 @@ proptest! {
     #[test]
     fn a_compiler_that_remembers_has_the_same_result(
         rules in rule_set(),
-        changes in prop::collection::vec((rule(Just(Action::Accept)), 0_usize..8, 0_usize..4), 1..12),
+        changes in prop::collection::vec((tenant_rule(), 0_usize..8, 0_usize..4), 1..12),
     ) {
         let mut compiler = RuleCompiler::default();
         let mut rules = rules;

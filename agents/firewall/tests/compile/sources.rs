@@ -164,6 +164,42 @@ fn a_wrong_policy_is_refused_alone_and_as_a_whole() {
 }
 
 #[test]
+fn a_policy_of_a_cluster_may_have_names() {
+    let mut collected = CollectedObjects::default();
+    let proxy = json!({ "dnsServerAddress": "192.0.2.53", "dnsPort": 5353 });
+    collected.replace(SourceName::Seed, Arc::new(firewall(proxy)));
+    let to = |names: Value| json!({ "toFQDNs": names, "ports": [{ "port": 443 }] });
+    let web = json!([{ "matchName": "API.example.com." }, { "matchPattern": "*.example.org" }]);
+    let list = [
+        policy("web", json!({ "egress": [to(web)] })),
+        policy(
+            "bad",
+            json!({ "egress": [to(json!([{ "matchName": "*" }]))] }),
+        ),
+        policy(
+            "in",
+            json!({ "ingress": [to(json!([{ "matchName": "a" }]))] }),
+        ),
+    ];
+    collected.replace(SourceName::Shoot, Arc::new(policies(&list)));
+    let found = admitted(&collected, MIXED);
+    assert_eq!(names(&found), ["egress/web/0"], "{:?}", found.problems);
+    let selectors = found.rules.tenant[0].names.iter();
+    let texts: Vec<&str> = selectors.map(|name| name.text()).collect();
+    assert_eq!(texts, ["api.example.com", "*.example.org"]);
+    assert_eq!(found.rules.input.dns_port, Some(5353));
+    let problems: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with("cwnp egress/bad rule 0: toFQDNs[0].matchName"));
+    assert!(problems[1].starts_with("cwnp ingress/in rule 0: toFQDNs"));
+    // Without a server to ask nobody learns their addresses.
+    collected.replace(SourceName::Seed, Arc::new(firewall(json!({}))));
+    let found = admitted(&collected, MIXED);
+    assert!(names(&found).is_empty());
+    assert_eq!(found.rules.input.dns_port, None);
+}
+
+#[test]
 fn services_are_those_with_an_address() {
     let service = |kind: &str, status: Value| {
         service_value(&object(json!({

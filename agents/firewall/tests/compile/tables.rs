@@ -3,7 +3,7 @@
 use agents_firewall::admit::admit;
 use agents_firewall::compile::{FORWARD, compile};
 use agents_firewall::config::Config;
-use agents_firewall::explain::{Question, explain};
+use agents_firewall::explain::{Question, Resolved, explain};
 use agents_firewall::model::{BaseChain, Expression, NftTable, Verdict};
 use agents_firewall::rule::RuleSet;
 
@@ -128,7 +128,7 @@ fn explain_names_the_rule() {
             output: None,
         };
         assert_eq!(
-            explain(&rules, &question).reason,
+            explain(&rules, &question, &Resolved::new()).reason,
             expected,
             "{from} {to} {port}"
         );
@@ -141,7 +141,7 @@ fn explain_names_the_rule() {
         input: None,
         output: Some("vrf42".to_owned()),
     };
-    let answer = explain(&rules, &to_service);
+    let answer = explain(&rules, &to_service, &Resolved::new());
     assert_eq!(answer.reason, "service default/web rule 0 accepts it");
     assert_eq!(answer.input, "vrf104");
 }

@@ -1,6 +1,6 @@
 //! Rules and packets.
 
-use agents_firewall::explain::{Question, explain};
+use agents_firewall::explain::{Question, Resolved, explain};
 use agents_firewall::model::{Expression, NftRule};
 
 use crate::namespace::can_run;
@@ -88,7 +88,7 @@ fn every_kind_of_rule_agrees_with_explain() {
             input: None,
             output: None,
         };
-        let answer = explain(&rules, &question);
+        let answer = explain(&rules, &question, &Resolved::new());
         assert_eq!(
             passed, answer.accepted,
             "{from} to {to} port {port}: {}",

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use agents_firewall::compile::compile;
+use agents_firewall::dns::{NameLimits, NameService, ResolvedAddress};
 use agents_firewall::monitor::Sampler;
 use agents_firewall::netlink::{CounterValue, Kernel};
 use agents_firewall::plan::plan;
+use agents_firewall::rule::NameSelector;
 
+use crate::dns_site::{DNS as DNS_PROXY, NAMES};
 use crate::namespace::can_run;
 use crate::site::{INSIDE, OUTSIDE, Site, arrives, rules, table, udp};
 
@@ -122,5 +126,51 @@ fn statistics_are_read_by_one_dump_and_not_too_often() {
         assert_eq!(found.dropped.packets, 1);
         assert!(!sampler.sample(kernel, &rules).unwrap(), "too soon");
         assert_eq!(sampler.last(), found);
+    });
+}
+
+#[test]
+fn learned_addresses_are_no_reason_to_read_the_table() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("learned");
+    let (before, after) = (
+        rules(&format!("{DNS_PROXY}{NAMES}")),
+        rules(&format!(
+            "{DNS_PROXY}{NAMES}      - {{name: more, to: [{{cidr: 203.0.113.0/25}}]}}\n"
+        )),
+    );
+    site.with_kernel(|kernel| {
+        kernel.enforce(&before).unwrap();
+        let service = NameService::open(NameLimits::default()).unwrap();
+        service.configure(&before).unwrap();
+        let address = OUTSIDE.parse().unwrap();
+        let lifetime = Duration::from_secs(3600);
+        service.learn("api.example.test", &[ResolvedAddress { address, lifetime }]);
+        let (known, current) = (
+            kernel.known_generation().unwrap(),
+            kernel.generation().unwrap(),
+        );
+        assert!(known < current && service.made_all_since(known, current));
+        kernel.adopt(current);
+        assert_eq!(kernel.enforce(&before).unwrap().generation, current);
+        assert_ne!(kernel.enforce(&after).unwrap().changes, vec![]);
+        let fresh = Kernel::open().unwrap().read().unwrap();
+        assert_eq!(plan(&fresh, &compile(&after)), vec![]);
+        assert_eq!(Some(fresh.generation), kernel.known_generation());
+        let set = NameSelector::name("api.example.test").unwrap().set(true);
+        assert_eq!(kernel.timed(&set).unwrap().len(), 1);
+        // A generation that is taken over is not read, until the table is forgotten.
+        site.router
+            .output("nft flush chain inet metalmesh-firewall input");
+        let damaged = kernel.generation().unwrap();
+        assert!(!service.made_all_since(fresh.generation, damaged));
+        kernel.adopt(damaged);
+        assert_eq!(kernel.enforce(&after).unwrap().changes, vec![]);
+        kernel.forget();
+        kernel.adopt(damaged);
+        assert_eq!(kernel.known_generation(), None);
+        assert_ne!(kernel.enforce(&after).unwrap().changes, vec![]);
     });
 }

@@ -231,10 +231,6 @@ pub(super) fn route_map(of: &RouteMapEntry) -> Vec<Setting> {
         let set = "match evpn route-type prefix".to_owned();
         all.push(Setting::negatable("route type", set));
     }
-    if of.match_evpn_default {
-        let set = "match evpn default-route".to_owned();
-        all.push(Setting::negatable("default route", set));
-    }
     if let Some(address) = of.match_next_hop {
         let set = format!("match ip next-hop address {address}");
         all.push(Setting::negatable("next hop", set));

@@ -39,8 +39,6 @@ pub enum RouteMatch {
     EvpnOnly(Vni),
     /// The route is an EVPN route of an IP prefix (type 5).
     EvpnPrefix,
-    /// The route is an EVPN route of an IP prefix, 0.0.0.0/0 or ::/0.
-    EvpnDefault,
     /// The tunnel of the EVPN route ends at this address: it is the next hop.
     TunnelEnd(Ipv4Addr),
 }

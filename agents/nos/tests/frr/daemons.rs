@@ -148,10 +148,6 @@ impl Switch {
     }
 
     /// Prints the last words of both daemons, for a failure.
-    #[allow(
-        dead_code,
-        reason = "the fabric's tests, which share this file, use it"
-    )]
     pub(crate) fn show_words(&self) {
         for program in ["zebra", "bgpd"] {
             let path = self.sockets().join(format!("{program}.err"));

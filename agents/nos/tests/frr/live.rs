@@ -11,7 +11,10 @@ pub(crate) async fn reconcile(switch: &Switch, desired: &FrrConfig) -> Observed 
     let observed = switch.ready().await;
     let delta = diff(&observed, desired);
     let applied = switch.frr.apply(&observed, desired).await;
-    let now = applied.unwrap_or_else(|e| panic!("{e:#?}: {delta:#?}"));
+    let now = applied.unwrap_or_else(|e| {
+        switch.show_words();
+        panic!("{e:#?}: {delta:#?}")
+    });
     assert_eq!(now.config, *desired, "what is read back is what was said");
     assert_eq!(now.foreign, observed.foreign, "foreign lines stay");
     assert!(diff(&now, desired).is_empty(), "again is nothing to do");

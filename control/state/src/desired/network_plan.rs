@@ -1,4 +1,4 @@
-//! Routes that a firewall may announce by EVPN in each of its networks.
+//! The prefixes that a firewall may announce by EVPN in each of its networks.
 //!
 //! A firewall is the way out of its project's networks: there it announces the way to the other
 //! networks that it joins. In every other network it is a host like others, with its project's
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use crate::desired::NetworkFilter;
 use crate::desired::announcer::Announcer;
-use crate::desired::port::NetworkFilter;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::NetworkType;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proto_types::{Asn, IpNet, Vni};
 
-use super::port_place::PortPlace;
+use super::NetworkFilter;
 
 /// The desired state of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,21 @@ pub struct PortIntent {
     pub filter: Option<PortFilter>,
 }
 
+/// The kind of place that a port is in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PortPlace {
+    /// In the bridge of a segment, or isolated.
+    #[default]
+    Segment,
+    /// Routed in the VRF of a tenant.
+    Routed,
+    /// In the bridge of the segment of a VRF's bridged machines
+    /// ([`bridged_segment`](crate::life::bridged_segment)).
+    Bridged,
+    /// Routed in the default VRF: the port of a firewall, which has tunnels of its own.
+    Underlay,
+}
+
 /// The routes that the machine at a port may announce there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortFilter {
@@ -34,13 +49,4 @@ pub struct PortFilter {
     pub vnis: BTreeSet<u32>,
     /// IP prefixes that a firewall may announce by EVPN, for each of its VNIs. Empty for servers.
     pub networks: BTreeMap<u32, NetworkFilter>,
-}
-
-/// The IP prefixes that a firewall may announce by EVPN in one of its networks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NetworkFilter {
-    /// Permitted as they are: default routes, and prefixes around the network's own.
-    pub routes: BTreeSet<IpNet>,
-    /// Permitted with everything in them.
-    pub prefixes: BTreeSet<IpNet>,
 }

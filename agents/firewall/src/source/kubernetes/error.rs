@@ -20,7 +20,7 @@ pub enum KubernetesError {
     /// The credential may not do it.
     #[error("the credential may not {what}; grant it to the kubeconfig's user ({message})")]
     Denied {
-        /// The operation that failed.
+        /// The attempt.
         what: String,
         /// The server's words.
         message: String,
@@ -28,7 +28,7 @@ pub enum KubernetesError {
     /// There is no such object, or the server does not know its kind.
     #[error("there is nothing to {what}; {message}")]
     NotFound {
-        /// The operation that failed.
+        /// The attempt.
         what: String,
         /// The remedy.
         message: String,
@@ -39,7 +39,7 @@ pub enum KubernetesError {
     /// The server refused the request.
     #[error("the API server refuses to {what}: status {status}: {message}")]
     Refused {
-        /// The operation that failed.
+        /// The attempt.
         what: String,
         /// Status of HTTP.
         status: u16,
@@ -49,7 +49,7 @@ pub enum KubernetesError {
     /// An answer is larger than its bound, or there are too many objects.
     #[error("{what}: more than {limit}; remove some")]
     TooLarge {
-        /// The objects or bytes that are too many.
+        /// The thing that there is too much of.
         what: String,
         /// The bound, with its unit.
         limit: String,

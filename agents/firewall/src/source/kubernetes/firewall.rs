@@ -55,7 +55,7 @@ fn network(value: &Value) -> serde_norway::Value {
     let kind = value.get("networkType").and_then(Value::as_str);
     let mut prefixes = Vec::new();
     let is_private = kind.is_some_and(|kind| kind.starts_with("private"));
-    // Prefixes behind an external network are not its own.
+    // Addresses behind an external network are not its own prefix.
     for name in ["prefixes", "destinationPrefixes"] {
         if name == "prefixes" || !is_private {
             let list = value.get(name).and_then(Value::as_array);

@@ -119,7 +119,13 @@ mod tests {
             packets: 2,
             bytes: 100,
         };
-        let counters = ["cwnp/egress/web/0", "dropped"].map(|name| (name.to_owned(), value));
+        let names = [
+            "cwnp/egress/web/0",
+            "dropped",
+            "internal_in",
+            "external_out",
+        ];
+        let counters = names.map(|name| (name.to_owned(), value));
         let mut report = MonitorReport::of_counters(&counters.into());
         report.is_seed_connected = true;
         let now = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
@@ -137,7 +143,10 @@ mod tests {
                         "accept": { "cwnp/egress/web/0": counter },
                         "drop": { "dropped": counter },
                     },
-                    "devices": {},
+                    "devices": {
+                        "internal": { "in": 100, "out": 0 },
+                        "external": { "in": 0, "out": 100 },
+                    },
                 },
             }})
         );

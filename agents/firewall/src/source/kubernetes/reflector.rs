@@ -37,7 +37,7 @@ enum ReflectorError {
     Kubernetes(#[from] KubernetesError),
 }
 
-/// State of a resource, as far as the agent knows it.
+/// The state of a resource, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResourceState {
     /// The newest objects. `None` if none were ever read.

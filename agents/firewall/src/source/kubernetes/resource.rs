@@ -17,7 +17,7 @@ pub(super) struct WatchedResource {
 }
 
 impl WatchedResource {
-    /// The operation on the resource, to complete "may not …".
+    /// The verb, to complete "may not …".
     pub(super) fn what(&self, verb: &str) -> String {
         let place = match &self.namespace {
             Some(namespace) => format!("in the namespace {namespace}"),

@@ -42,7 +42,7 @@ pub fn service_value(object: &KubernetesObject) -> Option<serde_norway::Value> {
     Some(config_value(&Value::Object(fields)))
 }
 
-/// The fields of a port that packets from outside have: protocol and number.
+/// The parts of a port that packets from outside have: its protocol and its number.
 fn port(port: &Value) -> Value {
     let mut fields = Map::new();
     for name in ["protocol", "port"] {

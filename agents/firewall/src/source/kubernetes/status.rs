@@ -86,7 +86,7 @@ struct WantedStatus {
 pub(super) struct StatusWriter {
     kubeconfig: PathBuf,
     resource: WatchedResource,
-    /// The statuses that were written last. One that somebody else changes afterwards stays: two writers that
+    /// The status that was written last. A status that somebody else changes afterwards stays: two writers that
     /// correct each other would never end.
     written: BTreeMap<ObjectKey, PolicyStatus>,
 }

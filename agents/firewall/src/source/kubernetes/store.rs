@@ -9,7 +9,7 @@ pub(super) const OBJECTS_MAX: usize = 20_000;
 /// three times as much for each kind.
 pub(super) const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The part of an object that the agent keeps.
+/// The parts of an object that the agent keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StoredObject {
     /// The object as the configuration has it.

@@ -1,4 +1,4 @@
-//! Reports of the agent to control.
+//! The agent's reports to control.
 
 use std::sync::Arc;
 

@@ -35,8 +35,6 @@ pub struct RouteMapEntry {
     pub match_vni: Option<Vni>,
     /// The EVPN route is of an IP prefix (type 5).
     pub match_evpn_prefix: bool,
-    /// The EVPN route is a default route.
-    pub match_evpn_default: bool,
     /// The next hop is this address. It is compared in EVPN routes as well; a prefix list of next
     /// hops matches no EVPN route.
     pub match_next_hop: Option<Ipv4Addr>,
@@ -61,7 +59,6 @@ impl RouteMapEntry {
             match_interface: None,
             match_vni: None,
             match_evpn_prefix: false,
-            match_evpn_default: false,
             match_next_hop: None,
             match_communities: None,
             local_preference: None,

@@ -102,7 +102,6 @@ impl Reader {
                 entry.match_vni = Some(Vni::new(vni.parse().ok()?).ok()?);
             }
             ["match", "evpn", "route-type", "prefix"] => entry.match_evpn_prefix = true,
-            ["match", "evpn", "default-route"] => entry.match_evpn_default = true,
             ["match", "ip", "next-hop", "address", address] => {
                 entry.match_next_hop = Some(address.parse().ok()?);
             }

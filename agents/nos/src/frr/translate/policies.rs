@@ -292,7 +292,6 @@ fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
                 entry.match_communities = Some(vni_alone(*vni).0.list);
             }
             RouteMatch::EvpnPrefix => entry.match_evpn_prefix = true,
-            RouteMatch::EvpnDefault => entry.match_evpn_default = true,
             RouteMatch::TunnelEnd(address) => entry.match_next_hop = Some(*address),
         }
     }
@@ -314,7 +313,6 @@ fn route_rule(entry: &RouteMapEntry) -> RouteRule {
             _ => RouteMatch::Evpn(vni),
         }),
         entry.match_evpn_prefix.then_some(RouteMatch::EvpnPrefix),
-        entry.match_evpn_default.then_some(RouteMatch::EvpnDefault),
         entry.match_next_hop.map(RouteMatch::TunnelEnd),
     ];
     RouteRule {

@@ -11,9 +11,10 @@ use proto_public::metalmesh::admin::v1::{
     OperatorRulesServiceSetRequest,
 };
 
-use super::write_note::WriteNote;
 use crate::app::App;
 use crate::cmd::given;
+
+use super::write_note::WriteNote;
 
 /// The set that a command is about.
 #[derive(Debug, Args)]

@@ -1,6 +1,4 @@
-//! Data that goes with a write of rules.
-
-/// Comment and condition of a write.
+/// The words that are written beside the rules.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WriteNote {
     pub(super) comment: String,

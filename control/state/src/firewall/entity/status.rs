@@ -1,4 +1,4 @@
-//! Reports of firewalls about their rules.
+//! The reports of firewalls about their rules.
 
 use std::collections::BTreeMap;
 
