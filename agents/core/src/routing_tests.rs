@@ -222,7 +222,8 @@ fn a_firewall_announces_prefixes_over_its_own_tunnel_as_the_last_resort() {
 #[test]
 fn nonsense_of_a_firewalls_networks_is_a_problem() {
     let many = vec!["192.0.2.0/24"; NETWORK_PREFIXES_MAX + 1];
-    let networks: &[&[(u32, &[&str], &[&str])]] = &[
+    type Network<'a> = (u32, &'a [&'a str], &'a [&'a str]);
+    let networks: &[&[Network<'_>]] = &[
         &[(27, &["192.0.2.1/24"], &[])],
         &[(27, &[], &["192.000.2.0/24"])],
         &[(27, &[], &["2001:db8:0::/48"])],

@@ -1,6 +1,11 @@
 //! From a write in control to the rules in a kernel: control and the real agent in a network
 //! namespace of their own. Printed as skipped without the rights for one.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "says that it was skipped, and how long the way took"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -78,11 +78,11 @@ service:
     }
 
     #[test]
-    fn mistakes_name_the_field() {
+    fn mistakes_are_refused_with_the_reason() {
         for (text, wanted) in [
             ("cwnp: {egres: []}", "egres"),
             ("firewall: {networks: []}", "control knows the networks"),
-            ("cwnp: {egress: [{ports: [{port: http}]}]}", "http"),
+            ("cwnp: {egress: [{ports: [{port: http}]}]}", "invalid digit"),
             ("- 1", "begins with"),
         ] {
             let error = format!("{:#}", parse(text).unwrap_err());
