@@ -7,7 +7,15 @@ use crate::methods;
 use crate::spelling::Spelling;
 
 /// Text fields without a rule whose names sound like ids, and which are something else.
-const NOT_IDS: [&str; 14] = [
+const NOT_IDS: [&str; 20] = [
+    // Rules of firewalls: their own check takes canonical prefixes alone, and names are compared
+    // with those of the firewall's networks as they are.
+    "metalmesh.admin.v1.FirewallRateLimit.network_id",
+    "metalmesh.admin.v1.FirewallEgressRule.network_id",
+    "metalmesh.admin.v1.FirewallEgressRule.ips",
+    "metalmesh.admin.v1.FirewallAddresses.cidr",
+    "metalmesh.admin.v1.FirewallServiceRule.namespace",
+    "metalmesh.admin.v1.FirewallServiceRule.load_balancer_ips",
     // Names of switches.
     "metalmesh.admin.v1.FabricServiceGetRequest.id",
     "metalmesh.admin.v1.FabricServiceListDifferencesRequest.id",
