@@ -1,4 +1,4 @@
-//! What a firewall may announce by EVPN in each of its networks.
+//! The prefixes that a firewall may announce by EVPN in each of its networks.
 
 use control_state::life::NetworkFilter;
 use control_state::*;

@@ -1,4 +1,4 @@
-//! What the sources say of a cluster that refuses, and what they do then. Needs no root.
+//! Sources whose cluster refuses: their words, and what they do then. Needs no root.
 
 use std::fs;
 use std::sync::{Arc, Mutex};

@@ -173,7 +173,7 @@ fn passes(site: &Site, port: u16) -> bool {
     )
 }
 
-/// What a tenant and an operator do while the agent runs.
+/// The actions of a tenant and an operator while the agent runs.
 fn change_objects(site: &Site, server: &ApiServer) {
     await_that("dns", || has_rule(site, "cwnp/egress/dns/0"));
     assert!(passes(site, 53));
