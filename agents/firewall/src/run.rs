@@ -26,8 +26,11 @@ use crate::trial::{Outcome, TrialConditions, apply};
 /// and length. Drift is healed after at most two.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Pause before rules that could not be applied are applied again.
+/// Pause before rules that could not be applied are applied again. It doubles with each failure.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Longest such pause.
+const RETRY_MAX: Duration = Duration::from_secs(8);
 
 /// Pause between two reports of counters to a `FirewallMonitor`, as published.
 const REPORT_PERIOD: Duration = Duration::from_secs(10);
@@ -69,6 +72,8 @@ struct FirewallAgent {
     reported: Option<Instant>,
     audit: AuditSchedule,
     sampler: Sampler,
+    /// Times in a row that the kernel did not take the rules.
+    failures: u32,
 }
 
 /// Properties of a file that change when it is written.
@@ -104,6 +109,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         reported: None,
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
+        failures: 0,
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -120,9 +126,8 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         agent.services.tick(&agent.rules, &agent.state);
         agent.report_counters();
         agent.sample();
-        let pause = if agent.is_pending { RETRY } else { TICK };
         tokio::select! {
-            () = sleep(pause) => {}
+            () = sleep(pause(agent.failures)) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
@@ -235,6 +240,7 @@ impl FirewallAgent {
                 );
                 // Tried again after a pause.
                 self.is_pending = true;
+                self.failures = self.failures.saturating_add(1);
                 Some(format!("{error:#}"))
             }
         };
@@ -320,6 +326,9 @@ impl FirewallAgent {
         }
         match applied {
             Ok(applied) => {
+                if !self.is_pending {
+                    self.failures = 0;
+                }
                 let changes = applied.changes;
                 if !changes.is_empty() {
                     // The table may have been removed with the addresses of names in it.
@@ -338,6 +347,7 @@ impl FirewallAgent {
             Err(error) => {
                 error!(error = %Chain(&error), "the kernel's rules differ and cannot be repaired");
                 self.generation = None;
+                self.failures = self.failures.saturating_add(1);
             }
         }
     }
@@ -362,5 +372,28 @@ impl FirewallAgent {
             modified: meta.as_ref().and_then(|meta| meta.modified().ok()),
             length: meta.map(|meta| meta.len()),
         }
+    }
+}
+
+/// Pause until the next look, after so many failures in a row.
+fn pause(failures: u32) -> Duration {
+    match failures.checked_sub(1) {
+        None => TICK,
+        Some(doubled) => RETRY
+            .saturating_mul(1_u32.checked_shl(doubled).unwrap_or(u32::MAX))
+            .min(RETRY_MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_become_rarer_while_the_kernel_refuses() {
+        for (failures, pause_ms) in [(0, 100), (1, 1000), (2, 2000), (4, 8000), (5, 8000)] {
+            assert_eq!(pause(failures), Duration::from_millis(pause_ms), "{failures}");
+        }
+        assert_eq!(pause(u32::MAX), RETRY_MAX);
     }
 }

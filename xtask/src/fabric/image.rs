@@ -38,7 +38,7 @@ const FRR: [&str; 5] = [
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 26] = [
+const MODULES: [&str; 29] = [
     "8021q",
     "af_packet",
     "bonding",
@@ -48,7 +48,9 @@ const MODULES: [&str; 26] = [
     "ext4",
     "macvlan",
     "nf_conntrack",
+    "nf_log_syslog",
     "nf_tables",
+    "nfnetlink_log",
     "nft_chain_nat",
     "nft_ct",
     "nft_limit",
@@ -56,6 +58,7 @@ const MODULES: [&str; 26] = [
     "nft_masq",
     "nft_meta_bridge",
     "nft_nat",
+    "nft_objref",
     "sch_netem",
     "sch_tbf",
     "veth",

@@ -117,7 +117,6 @@ async fn a_tenant_leaves_through_its_firewall_alone() {
     }
     let site = Site::start().await;
     add_firewall_networks(site.client()).await;
-    let outside = exit(&site);
     let mut machines = Vec::new();
     for (number, tenant, networking) in [
         (1, 0, Networking::Routed),
@@ -129,6 +128,7 @@ async fn a_tenant_leaves_through_its_firewall_alone() {
         listen(rented.machine.namespace(), &format!("m{number}"));
         machines.push(rented);
     }
+    let outside = exit(&site);
     let before = answer(machines[0].machine.namespace(), SERVER, PORT);
     assert_eq!(before, None, "nobody leaves without a firewall");
     let offered = site.deliver(5, Networking::Firewall).await;

@@ -99,7 +99,7 @@ fn underlay(plan: &FirewallPlan, ends: &[IpAddr]) -> String {
     }
     out.push_str(
         " !\n address-family l2vpn evpn\n  neighbor LEAF activate\n  \
-         neighbor LEAF route-map MM-EVPN-OUT out\n  \
+         neighbor LEAF route-map MM-EVPN-IN in\n  neighbor LEAF route-map MM-EVPN-OUT out\n  \
          advertise-all-vni\n exit-address-family\nexit\n!\n",
     );
     out
@@ -184,7 +184,10 @@ fn route_maps(plan: &FirewallPlan) -> String {
         "MM-OWN",
         " match as-path MM-SELF\n",
     ));
-    out.push_str("!\nroute-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\nexit\n!\n");
+    // Without a policy bgpd takes nothing from another AS (RFC 8212). The leaves send the routes of
+    // the firewall's networks alone.
+    out.push_str("!\nroute-map MM-EVPN-IN permit 10\nexit\n!\n");
+    out.push_str("route-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\nexit\n!\n");
     for network in &plan.networks {
         let list = format!("MM-TOLD-{}", network.vni);
         out.push_str(&entries(&list, "permit", &list, ""));

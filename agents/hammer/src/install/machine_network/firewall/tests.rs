@@ -108,6 +108,8 @@ fn a_network_has_the_ways_through_the_others() {
         "ip prefix-list MM-TOLD-104 seq 5 permit 203.0.113.7/32\n",
         "ipv6 prefix-list MM-TOLD-104 seq 5 deny any\n",
         "router bgp 4210000009 vrf vrf27\n bgp router-id 10.255.0.9\n",
+        "  neighbor LEAF route-map MM-EVPN-IN in\n",
+        "route-map MM-EVPN-IN permit 10\nexit\n",
         "route-map MM-TOLD-27 permit 10\n match ip address prefix-list MM-TOLD-27\nexit\n",
     ] {
         assert!(conf.contains(wanted), "{wanted}is missing in:\n{conf}");
