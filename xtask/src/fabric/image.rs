@@ -38,7 +38,7 @@ const FRR: [&str; 5] = [
 ];
 
 /// Kernel modules that a fabric is made of. Loaded before the test starts.
-const MODULES: [&str; 29] = [
+const MODULES: [&str; 30] = [
     "8021q",
     "af_packet",
     "bonding",
@@ -53,6 +53,7 @@ const MODULES: [&str; 29] = [
     "nfnetlink_log",
     "nft_chain_nat",
     "nft_ct",
+    "nft_hash",
     "nft_limit",
     "nft_log",
     "nft_masq",

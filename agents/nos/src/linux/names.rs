@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::link::{Kind, Link};
 use crate::vni::Vni;
 
-const BRIDGE_PREFIX: &str = "mmb";
+pub(super) const BRIDGE_PREFIX: &str = "mmb";
 const TUNNEL_PREFIX: &str = "mmx";
 const ROUTED_PREFIX: &str = "mmr";
 /// Name of the bridge of quarantined ports.

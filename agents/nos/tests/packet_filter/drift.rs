@@ -23,6 +23,8 @@ async fn what_an_operator_changes_is_unsafe_and_healed() {
         "flush chain inet metalmesh prerouting",
         "flush chain bridge metalmesh prerouting",
         "flush chain arp metalmesh input",
+        "flush chain inet metalmesh forward",
+        "insert rule inet metalmesh forward accept",
         "insert rule inet metalmesh firewalls accept",
         "insert rule inet metalmesh firewall-swp5 return",
         "add rule inet metalmesh firewall-swp5 counter",

@@ -7,6 +7,7 @@
     reason = "a test's helpers"
 )]
 
+mod asking;
 #[allow(dead_code, reason = "shared with the tests of FRR")]
 #[path = "../frr/daemons.rs"]
 mod daemons;

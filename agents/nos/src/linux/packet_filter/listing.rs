@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::nft::NftError;
 use super::{
-    CHAIN_PREFIX, LINK_LOCAL, NEIGHBOUR_BURST, NEIGHBOUR_RATE, TABLE, VXLAN_FLAGS, chain_name,
-    vxlan_word,
+    ASKING_BURST, ASKING_RATE, CHAIN_PREFIX, LINK_LOCAL, MARKS, NEIGHBOUR_BURST, NEIGHBOUR_RATE,
+    TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
 };
 use crate::linux::VXLAN_PORT;
+use crate::linux::names::BRIDGE_PREFIX;
 use crate::model::{PacketFilter, PortName, VxlanFilter};
 use crate::vni::Vni;
 
@@ -172,6 +173,13 @@ fn expected(firewalls: &BTreeMap<PortName, VxlanFilter>) -> Objects {
         out.insert(format!("{family} table {TABLE}"), vec![Value::Null]);
         out.insert(format!("{family} set senders"), vec![json!("ifname")]);
     }
+    for (name, of) in [
+        ("asked4", &["mark", "iface_index", "ipv4_addr"][..]),
+        ("asked6", &["mark", "iface_index", "ipv6_addr"]),
+        ("askers", &["mark", "iface_index"]),
+    ] {
+        out.insert(format!("inet set {name}"), vec![json!(of)]);
+    }
     for (name, rules) in chains_of_inet().into_iter().chain(chains_of_neighbours()) {
         out.insert(name.to_owned(), rules);
     }
@@ -187,11 +195,12 @@ fn expected(firewalls: &BTreeMap<PortName, VxlanFilter>) -> Objects {
     out
 }
 
-fn chains_of_inet() -> [(&'static str, Vec<Value>); 2] {
+fn chains_of_inet() -> [(&'static str, Vec<Value>); 3] {
     let inner = |op| matches(op, meta("iifkind"), of_set(INNER.map(Value::from)));
     let prerouting = vec![
         hook("prerouting", -350),
         json!([{"jump": {"target": "firewalls"}}]),
+        json!([inner("!="), mark()]),
         json!([inner("!="), discovery(), slow(), {"drop": null}]),
     ];
     let input = vec![
@@ -201,7 +210,40 @@ fn chains_of_inet() -> [(&'static str, Vec<Value>); 2] {
     [
         ("inet chain prerouting", prerouting),
         ("inet chain input", input),
+        ("inet chain forward", forward()),
     ]
+}
+
+/// The packets to hosts of segments.
+fn forward() -> Vec<Value> {
+    let asker = [meta("mark"), meta("iif")];
+    let address = |version: &str| {
+        let address = json!({"payload": {"protocol": version, "field": "daddr"}});
+        let parts: Vec<Value> = asker.iter().cloned().chain([address]).collect();
+        json!({"concat": parts})
+    };
+    let known =
+        |version: &str, set: &str| json!([matches("==", address(version), json!(set)), {"accept": null}]);
+    let add = |version: &str, set: &str| {
+        json!([{"set": {"op": "add", "elem": address(version), "set": set}}])
+    };
+    let outside = matches("!=", meta("oifname"), json!(format!("{BRIDGE_PREFIX}*")));
+    let asker = json!({"concat": asker});
+    vec![
+        hook("forward", -350),
+        json!([outside, {"accept": null}]),
+        known("ip", "@asked4"),
+        known("ip6", "@asked6"),
+        json!([over(ASKING_RATE, ASKING_BURST, asker, "@askers"), {"drop": null}]),
+        add("ip", "@asked4"),
+        add("ip6", "@asked6"),
+    ]
+}
+
+/// Marks a packet with its port.
+fn mark() -> Value {
+    let of = json!({"mod": MARKS, "seed": 1, "offset": 1, "expr": meta("iifname")});
+    json!({"mangle": {"key": meta("mark"), "value": {"jhash": of}}})
 }
 
 fn chains_of_neighbours() -> [(&'static str, Vec<Value>); 2] {
@@ -212,6 +254,7 @@ fn chains_of_neighbours() -> [(&'static str, Vec<Value>); 2] {
     let bridge = vec![
         hook("prerouting", -300),
         json!([kind("vxlan"), {"return": null}]),
+        json!([mark()]),
         json!([protocol(tagged), matches("==", outer, json!(0)), {"drop": null}]),
         json!([protocol(json!("arp")), slow(), {"drop": null}]),
         json!([discovery(), slow(), {"drop": null}]),
@@ -308,10 +351,11 @@ fn discovery() -> Value {
 
 /// Above the rate of a port.
 fn slow() -> Value {
-    let limit = json!({
-        "rate": NEIGHBOUR_RATE, "burst": NEIGHBOUR_BURST, "per": "second", "inv": true
-    });
-    json!({"set": {
-        "op": "update", "elem": meta("iifname"), "set": "@senders", "stmt": [{"limit": limit}]
-    }})
+    over(NEIGHBOUR_RATE, NEIGHBOUR_BURST, meta("iifname"), "@senders")
+}
+
+/// Above a rate, packets a second, that each key of a set has.
+fn over(rate: u32, burst: u32, key: Value, set: &str) -> Value {
+    let limit = json!({"rate": rate, "burst": burst, "per": "second", "inv": true});
+    json!({"set": {"op": "update", "elem": key, "set": set, "stmt": [{"limit": limit}]}})
 }

@@ -1,8 +1,9 @@
 //! The packet filter: three tables of nftables, which are the agent's alone.
 //!
-//! - `inet`: what firewalls send into the underlay, before it is routed or unpacked; and VXLAN for
-//!   the switch itself from a VRF or a bridge, which the kernel would unpack into any segment where
-//!   an operator has set `udp_l3mdev_accept`. It knows fragments, options and extension headers.
+//! - `inet`: what firewalls send into the underlay, before it is routed or unpacked; VXLAN for the
+//!   switch itself from a VRF or a bridge, which the kernel would unpack into any segment where an
+//!   operator has set `udp_l3mdev_accept`; and the rate at which a port has the switch ask for hosts.
+//!   It knows fragments, options and extension headers.
 //! - `bridge`, `arp`: the rate at which a port teaches the switch neighbours. All tenants share one
 //!   table of them.
 //!
@@ -44,6 +45,16 @@ const NEIGHBOUR_RATE: u32 = 200;
 const NEIGHBOUR_BURST: u32 = 400;
 /// The set of the ports' rates.
 const SENDERS: &str = "type ifname; size 4096; flags dynamic,timeout; timeout 1m;";
+
+/// Addresses of hosts a second that one port, in one VRF or segment, may have the switch ask for.
+const ASKING_RATE: u32 = 200;
+/// Addresses of this kind at once.
+const ASKING_BURST: u32 = 200;
+/// Time for which an address that was asked for is free, seconds. The kernel keeps one that nobody
+/// has for three: at these rates 64 ports have at most 64,000 of the table's 65,536.
+const ASKED_FREE_S: u32 = 4;
+/// The range of marks. The chance that two ports of a switch have the same is one in a million.
+const MARKS: u32 = 0x7fff_ffff;
 
 /// The first word of VXLAN's header: only the flag that says that there is a VNI (RFC 7348 §5). With
 /// others it is another protocol (GBP, GPE).

@@ -5,10 +5,11 @@ use std::fmt::{Display, Write as _};
 use ipnet::IpNet;
 
 use super::{
-    FAMILIES, LINK_LOCAL, NEIGHBOUR_BURST, NEIGHBOUR_RATE, SENDERS, TABLE, VXLAN_FLAGS, chain_name,
-    vxlan_word,
+    ASKED_FREE_S, ASKING_BURST, ASKING_RATE, FAMILIES, LINK_LOCAL, MARKS, NEIGHBOUR_BURST,
+    NEIGHBOUR_RATE, SENDERS, TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
 };
 use crate::linux::VXLAN_PORT;
+use crate::linux::names::BRIDGE_PREFIX;
 use crate::model::{PacketFilter, VxlanFilter};
 
 /// The rules as one transaction, which replaces those that are there.
@@ -28,7 +29,9 @@ fn inet(filter: &PacketFilter) -> String {
     let mut out = format!(
         "table inet {TABLE} {{\n\
          set senders {{ {SENDERS} }}\n\
-         chain firewalls {{\n"
+         {ASKED}\
+         chain firewalls {{\n",
+        ASKED = asked_sets(),
     );
     for port in filter.firewalls.keys() {
         let chain = chain_name(port);
@@ -40,18 +43,23 @@ fn inet(filter: &PacketFilter) -> String {
         out.push_str(&firewall(of));
         out.push_str("}\n");
     }
-    let limit = limit();
+    let (limit, mark, asked) = (limit(), mark(), asked());
     append(
         &mut out,
         format_args!(
             "chain prerouting {{\n\
              type filter hook prerouting priority -350; policy accept;\n\
              jump firewalls\n\
+             meta iifkind != {{ \"bridge\", \"vrf\" }} {mark}\n\
              meta iifkind != {{ \"bridge\", \"vrf\" }} icmpv6 type 133-137 {limit}\n\
              }}\n\
              chain input {{\n\
              type filter hook input priority -350; policy accept;\n\
              meta iifkind {{ \"bridge\", \"vrf\" }} udp dport {VXLAN_PORT} drop\n\
+             }}\n\
+             chain forward {{\n\
+             type filter hook forward priority -350; policy accept;\n\
+             {asked}\
              }}\n}}\n"
         ),
     );
@@ -96,13 +104,14 @@ fn firewall(of: &VxlanFilter) -> String {
 /// The packets by which a port teaches the switch neighbours. A frame with a tag of VLAN 0 around
 /// another one would be one of them that no rule sees: the kernel unpacks it afterwards.
 fn neighbours() -> String {
-    let limit = limit();
+    let (limit, mark) = (limit(), mark());
     format!(
         "table bridge {TABLE} {{\n\
          set senders {{ {SENDERS} }}\n\
          chain prerouting {{\n\
          type filter hook prerouting priority -300; policy accept;\n\
          meta iifkind \"vxlan\" return\n\
+         {mark}\n\
          meta protocol {{ 8021q, 8021ad }} @ll,112,16 & 0xfff == 0 drop\n\
          meta protocol arp {limit}\n\
          meta protocol ip6 icmpv6 type 133-137 {limit}\n\
@@ -114,6 +123,46 @@ fn neighbours() -> String {
          meta iifkind \"bridge\" return\n\
          {limit}\n\
          }}\n}}\n"
+    )
+}
+
+/// Marks a packet with the port that it came by. A packet that is routed does not say so itself.
+fn mark() -> String {
+    format!("meta mark set jhash iifname mod {MARKS} seed 0x1 offset 1")
+}
+
+/// The addresses that were asked for, and the rates of those who ask.
+fn asked_sets() -> String {
+    let mut out = String::new();
+    for (name, address) in [("asked4", "ip daddr"), ("asked6", "ip6 daddr")] {
+        append(
+            &mut out,
+            format_args!(
+                "set {name} {{ typeof meta mark . iif . {address}; size 65536; \
+                 flags dynamic,timeout; timeout {ASKED_FREE_S}s; }}\n"
+            ),
+        );
+    }
+    out.push_str(
+        "set askers { typeof meta mark . iif; size 65536; flags dynamic,timeout; timeout 1m; }\n",
+    );
+    out
+}
+
+/// Drops packets to addresses of segments above the rate of who sends them. The kernel asks for each
+/// such address, also where nobody has it.
+fn asked() -> String {
+    let known = |version: &str, set: &str| format!("meta mark . iif . {version} daddr @{set}");
+    let add = |version: &str, set: &str| format!("add @{set} {{ meta mark . iif . {version} daddr }}");
+    format!(
+        "oifname != \"{BRIDGE_PREFIX}*\" accept\n\
+         {} accept\n{} accept\n\
+         update @askers {{ meta mark . iif limit rate over {ASKING_RATE}/second burst \
+         {ASKING_BURST} packets }} drop\n{}\n{}\n",
+        known("ip", "asked4"),
+        known("ip6", "asked6"),
+        add("ip", "asked4"),
+        add("ip6", "asked6"),
     )
 }
 
