@@ -9,26 +9,31 @@ mod firewall;
 mod fqdns;
 mod management;
 mod names;
-mod parts;
 mod policies;
 mod problem;
 mod resolver;
 mod services;
 mod shapes;
+mod typed;
 
 use std::collections::BTreeSet;
 
 pub use problem::Problem;
+use proto_firewall::{RuleOwner, RuleScope, Violation};
 
 use crate::compile::{ENTRIES_MAX, entry_count};
 use crate::config::Config;
 use crate::rule::{Rule, RuleSet};
 use crate::source::{CollectedObjects, ControllerObjects};
-use problem::Fault;
 
 /// Entries that all rules together may have. It bounds the memory of the kernel's maps: about
 /// 150 bytes each.
 const ENTRIES_TOTAL_MAX: usize = 524_288;
+/// The scope of every rule: who may write it, and for which network, was decided by its source.
+const SCOPE: RuleScope<'static> = RuleScope {
+    owner: RuleOwner::Operator,
+    network: None,
+};
 
 /// The rules of all sources, and the objects that have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,28 +85,28 @@ impl Admitted {
         let problems = &mut self.problems;
         let mut keep = |rule: &Rule| {
             let count = entry_count(rule);
-            let fault = if !seen.insert(rule.id.clone()) {
-                Fault::new(
+            let violation = if !seen.insert(rule.id.clone()) {
+                Violation::new(
                     "name",
                     "another object has the same name",
                     "rename one of them",
                 )
-            } else if let Some(fault) = fqdns::too_many(rule, &mut names) {
-                fault
+            } else if let Some(violation) = fqdns::too_many(rule, &mut names) {
+                violation
             } else if count == 0 {
                 let problem = "source, destination and protocol have no address family in common";
-                Fault::new("from", problem, "use IPv4 on both sides, or IPv6")
+                Violation::new("from", problem, "use IPv4 on both sides, or IPv6")
             } else if count > ENTRIES_MAX || total.saturating_add(count) > ENTRIES_TOTAL_MAX {
                 let problem = format!(
                     "it needs {count} entries: one for each source, destination and block of \
                      ports; a rule may have {ENTRIES_MAX}, all together {ENTRIES_TOTAL_MAX}"
                 );
-                Fault::new("ports", &problem, "use shorter prefixes, or fewer ports")
+                Violation::new("ports", &problem, "use shorter prefixes, or fewer ports")
             } else {
                 total += count;
                 return true;
             };
-            problems.push(fault.of_rule(&rule.id));
+            problems.push(Problem::of_rule(&rule.id, violation));
             false
         };
         self.rules.operator.retain(&mut keep);
