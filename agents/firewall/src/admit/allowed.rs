@@ -7,7 +7,7 @@ use serde_norway::Value;
 use super::shapes::decode;
 
 /// Addresses outside that a tenant may name. An empty list allows every address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AllowedNetworks {
     pub(super) ingress: Vec<IpNet>,
     pub(super) egress: Vec<IpNet>,

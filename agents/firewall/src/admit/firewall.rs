@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::AllowedNetworks;
+use super::known::KnownObjects;
 use super::management::management;
 use super::names::interface;
 use super::policies::operator;
@@ -15,7 +16,11 @@ use crate::config::FirewallSpec;
 use crate::rule::{Network, NetworkKind, RateLimit};
 
 /// Reads networks, rate limits, source NAT and the operator's rules; returns what tenants may name.
-pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks {
+pub(super) fn admit(
+    spec: &FirewallSpec,
+    known: &mut KnownObjects,
+    into: &mut Admitted,
+) -> AllowedNetworks {
     for (index, value) in spec.networks.iter().enumerate() {
         match network(value, &into.rules.networks) {
             Ok(network) => into.rules.networks.push(network),
@@ -33,12 +38,14 @@ pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
             Err(violation) => into.refuse("rateLimits", index, violation),
         }
     }
-    for (index, value) in spec.rules.iter().enumerate() {
-        match operator(value, index) {
-            Ok(rule) => into.rules.operator.push(rule),
+    known.admit(
+        &spec.rules,
+        |value, index| operator(value, index).map(|rule| vec![rule]),
+        |outcome| match outcome {
+            Ok(rules) => into.rules.operator.extend(rules),
             Err(problem) => into.problems.push(problem),
-        }
-    }
+        },
+    );
     if let Some(value) = &spec.management {
         match management(value, &into.rules.networks) {
             Ok(policy) => into.rules.input = policy,

@@ -4,6 +4,7 @@ use proto_firewall::{
 use serde::Deserialize;
 use serde_norway::Value;
 
+use super::admission::TenantObjects;
 use super::allowed::{AllowedNetworks, check};
 use super::shapes::{RuleShape, decode};
 use super::typed::typed;
@@ -24,49 +25,39 @@ struct PolicySpec {
     egress: Vec<RuleShape>,
 }
 
-/// What policies may be checked against: the operator's part of the firewall.
-#[derive(Clone, Copy)]
-struct PolicyLimits<'a> {
-    allowed: &'a AllowedNetworks,
-    has_resolver: bool,
+/// What policies are checked against: the operator's part of the firewall.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PolicyLimits {
+    pub(super) allowed: AllowedNetworks,
+    pub(super) has_resolver: bool,
 }
 
 /// Reads the tenant's policies.
-pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
-    let limits = PolicyLimits {
-        allowed,
-        has_resolver: into.rules.resolver.is_some(),
-    };
-    for (direction, list) in [
-        (Direction::Ingress, &lists.ingress),
-        (Direction::Egress, &lists.egress),
+pub(super) fn admit(
+    lists: &PolicyLists,
+    limits: &PolicyLimits,
+    known: &mut TenantObjects,
+    into: &mut Admitted,
+) {
+    for (direction, list, known) in [
+        (Direction::Ingress, &lists.ingress, &mut known.ingress),
+        (Direction::Egress, &lists.egress, &mut known.egress),
     ] {
-        for (index, value) in list.iter().enumerate() {
-            match policy(value, index, direction, limits) {
-                Ok(rule) => into.rules.tenant.push(rule),
-                Err(problem) => into.problems.push(problem),
-            }
-        }
+        known.admit(
+            list,
+            |value, index| policy(value, index, direction, limits).map(|rule| vec![rule]),
+            |outcome| into.take_tenant(outcome),
+        );
     }
-    admit_whole(&lists.policies, limits, into);
-}
-
-/// Reads policies with rules of both directions.
-fn admit_whole(list: &[Value], limits: PolicyLimits<'_>, into: &mut Admitted) {
-    for (index, value) in list.iter().enumerate() {
-        match whole_policy(value, index, limits) {
-            Ok(rules) => into.rules.tenant.extend(rules),
-            Err(problem) => into.problems.push(problem),
-        }
-    }
+    known.policies.admit(
+        &lists.policies,
+        |value, index| whole_policy(value, index, limits),
+        |outcome| into.take_tenant(outcome),
+    );
 }
 
 /// All rules of a policy, or the first problem of one of them.
-fn whole_policy(
-    value: &Value,
-    index: usize,
-    limits: PolicyLimits<'_>,
-) -> Result<Vec<Rule>, Problem> {
+fn whole_policy(value: &Value, index: usize, limits: &PolicyLimits) -> Result<Vec<Rule>, Problem> {
     let unnamed = |violation| Problem::new(format!("cwnp policies[{index}]"), violation);
     let spec: PolicySpec = decode(value).map_err(unnamed)?;
     let own = parts::name("name", &spec.name, parts::NAME_LEN_MAX).map_err(unnamed)?;
@@ -86,7 +77,7 @@ fn policy(
     value: &Value,
     index: usize,
     direction: Direction,
-    limits: PolicyLimits<'_>,
+    limits: &PolicyLimits,
 ) -> Result<Rule, Problem> {
     let list = direction.name();
     let unnamed = |violation| Problem::new(format!("cwnp {list}[{index}]"), violation);
@@ -101,7 +92,7 @@ fn build(
     name: String,
     direction: Direction,
     rule: usize,
-    limits: PolicyLimits<'_>,
+    limits: &PolicyLimits,
 ) -> Result<Rule, Problem> {
     let id = RuleId {
         controller: Controller::Cwnp,

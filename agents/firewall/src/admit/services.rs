@@ -2,19 +2,24 @@ use proto_firewall::{ServiceSpec, Violation, checked_service, service_name};
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
+use super::known::KnownObjects;
 use super::shapes::{ServiceShape, decode};
 use super::typed::typed;
 use super::{Admitted, Problem, SCOPE};
 use crate::rule::{Controller, Rule, RuleId};
 
 /// Reads the services.
-pub(super) fn admit(list: &[Value], allowed: &AllowedNetworks, into: &mut Admitted) {
-    for (index, value) in list.iter().enumerate() {
-        match service(value, index, allowed) {
-            Ok(rule) => into.rules.tenant.push(rule),
-            Err(problem) => into.problems.push(problem),
-        }
-    }
+pub(super) fn admit(
+    list: &[Value],
+    allowed: &AllowedNetworks,
+    known: &mut KnownObjects,
+    into: &mut Admitted,
+) {
+    known.admit(
+        list,
+        |value, index| service(value, index, allowed).map(|rule| vec![rule]),
+        |outcome| into.take_tenant(outcome),
+    );
 }
 
 fn service(value: &Value, index: usize, allowed: &AllowedNetworks) -> Result<Rule, Problem> {
