@@ -76,10 +76,29 @@ impl KnownObject {
     }
 }
 
+/// `true` if both were written alike: equal, with their fields in the same order. To look up each
+/// field, as `==` does, takes as long as to check the object.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Mapping(one), Value::Mapping(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len()
+                && pairs.all(|((key, value), (other_key, other))| {
+                    is_same(key, other_key) && is_same(value, other)
+                })
+        }
+        (Value::Sequence(one), Value::Sequence(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_same(one, other))
+        }
+        _ => one == other,
+    }
+}
+
 /// Checks the objects that are not those at the same places before.
 fn renew(known: &mut [KnownObject], list: &[Value], check: impl Fn(&Value, usize) -> Outcome) {
     for (index, (object, value)) in known.iter_mut().zip(list).enumerate() {
-        if object.value != *value {
+        if !is_same(&object.value, value) {
             *object = KnownObject::new(value, check(value, index));
         }
     }
@@ -90,11 +109,11 @@ fn renew(known: &mut [KnownObject], list: &[Value], check: impl Fn(&Value, usize
 fn splice(known: &mut Vec<KnownObject>, list: &[Value], check: impl Fn(&Value, usize) -> Outcome) {
     let pairs = known.iter().zip(list);
     let begin = pairs
-        .take_while(|(object, value)| object.value == **value)
+        .take_while(|(object, value)| is_same(&object.value, value))
         .count();
     let pairs = known[begin..].iter().rev().zip(list[begin..].iter().rev());
     let behind = pairs
-        .take_while(|(object, value)| object.value == **value)
+        .take_while(|(object, value)| is_same(&object.value, value))
         .count();
     let (old_end, end) = (known.len() - behind, list.len() - behind);
     let between = list.iter().enumerate().take(end).skip(begin);
@@ -153,6 +172,17 @@ mod tests {
             ("[1, 2, 3]", "[1, 2]", vec![]),
             ("[{name: bad}, {name: bad}]", "[{name: bad}]", vec![]),
             ("[{name: a}, {name: bad}]", "[{name: bad}]", vec![0]),
+            (
+                "[{a: [1, 2]}, {b: {c: x}}]",
+                "[{a: [1]}, {b: {c: x}}]",
+                vec![0],
+            ),
+            (
+                "[{a: [1]}, {b: {c: x}}]",
+                "[{a: [1]}, {b: {c: y}}]",
+                vec![1],
+            ),
+            ("[{a: 1, b: 2}]", "[{a: 1}]", vec![0]),
         ] {
             let mut known = KnownObjects::remembering();
             admit(&mut known, first);
