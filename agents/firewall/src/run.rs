@@ -12,11 +12,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::admit::Admitted;
+use crate::admit::{Admitted, ObjectAdmission};
 use crate::audit::AuditSchedule;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
-use crate::rule::RuleSet;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
@@ -61,8 +60,10 @@ struct FirewallAgent {
     wanted: Option<Loaded>,
     /// `true` if the configuration, or a snapshot, changed since it was last applied.
     is_pending: bool,
-    /// Rules that should be in force.
-    rules: RuleSet,
+    /// Checks objects; one that is unchanged is not checked again.
+    admission: ObjectAdmission,
+    /// What should be in force.
+    in_force: Arc<Admitted>,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
@@ -103,7 +104,8 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         collected: CollectedObjects::default(),
         wanted: None,
         is_pending: false,
-        rules: RuleSet::default(),
+        admission: ObjectAdmission::remembering(),
+        in_force: Arc::default(),
         seen: None,
         generation: None,
         reported: None,
@@ -123,7 +125,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
-        agent.services.tick(&agent.rules, &agent.state);
+        agent.services.tick(&agent.in_force.rules, &agent.state);
         agent.report_counters();
         agent.sample();
         tokio::select! {
@@ -145,7 +147,7 @@ impl FirewallAgent {
     fn boot(&mut self) {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
-                self.rules = loaded.admitted.rules.clone();
+                self.in_force = Arc::clone(&loaded.admitted);
                 self.collected = loaded.collected.clone();
                 self.follow(loaded);
                 info!("applying the last good configuration");
@@ -157,7 +159,8 @@ impl FirewallAgent {
             ),
         }
         self.heal();
-        self.services.follow_rules(&self.rules, &self.state);
+        self.services
+            .follow_rules(&self.in_force.rules, &self.state);
     }
 
     /// Follows the sources of a configuration.
@@ -175,7 +178,7 @@ impl FirewallAgent {
             return;
         }
         self.seen = Some(stamp);
-        match Loaded::load(&self.files.config) {
+        match Loaded::load(&self.files.config, &mut self.admission) {
             Ok(loaded) => {
                 // A source that the last configuration did not use may have answered before.
                 for (source, objects) in self.state.last_objects(&loaded.config).snapshots() {
@@ -203,7 +206,7 @@ impl FirewallAgent {
         let Some(wanted) = self.wanted.clone() else {
             return;
         };
-        let loaded = match wanted.with_objects(self.collected.clone()) {
+        let loaded = match wanted.with_objects(self.collected.clone(), &mut self.admission) {
             Ok(loaded) => loaded,
             Err(missing) => {
                 warn!(error = %Chain(&missing), "the rules stay as they are");
@@ -250,14 +253,15 @@ impl FirewallAgent {
     /// Tells the sources what became of their objects, and takes the rules over if they are in
     /// force.
     fn conclude(&mut self, loaded: Loaded, refusal: Option<String>) {
-        let Admitted { rules, problems } = loaded.admitted;
+        let problems = &loaded.admitted.problems;
         self.sources
-            .report(&loaded.collected, &problems, refusal.as_deref());
+            .report(&loaded.collected, problems, refusal.as_deref());
         if refusal.is_none() {
-            self.rules = rules;
+            self.in_force = loaded.admitted;
         }
         // Also after a rollback: sets of names may have come and gone.
-        self.services.follow_rules(&self.rules, &self.state);
+        self.services
+            .follow_rules(&self.in_force.rules, &self.state);
     }
 
     /// Hands the counters to the controller `monitor`, if there is one.
@@ -296,7 +300,7 @@ impl FirewallAgent {
 
     /// Reads the counters if the last reading is old enough.
     fn sample(&self) {
-        if let Err(error) = self.sampler.sample(&self.kernel, &self.rules) {
+        if let Err(error) = self.sampler.sample(&self.kernel, &self.in_force.rules) {
             warn!(error = %Chain(&error), "the counters cannot be read");
         }
     }
@@ -319,7 +323,7 @@ impl FirewallAgent {
         if is_due {
             self.kernel.forget();
         }
-        let applied = self.kernel.enforce(&self.rules);
+        let applied = self.kernel.enforce(&self.in_force.rules);
         if is_due {
             let ended = Instant::now();
             self.audit.record(ended, ended - began);
@@ -332,7 +336,8 @@ impl FirewallAgent {
                 let changes = applied.changes;
                 if !changes.is_empty() {
                     // The table may have been removed with the addresses of names in it.
-                    self.services.follow_rules(&self.rules, &self.state);
+                    self.services
+                        .follow_rules(&self.in_force.rules, &self.state);
                 }
                 if is_drift && !changes.is_empty() {
                     let first = changes.first().map(ToString::to_string);

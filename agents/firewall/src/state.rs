@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
-use crate::admit::{Admitted, admit, admit_objects};
+use crate::admit::{Admitted, ObjectAdmission};
 use crate::config::{Config, ConfigError, SourceName};
 use crate::dns::SavedName;
 use crate::render::render;
@@ -29,17 +29,17 @@ const TRIAL: &str = "trial";
 const NAMES: &str = "names.json";
 const LOCK: &str = "lock";
 
-/// A configuration that was read, and its rules.
+/// A configuration that was read, and its rules. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The text, to be kept.
-    pub text: String,
+    pub text: Arc<str>,
     /// The configuration.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// Snapshots of the sources that it names, to be kept with it.
     pub collected: CollectedObjects,
     /// Its rules, and the objects that have none.
-    pub admitted: Admitted,
+    pub admitted: Arc<Admitted>,
 }
 
 impl Loaded {
@@ -48,13 +48,17 @@ impl Loaded {
     /// # Errors
     /// It is no valid configuration.
     pub fn parse(text: String) -> Result<Self, ConfigError> {
+        Self::parse_by(text, &mut ObjectAdmission::default())
+    }
+
+    fn parse_by(text: String, admission: &mut ObjectAdmission) -> Result<Self, ConfigError> {
         let config = Config::parse(&text)?;
-        let admitted = admit(&config);
+        let admitted = admission.admit(&config);
         Ok(Self {
-            text,
-            config,
+            text: text.into(),
+            config: Arc::new(config),
             collected: CollectedObjects::default(),
-            admitted,
+            admitted: Arc::new(admitted),
         })
     }
 
@@ -62,23 +66,27 @@ impl Loaded {
     ///
     /// # Errors
     /// The file cannot be read, or is no valid configuration.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Self::parse(Config::read(path)?)
+    pub fn load(path: &Path, admission: &mut ObjectAdmission) -> Result<Self, ConfigError> {
+        Self::parse_by(Config::read(path)?, admission)
     }
 
     /// The same configuration with what sources have said.
     ///
     /// # Errors
     /// The source of the controller `firewall` has not answered.
-    pub fn with_objects(self, collected: CollectedObjects) -> Result<Self, MissingSource> {
+    pub fn with_objects(
+        self,
+        collected: CollectedObjects,
+        admission: &mut ObjectAdmission,
+    ) -> Result<Self, MissingSource> {
         let objects = collected.by_controller(&self.config)?;
         if collected == self.collected {
             return Ok(self);
         }
-        let admitted = admit_objects(&objects);
+        let admitted = admission.admit_objects(&objects);
         Ok(Self {
             collected,
-            admitted,
+            admitted: Arc::new(admitted),
             ..self
         })
     }
@@ -141,7 +149,7 @@ impl FirewallState {
         let text = String::from_utf8(bytes).context("the last good configuration is no text")?;
         let loaded = Loaded::parse(text).context("the last good configuration is damaged")?;
         let collected = self.last_objects(&loaded.config);
-        let loaded = loaded.with_objects(collected);
+        let loaded = loaded.with_objects(collected, &mut ObjectAdmission::default());
         Ok(Some(loaded.context("the last good rules are not whole")?))
     }
 

@@ -1,6 +1,7 @@
 //! Applies a configuration on trial: probe, confirm, or roll back.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -11,7 +12,6 @@ use tracing::{info, warn};
 
 use crate::netlink::Kernel;
 use crate::plan::Change;
-use crate::rule::RuleSet;
 use crate::state::{FirewallState, Loaded};
 
 /// Time for a probe to connect. A rule that drops its packets shows only by this.
@@ -72,22 +72,22 @@ pub async fn apply(
 /// # Errors
 /// The kernel refused them.
 pub fn roll_back(kernel: &Kernel, state: &FirewallState) -> Result<()> {
-    let rules = match state.last_good() {
-        Ok(Some(loaded)) => loaded.admitted.rules,
+    let admitted = match state.last_good() {
+        Ok(Some(loaded)) => loaded.admitted,
         Ok(None) => {
             warn!("there is no last good configuration: every forwarded packet is dropped");
-            RuleSet::default()
+            Arc::default()
         }
         Err(error) => {
             warn!(
                 error = format!("{error:#}"),
                 "every forwarded packet is dropped"
             );
-            RuleSet::default()
+            Arc::default()
         }
     };
     kernel
-        .enforce(&rules)
+        .enforce(&admitted.rules)
         .context("cannot restore the last good rules")?;
     Ok(())
 }

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::{CheckedRule, ProtocolPorts, prefixes};
+use crate::{Action, CheckedRule, Direction, ProtocolMatch, prefixes};
 
 /// The first packet of a flow through a firewall.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +54,11 @@ pub fn explain(sets: &[PlacedRules], flow: &Flow) -> Decision {
     let operators = all.clone().filter(|(_, _, rule)| rule.is_operators());
     let tenants = all.filter(|(_, set, rule)| !rule.is_operators() && set.allows(rule));
     let deciding = operators
-        .filter(|(_, _, rule)| rule.action != "log")
+        .filter(|(_, _, rule)| rule.action != Action::Log)
         .chain(tenants)
         .find(|(_, _, rule)| rule.matches(flow));
     Decision {
-        is_accepted: deciding.is_some_and(|(_, _, rule)| rule.action == "accept"),
+        is_accepted: deciding.is_some_and(|(_, _, rule)| rule.action == Action::Accept),
         rule: deciding.map(|(place, _, _)| place),
     }
 }
@@ -69,8 +69,7 @@ impl PlacedRules {
     pub fn allows(&self, rule: &CheckedRule) -> bool {
         use crate::RuleList::{Egress, Ingress, Operator, Service};
         let within = |named: &[IpNet], allowed: &[IpNet]| {
-            let is_in = |net: &IpNet| allowed.iter().any(|outer| prefixes::contains(outer, net));
-            allowed.is_empty() || named.iter().all(is_in)
+            allowed.is_empty() || prefixes::outside(named, allowed).is_none()
         };
         let destinations = rule.destinations.as_deref().unwrap_or_default();
         match rule.list {
@@ -90,36 +89,32 @@ impl CheckedRule {
     /// `true` if the rule is for the flow.
     #[must_use]
     pub fn matches(&self, flow: &Flow) -> bool {
-        let is_any = self.is_ingress && self.is_egress;
-        let has_direction =
-            is_any || (self.is_ingress && flow.is_ingress) || (self.is_egress && flow.is_egress);
+        let has_direction = match self.direction {
+            Direction::Any => true,
+            Direction::Ingress => flow.is_ingress,
+            Direction::Egress => flow.is_egress,
+        };
         let within = |nets: &[IpNet], address| nets.iter().any(|net| net.contains(address));
         has_direction
             && within(&self.sources, &flow.from)
             && within(self.destinations.as_deref().unwrap_or_default(), &flow.to)
-            && self.protocols.iter().any(|ports| ports.fit(flow))
+            && self.protocols.iter().any(|own| is_of(*own, flow))
     }
 }
 
-impl ProtocolPorts {
-    fn fit(self, flow: &Flow) -> bool {
-        use crate::check::number::{ICMP, ICMP6};
-        match self {
-            Self::Any => true,
-            // ICMP of the other family cannot match.
-            Self::Protocol(ICMP) | Self::Ports { protocol: ICMP, .. } if flow.from.is_ipv6() => {
-                false
-            }
-            Self::Protocol(ICMP6)
-            | Self::Ports {
-                protocol: ICMP6, ..
-            } if flow.from.is_ipv4() => false,
-            Self::Protocol(protocol) => protocol == flow.protocol,
-            Self::Ports {
+/// `true` if the flow has the protocol and the port, or the type of ICMP.
+fn is_of(own: ProtocolMatch, flow: &Flow) -> bool {
+    own.fits(flow.from.is_ipv4())
+        && match own {
+            ProtocolMatch::Any => true,
+            ProtocolMatch::Protocol(protocol) => protocol == flow.protocol,
+            ProtocolMatch::Ports {
                 protocol,
                 first,
                 last,
             } => protocol == flow.protocol && (first..=last).contains(&flow.port),
+            ProtocolMatch::IcmpType { protocol, kind } => {
+                protocol == flow.protocol && u16::from(kind) == flow.port
+            }
         }
-    }
 }

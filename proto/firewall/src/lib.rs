@@ -2,7 +2,8 @@
 //!
 //! [`RuleContent`] is the content of one set of rules: what a file of the firewall agent says under
 //! `sources.static`, without the networks. [`check()`] is the one validator of control and the
-//! command line; it returns every object that is wrong. [`explain`] names the rule that decides
+//! command line; it returns every object that is wrong. The firewall agent reads single objects by
+//! the same functions, [`checked_policy`] and its neighbours. [`explain`] names the rule that decides
 //! about a new flow.
 //!
 //! Invariants:
@@ -11,6 +12,7 @@
 //!   counter of the kernel; the firewall agent checks it again, and has the last word;
 //! - a rule that is wrong decides about nothing.
 
+mod action;
 mod address_block;
 mod allowed_networks;
 mod check;
@@ -18,21 +20,30 @@ mod content;
 mod decision;
 mod matched;
 mod network_objects;
+pub mod parts;
 mod port_spec;
-mod prefixes;
+pub mod prefixes;
+mod printable;
+mod protocol_match;
 mod rule_spec;
 mod scope;
 mod service_spec;
 mod violation;
 
+pub use action::{Action, Direction};
 pub use address_block::{AddressBlock, NamePattern};
 pub use allowed_networks::AllowedNetworks;
-pub use check::{NAME_LEN_MAX, check, checked};
+pub use check::{
+    check, checked, checked_operator_rule, checked_policy, checked_service, rule_name, service_name,
+};
 pub use content::RuleContent;
 pub use decision::{Decision, Flow, PlacedRules, explain};
-pub use matched::{CheckedRule, ProtocolPorts, RuleList};
+pub use matched::{CheckedRule, RuleList};
 pub use network_objects::{EgressAddresses, RateLimit};
+pub use parts::NAME_LEN_MAX;
 pub use port_spec::PortSpec;
+pub use printable::printable;
+pub use protocol_match::{ProtocolMatch, number as protocol_number, protocol_name};
 pub use rule_spec::RuleSpec;
 pub use scope::{RuleOwner, RuleScope};
 pub use service_spec::ServiceSpec;

@@ -1,5 +1,7 @@
 use ipnet::IpNet;
 
+use crate::{Action, Direction, ProtocolMatch};
+
 /// The list that a rule is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleList {
@@ -13,24 +15,6 @@ pub enum RuleList {
     Service,
 }
 
-/// Protocol and ports that a rule is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProtocolPorts {
-    /// Every packet.
-    Any,
-    /// Every packet of an IP protocol.
-    Protocol(u8),
-    /// Destination ports, or types of ICMP, from the first to the last.
-    Ports {
-        /// Number of the IP protocol.
-        protocol: u8,
-        /// First port.
-        first: u16,
-        /// Last port.
-        last: u16,
-    },
-}
-
 /// A rule that passed the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedRule {
@@ -38,19 +22,17 @@ pub struct CheckedRule {
     pub list: RuleList,
     /// Name, with the namespace of a service: `web`, `default/shop`.
     pub name: String,
-    /// `accept`, `drop` or `log`.
-    pub action: String,
-    /// `true` if it is for flows to private networks.
-    pub is_ingress: bool,
-    /// `true` if it is for flows from private networks. With `is_ingress` it is for every flow.
-    pub is_egress: bool,
+    /// Effect. Policies and services accept.
+    pub action: Action,
+    /// Flows that it is for.
+    pub direction: Direction,
     /// Source prefixes, disjoint.
     pub sources: Vec<IpNet>,
     /// Destination prefixes, disjoint. `None` means names of the DNS, which only the firewall
     /// resolves.
     pub destinations: Option<Vec<IpNet>>,
     /// Protocols and ports.
-    pub protocols: Vec<ProtocolPorts>,
+    pub protocols: Vec<ProtocolMatch>,
 }
 
 impl CheckedRule {

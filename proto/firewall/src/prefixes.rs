@@ -4,19 +4,19 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// Every address of both families.
 #[must_use]
-pub(crate) fn any() -> Vec<IpNet> {
+pub fn any() -> Vec<IpNet> {
     vec![IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())]
 }
 
 /// `true` if the prefix is for IPv4.
 #[must_use]
-pub(crate) fn is_ipv4(prefix: &IpNet) -> bool {
+pub fn is_ipv4(prefix: &IpNet) -> bool {
     matches!(prefix, IpNet::V4(_))
 }
 
 /// `true` if every address of `inner` is in `outer`.
 #[must_use]
-pub(crate) fn contains(outer: &IpNet, inner: &IpNet) -> bool {
+pub fn contains(outer: &IpNet, inner: &IpNet) -> bool {
     is_ipv4(outer) == is_ipv4(inner)
         && outer.prefix_len() <= inner.prefix_len()
         && outer.contains(&inner.addr())
@@ -24,7 +24,7 @@ pub(crate) fn contains(outer: &IpNet, inner: &IpNet) -> bool {
 
 /// The addresses of `prefix` that are in none of `excepted`, as disjoint prefixes.
 #[must_use]
-pub(crate) fn subtract(prefix: IpNet, excepted: &[IpNet]) -> Vec<IpNet> {
+pub fn subtract(prefix: IpNet, excepted: &[IpNet]) -> Vec<IpNet> {
     let mut rest = vec![prefix];
     for except in excepted {
         rest = rest
@@ -62,13 +62,24 @@ fn subtract_one(prefix: IpNet, except: &IpNet) -> Vec<IpNet> {
 
 /// Sorts the prefixes, and merges those that overlap or adjoin.
 #[must_use]
-pub(crate) fn merged(prefixes: &[IpNet]) -> Vec<IpNet> {
+pub fn merged(prefixes: &[IpNet]) -> Vec<IpNet> {
     IpNet::aggregate(&prefixes.to_vec())
+}
+
+/// A prefix of `named` with an address that is in none of `outer`. `None` if there is none.
+#[must_use]
+pub fn outside(named: &[IpNet], outer: &[IpNet]) -> Option<IpNet> {
+    let first = |outer: &[IpNet]| {
+        let is_inside = |net: &&IpNet| outer.iter().any(|outer| contains(outer, net));
+        named.iter().find(|net| !is_inside(net)).copied()
+    };
+    // Together, prefixes that adjoin may contain what none of them does alone.
+    first(outer).and_then(|_| first(&merged(outer)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{any, merged, subtract};
+    use super::{any, merged, outside, subtract};
     use ipnet::IpNet;
 
     fn nets(text: &str) -> Vec<IpNet> {
@@ -101,5 +112,22 @@ mod tests {
             nets("10.0.0.0/8")
         );
         assert_eq!(merged(&any()), any());
+    }
+
+    #[test]
+    fn prefixes_outside_of_others() {
+        for (named, outer, expected) in [
+            ("10.1.0.0/16", "10.0.0.0/8", ""),
+            ("10.0.0.0/8", "10.1.0.0/16", "10.0.0.0/8"),
+            ("10.0.0.0/8 fd00::/8", "10.0.0.0/8", "fd00::/8"),
+            ("10.0.0.0/8", "0.0.0.0/0 ::/0", ""),
+            ("10.0.0.0/31", "10.0.0.0/32 10.0.0.1/32", ""),
+            ("10.0.0.0/30", "10.0.0.0/32 10.0.0.1/32", "10.0.0.0/30"),
+            ("10.0.0.0/8", "", "10.0.0.0/8"),
+            ("", "10.0.0.0/8", ""),
+        ] {
+            let found: Vec<IpNet> = outside(&nets(named), &nets(outer)).into_iter().collect();
+            assert_eq!(found, nets(expected), "{named} in {outer}");
+        }
     }
 }

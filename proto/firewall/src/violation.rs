@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::printable;
+
 /// A field of an object that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -14,8 +16,9 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation of an object that is named by [`Violation::of`].
-    pub(crate) fn new(field: &str, problem: impl Into<String>, remedy: &str) -> Self {
+    /// A violation of an object that is not named yet.
+    #[must_use]
+    pub fn new(field: &str, problem: impl Into<String>, remedy: &str) -> Self {
         Self {
             object: String::new(),
             field: printable(field),
@@ -25,7 +28,8 @@ impl Violation {
     }
 
     /// The violation with its object.
-    pub(crate) fn of(self, object: &str) -> Self {
+    #[must_use]
+    pub fn of(self, object: &str) -> Self {
         Self {
             object: printable(object),
             ..self
@@ -43,11 +47,4 @@ impl fmt::Display for Violation {
         } = self;
         write!(out, "{object}: {field}: {problem}; {remedy}")
     }
-}
-
-/// The text without control characters, which would reach logs and terminals.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }

@@ -10,6 +10,7 @@
 //! * [`methods`] and [`method`]: every method with its path, messages and authorisation.
 //! * [`Request`]: the method and the subject of a typed request.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
+//! * [`FieldFault`]: the field that is wrong in JSON that people wrote.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
 //! * [`one_spelling`]: rewrites the ids of a request to their canonical form.
 //! * [`ListAnswer`]: the list field of a typed answer.
@@ -24,6 +25,7 @@
 //! - a validation rule that [`validate`] does not implement fails the tests.
 
 pub mod json;
+mod json_fault;
 mod listed;
 mod method;
 mod names;
@@ -31,6 +33,7 @@ mod spelling;
 mod transcode;
 mod validate;
 
+pub use json_fault::{FieldFault, FieldStep, path_text};
 pub use listed::{ListAnswer, MachinePlace};
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};

@@ -1,6 +1,6 @@
 //! One rule changed among all, beside `nft -f` of the same change.
 
-use agents_firewall::admit::admit;
+use agents_firewall::admit::ObjectAdmission;
 use agents_firewall::config::Config;
 use agents_firewall::netlink::Kernel;
 use anyhow::{Context as _, Result, ensure};
@@ -41,7 +41,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<()> {
     beside_nft(bench)
 }
 
-/// The same from the objects of a source on: each is checked and turned into rules again.
+/// The same from the objects of a source on, as in the agent: those that changed are checked, and
+/// turned into rules, again.
 fn objects(bench: &mut Bench) -> Result<()> {
     let permits = bench.args.permits;
     let configs = [1, 2].map(|version| -> Result<Config> {
@@ -53,10 +54,11 @@ fn objects(bench: &mut Bench) -> Result<()> {
     let changes = bench.args.rounds * 2;
     let costs = bench.place.router.inside(|| {
         let kernel = Kernel::open()?;
-        kernel.enforce(&admit(&configs[1]).rules)?;
+        let mut admission = ObjectAdmission::remembering();
+        kernel.enforce(&admission.admit(&configs[1]).rules)?;
         let mut costs = Vec::new();
         for config in configs.iter().cycle().take(usize::try_from(changes)?) {
-            let (cost, _) = cost_here(|| Ok(kernel.enforce(&admit(config).rules)?))?;
+            let (cost, _) = cost_here(|| Ok(kernel.enforce(&admission.admit(config).rules)?))?;
             costs.push(cost.wall_ms);
         }
         Ok(costs)

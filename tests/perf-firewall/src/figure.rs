@@ -85,13 +85,13 @@ pub(crate) const FIGURES: &[Figure] = &[
     ),
     middle(
         "nft_rules_ms",
-        "nft -f of one rule for each permit, ms",
+        "nft -f of the text for others, ms",
         0,
         Nothing,
     ),
     middle(
         "nft_rules_cpu_ms",
-        "nft -f of one rule for each permit, CPU, ms",
+        "nft -f of the text for others, CPU, ms",
         0,
         Nothing,
     ),
@@ -110,7 +110,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     middle("change_cpu_ms", "one rule: CPU, ms", 2, Nothing),
     middle(
         "objects_ms",
-        "one object of a source: all objects checked, to verified table, ms",
+        "one object of a source: to verified table, ms",
         1,
         Nothing,
     ),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
 
 /// The cost of something.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,17 +36,23 @@ pub(crate) fn cost_of(mut command: Command) -> Result<Cost> {
 
 /// Runs work on this thread.
 pub(crate) fn cost_here<T>(work: impl FnOnce() -> Result<T>) -> Result<(Cost, T)> {
-    let before = processor_ms(UsageWho::RUSAGE_THREAD)?;
+    let before = thread_ms()?;
     let began = Instant::now();
     let result = work()?;
     let wall_ms = ms(began.elapsed());
-    let cpu_ms = processor_ms(UsageWho::RUSAGE_THREAD)? - before;
+    let cpu_ms = thread_ms()? - before;
     Ok((Cost { wall_ms, cpu_ms }, result))
 }
 
 /// A time in milliseconds.
 pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
+}
+
+/// Processor time of this thread so far, milliseconds. The usage of a thread is known at ticks only.
+fn thread_ms() -> Result<f64> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(ms(Duration::from(time)))
 }
 
 /// Processor time so far, milliseconds.

@@ -1,21 +1,20 @@
 use ipnet::IpNet;
+use proto_firewall::parts::prefix;
+use proto_firewall::{Violation, prefixes};
 use serde::Deserialize;
 use serde_norway::Value;
 
-use super::parts::prefix;
-use super::problem::Fault;
 use super::shapes::decode;
-use crate::rule::prefixes::contains;
 
 /// Addresses outside that a tenant may name. An empty list allows every address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AllowedNetworks {
     pub(super) ingress: Vec<IpNet>,
     pub(super) egress: Vec<IpNet>,
 }
 
 impl AllowedNetworks {
-    pub(super) fn decode(value: &Value) -> Result<Self, Fault> {
+    pub(super) fn decode(value: &Value) -> Result<Self, Violation> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Lists {
@@ -25,7 +24,7 @@ impl AllowedNetworks {
             egress: Vec<String>,
         }
         let lists: Lists = decode(value)?;
-        let all = |field, list: &[String]| -> Result<Vec<IpNet>, Fault> {
+        let all = |field, list: &[String]| -> Result<Vec<IpNet>, Violation> {
             list.iter().map(|text| prefix(field, text)).collect()
         };
         Ok(Self {
@@ -45,18 +44,15 @@ impl AllowedNetworks {
 }
 
 /// Refuses addresses outside of the allowed ones.
-pub(super) fn check(field: &str, named: &[IpNet], allowed: &[IpNet]) -> Result<(), Fault> {
+pub(super) fn check(field: &str, named: &[IpNet], allowed: &[IpNet]) -> Result<(), Violation> {
     if allowed.is_empty() {
         return Ok(());
     }
-    let is_allowed = |net: &&IpNet| allowed.iter().any(|outer| contains(outer, net));
-    match named.iter().find(|net| !is_allowed(net)) {
-        None => Ok(()),
-        Some(net) => {
-            let problem = format!("{net} is outside of the networks that the operator allows");
-            let list: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-            let remedy = format!("name prefixes in {}", list.join(", "));
-            Err(Fault::new(field, &problem, &remedy))
-        }
-    }
+    let Some(net) = prefixes::outside(named, allowed) else {
+        return Ok(());
+    };
+    let problem = format!("{net} is outside of the networks that the operator allows");
+    let list: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+    let remedy = format!("name prefixes in {}", list.join(", "));
+    Err(Violation::new(field, problem, &remedy))
 }

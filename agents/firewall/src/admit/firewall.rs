@@ -1,67 +1,69 @@
-use std::net::IpAddr;
-
 use ipnet::IpNet;
+use proto_firewall::Violation;
+use proto_firewall::parts::{self, NAME_LEN_MAX, prefix, shortened};
 use serde::Deserialize;
 use serde_norway::Value;
 
-use super::Admitted;
 use super::allowed::AllowedNetworks;
+use super::known::KnownObjects;
 use super::management::management;
-use super::names::{interface, name, shortened};
-use super::parts::prefix;
+use super::names::interface;
 use super::policies::operator;
-use super::problem::Fault;
 use super::resolver;
 use super::shapes::decode;
+use super::{Admitted, Problem};
 use crate::config::FirewallSpec;
 use crate::rule::{Network, NetworkKind, RateLimit};
 
-/// Largest rate limit, MiB/s: 4 GiB/s, the most that the kernel's burst can hold.
-const RATE_MAX: u32 = 4095;
-
 /// Reads networks, rate limits, source NAT and the operator's rules; returns what tenants may name.
-pub(super) fn admit(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks {
+pub(super) fn admit(
+    spec: &FirewallSpec,
+    known: &mut KnownObjects,
+    into: &mut Admitted,
+) -> AllowedNetworks {
     for (index, value) in spec.networks.iter().enumerate() {
         match network(value, &into.rules.networks) {
             Ok(network) => into.rules.networks.push(network),
-            Err(fault) => into.refuse("networks", index, fault),
+            Err(violation) => into.refuse("networks", index, violation),
         }
     }
     for (index, value) in spec.egress_rules.iter().enumerate() {
-        if let Err(fault) = egress_rule(value, &mut into.rules.networks) {
-            into.refuse("egressRules", index, fault);
+        if let Err(violation) = egress_rule(value, &mut into.rules.networks) {
+            into.refuse("egressRules", index, violation);
         }
     }
     for (index, value) in spec.rate_limits.iter().enumerate() {
         match rate_limit(value, &into.rules.networks) {
             Ok(limit) => into.rules.rate_limits.push(limit),
-            Err(fault) => into.refuse("rateLimits", index, fault),
+            Err(violation) => into.refuse("rateLimits", index, violation),
         }
     }
-    for (index, value) in spec.rules.iter().enumerate() {
-        match operator(value, index) {
-            Ok(rule) => into.rules.operator.push(rule),
+    known.admit(
+        &spec.rules,
+        |value, index| operator(value, index).map(|rule| vec![rule]),
+        |outcome| match outcome {
+            Ok(rules) => into.rules.operator.extend(rules),
             Err(problem) => into.problems.push(problem),
-        }
-    }
+        },
+    );
     if let Some(value) = &spec.management {
         match management(value, &into.rules.networks) {
             Ok(policy) => into.rules.input = policy,
             // The policy without the object: nobody gets in by a mistake.
-            Err(fault) => into
+            Err(violation) => into
                 .problems
-                .push(fault.of("firewall management".to_owned())),
+                .push(Problem::new("firewall management", violation)),
         }
     }
     match resolver::resolver(spec) {
         Ok(resolver) => into.rules.resolver = resolver,
-        Err(fault) => into.problems.push(fault.of("firewall dns".to_owned())),
+        Err(violation) => into.problems.push(Problem::new("firewall dns", violation)),
     }
     for (index, value) in spec.internal_prefixes.iter().enumerate() {
         let text = decode::<String>(value);
         match text.and_then(|text| prefix("internalPrefixes", &text)) {
             Ok(prefix) => into.rules.internal_prefixes.push(prefix),
-            Err(fault) => into.refuse("internalPrefixes", index, fault),
+            Err(violation) => into.refuse("internalPrefixes", index, violation),
         }
     }
     let allowed = allowed_networks(spec, into);
@@ -73,19 +75,19 @@ fn allowed_networks(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks
     match spec.allowed_networks.as_ref().map(AllowedNetworks::decode) {
         None => AllowedNetworks::default(),
         Some(Ok(allowed)) => allowed,
-        Some(Err(fault)) => {
+        Some(Err(violation)) => {
             // Tenants must not get more because the operator's list has a mistake.
             into.problems
-                .push(fault.of("firewall allowedNetworks".to_owned()));
+                .push(Problem::new("firewall allowedNetworks", violation));
             AllowedNetworks::nothing()
         }
     }
 }
 
 impl Admitted {
-    fn refuse(&mut self, list: &str, index: usize, fault: Fault) {
+    fn refuse(&mut self, list: &str, index: usize, violation: Violation) {
         self.problems
-            .push(fault.of(format!("firewall {list}[{index}]")));
+            .push(Problem::new(format!("firewall {list}[{index}]"), violation));
     }
 }
 
@@ -106,17 +108,17 @@ struct NetworkSpec {
     nat: bool,
 }
 
-fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
+fn network(value: &Value, others: &[Network]) -> Result<Network, Violation> {
     let spec: NetworkSpec = decode(value)?;
-    let id = name("networkID", &spec.network_id)?;
+    let id = parts::name("networkID", &spec.network_id, NAME_LEN_MAX)?;
     if others.iter().any(|other| other.id == id) {
-        return Err(Fault::new(
+        return Err(Violation::new(
             "networkID",
             "another network has it",
             "remove one of both",
         ));
     }
-    let prefixes: Result<Vec<IpNet>, Fault> = spec
+    let prefixes: Result<Vec<IpNet>, Violation> = spec
         .prefixes
         .iter()
         .map(|text| prefix("prefixes", text))
@@ -131,7 +133,7 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Fault> {
     })
 }
 
-fn network_kind(text: &str) -> Result<NetworkKind, Fault> {
+fn network_kind(text: &str) -> Result<NetworkKind, Violation> {
     match text {
         "external" => Ok(NetworkKind::External),
         "underlay" => Ok(NetworkKind::Underlay),
@@ -142,37 +144,41 @@ fn network_kind(text: &str) -> Result<NetworkKind, Fault> {
         other => {
             let problem = format!("{:?} is not a type of networks", shortened(other));
             let remedy = "use private, external, underlay, or a published name of a private type";
-            Err(Fault::new("networkType", &problem, remedy))
+            Err(Violation::new("networkType", &problem, remedy))
         }
     }
 }
 
-fn interfaces(spec: &NetworkSpec, others: &[Network]) -> Result<Vec<String>, Fault> {
+fn interfaces(spec: &NetworkSpec, others: &[Network]) -> Result<Vec<String>, Violation> {
     let mut all = spec
         .interfaces
         .iter()
         .map(|text| interface("interfaces", text))
-        .collect::<Result<Vec<String>, Fault>>()?;
+        .collect::<Result<Vec<String>, Violation>>()?;
     if let (true, Some(vrf)) = (all.is_empty(), spec.vrf) {
         // A packet is seen at the VRF, at its bridge or at the port of its segment.
         all.extend(["vrf", "vlan", "vni"].map(|kind| format!("{kind}{vrf}")));
     }
     if all.is_empty() {
         let remedy = "add `vrf` or `interfaces`";
-        return Err(Fault::new("vrf", "the network has no interface", remedy));
+        return Err(Violation::new(
+            "vrf",
+            "the network has no interface",
+            remedy,
+        ));
     }
     for own in &all {
         interface("vrf", own)?;
         if others.iter().any(|other| other.interfaces.contains(own)) {
             let problem = format!("the interface {own} belongs to another network");
             let remedy = "remove it from one of both";
-            return Err(Fault::new("interfaces", &problem, remedy));
+            return Err(Violation::new("interfaces", &problem, remedy));
         }
     }
     Ok(all)
 }
 
-fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Fault> {
+fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Violation> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct EgressSpec {
@@ -182,28 +188,18 @@ fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Fault> {
         ips: Vec<String>,
     }
     let spec: EgressSpec = decode(value)?;
-    let mut addresses = Vec::new();
-    for text in &spec.ips {
-        let Ok(address) = text.parse::<IpAddr>() else {
-            let problem = format!("{:?} is not an address", shortened(text));
-            return Err(Fault::new("ips", &problem, "write it as 203.0.113.7"));
-        };
-        addresses.push(address);
-    }
-    if addresses.is_empty() {
-        return Err(Fault::new(
-            "ips",
-            "there is no address",
-            "add one, or remove the rule",
-        ));
-    }
+    let addresses = parts::nat_addresses(&spec.ips)?;
     let network = networks
         .iter_mut()
         .find(|network| network.id == spec.network_id);
     let network = network.ok_or_else(unknown_network)?;
     if network.kind != NetworkKind::External {
         let problem = "source NAT is for external networks";
-        return Err(Fault::new("networkID", problem, "name an external network"));
+        return Err(Violation::new(
+            "networkID",
+            problem,
+            "name an external network",
+        ));
     }
     network.nat_addresses.extend(addresses);
     network.nat_addresses.sort_unstable();
@@ -211,7 +207,7 @@ fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn rate_limit(value: &Value, networks: &[Network]) -> Result<RateLimit, Fault> {
+fn rate_limit(value: &Value, networks: &[Network]) -> Result<RateLimit, Violation> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct RateSpec {
@@ -223,17 +219,13 @@ fn rate_limit(value: &Value, networks: &[Network]) -> Result<RateLimit, Fault> {
     if !networks.iter().any(|network| network.id == spec.network_id) {
         return Err(unknown_network());
     }
-    if spec.rate == 0 || spec.rate > RATE_MAX {
-        let problem = format!("{} is not a rate", spec.rate);
-        return Err(Fault::new("rate", &problem, "use 1 to 4095, in MiB/s"));
-    }
     Ok(RateLimit {
         network: spec.network_id,
-        mebibytes_per_second: spec.rate,
+        mebibytes_per_second: parts::rate(spec.rate)?,
     })
 }
 
-fn unknown_network() -> Fault {
+fn unknown_network() -> Violation {
     let remedy = "name a network of sources.static.firewall.networks";
-    Fault::new("networkID", "there is no such network", remedy)
+    Violation::new("networkID", "there is no such network", remedy)
 }

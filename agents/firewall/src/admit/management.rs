@@ -1,10 +1,10 @@
 use ipnet::IpNet;
+use proto_firewall::Violation;
+use proto_firewall::parts::prefix;
 use serde::Deserialize;
 use serde_norway::Value;
 
 use super::names::interface;
-use super::parts::prefix;
-use super::problem::Fault;
 use super::shapes::decode;
 use crate::rule::{InputPolicy, Network, NetworkKind};
 
@@ -24,11 +24,11 @@ struct ManagementSpec {
 }
 
 /// Reads who may manage the firewall. What is absent is as without the object.
-pub(super) fn management(value: &Value, networks: &[Network]) -> Result<InputPolicy, Fault> {
+pub(super) fn management(value: &Value, networks: &[Network]) -> Result<InputPolicy, Violation> {
     let spec: ManagementSpec = decode(value)?;
     let mut policy = InputPolicy::default();
     if let Some(names) = &spec.interfaces {
-        let names: Result<Vec<String>, Fault> = names
+        let names: Result<Vec<String>, Violation> = names
             .iter()
             .map(|text| interface("interfaces", text))
             .collect();
@@ -43,9 +43,9 @@ pub(super) fn management(value: &Value, networks: &[Network]) -> Result<InputPol
     if let Some(own) = policy.management_interfaces.iter().find(of_tenant) {
         let problem = format!("the interface {own} belongs to a private network");
         let remedy = "name an interface that no tenant is behind";
-        return Err(Fault::new("interfaces", &problem, remedy));
+        return Err(Violation::new("interfaces", &problem, remedy));
     }
-    let prefixes: Result<Vec<IpNet>, Fault> = spec
+    let prefixes: Result<Vec<IpNet>, Violation> = spec
         .prefixes
         .iter()
         .map(|text| prefix("prefixes", text))
@@ -54,7 +54,7 @@ pub(super) fn management(value: &Value, networks: &[Network]) -> Result<InputPol
     if let Some(ports) = spec.ports {
         if ports.contains(&0) || ports.len() > PORTS_MAX {
             let problem = "they are no list of at most 64 ports from 1 to 65535";
-            return Err(Fault::new("ports", problem, "write it as [22, 9100]"));
+            return Err(Violation::new("ports", problem, "write it as [22, 9100]"));
         }
         policy.management_ports = ports;
     }

@@ -1,15 +1,16 @@
+use proto_firewall::{
+    RuleList, RuleSpec, Violation, checked_operator_rule, checked_policy, parts, rule_name,
+};
 use serde::Deserialize;
 use serde_norway::Value;
 
+use super::admission::TenantObjects;
 use super::allowed::{AllowedNetworks, check};
-use super::fqdns;
-use super::names::name;
-use super::parts::{addresses, protocols};
-use super::problem::Fault;
-use super::shapes::{RuleSpec, decode};
-use super::{Admitted, Problem};
+use super::shapes::{RuleShape, decode};
+use super::typed::typed;
+use super::{Admitted, Problem, SCOPE, fqdns};
 use crate::config::PolicyLists;
-use crate::rule::{Action, Controller, Direction, NameSelector, Rule, RuleId};
+use crate::rule::{Controller, Direction, Rule, RuleId};
 
 /// A policy with rules of both directions.
 #[derive(Debug, Deserialize)]
@@ -19,63 +20,54 @@ struct PolicySpec {
     #[serde(default, rename = "description")]
     _description: Option<String>,
     #[serde(default)]
-    ingress: Vec<RuleSpec>,
+    ingress: Vec<RuleShape>,
     #[serde(default)]
-    egress: Vec<RuleSpec>,
+    egress: Vec<RuleShape>,
+}
+
+/// What policies are checked against: the operator's part of the firewall.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PolicyLimits {
+    pub(super) allowed: AllowedNetworks,
+    pub(super) has_resolver: bool,
 }
 
 /// Reads the tenant's policies.
-pub(super) fn admit(lists: &PolicyLists, allowed: &AllowedNetworks, into: &mut Admitted) {
-    let has_resolver = into.rules.resolver.is_some();
-    for (direction, list) in [
-        (Direction::Ingress, &lists.ingress),
-        (Direction::Egress, &lists.egress),
+pub(super) fn admit(
+    lists: &PolicyLists,
+    limits: &PolicyLimits,
+    known: &mut TenantObjects,
+    into: &mut Admitted,
+) {
+    for (direction, list, known) in [
+        (Direction::Ingress, &lists.ingress, &mut known.ingress),
+        (Direction::Egress, &lists.egress, &mut known.egress),
     ] {
-        for (index, value) in list.iter().enumerate() {
-            match policy(value, index, direction, allowed, has_resolver) {
-                Ok(rule) => into.rules.tenant.push(rule),
-                Err(problem) => into.problems.push(problem),
-            }
-        }
+        known.admit(
+            list,
+            |value, index| policy(value, index, direction, limits).map(|rule| vec![rule]),
+            |outcome| into.take_tenant(outcome),
+        );
     }
-    admit_whole(&lists.policies, allowed, into);
-}
-
-/// Reads policies with rules of both directions.
-fn admit_whole(list: &[Value], allowed: &AllowedNetworks, into: &mut Admitted) {
-    let has_resolver = into.rules.resolver.is_some();
-    for (index, value) in list.iter().enumerate() {
-        match whole_policy(value, index, allowed, has_resolver) {
-            Ok(rules) => into.rules.tenant.extend(rules),
-            Err(problem) => into.problems.push(problem),
-        }
-    }
+    known.policies.admit(
+        &lists.policies,
+        |value, index| whole_policy(value, index, limits),
+        |outcome| into.take_tenant(outcome),
+    );
 }
 
 /// All rules of a policy, or the first problem of one of them.
-fn whole_policy(
-    value: &Value,
-    index: usize,
-    allowed: &AllowedNetworks,
-    has_resolver: bool,
-) -> Result<Vec<Rule>, Problem> {
-    let unnamed = |fault: Fault| fault.of(format!("cwnp policies[{index}]"));
+fn whole_policy(value: &Value, index: usize, limits: &PolicyLimits) -> Result<Vec<Rule>, Problem> {
+    let unnamed = |violation| Problem::new(format!("cwnp policies[{index}]"), violation);
     let spec: PolicySpec = decode(value).map_err(unnamed)?;
-    let own = name("name", &spec.name).map_err(unnamed)?;
+    let own = parts::name("name", &spec.name, parts::NAME_LEN_MAX).map_err(unnamed)?;
     let mut rules = Vec::new();
     for (direction, list) in [
-        (Direction::Ingress, &spec.ingress),
-        (Direction::Egress, &spec.egress),
+        (Direction::Ingress, spec.ingress),
+        (Direction::Egress, spec.egress),
     ] {
-        for (rule, spec) in list.iter().enumerate() {
-            let id = RuleId {
-                controller: Controller::Cwnp,
-                object: format!("{}/{own}", direction.name()),
-                rule,
-            };
-            let names = || fqdns::names(spec, direction, has_resolver);
-            let build = || build(spec, id.clone(), direction, allowed, names()?);
-            rules.push(build().map_err(|fault| fault.of_rule(&id))?);
+        for (rule, spec) in list.into_iter().enumerate() {
+            rules.push(build(&spec.into(), own.clone(), direction, rule, limits)?);
         }
     }
     Ok(rules)
@@ -85,100 +77,65 @@ fn policy(
     value: &Value,
     index: usize,
     direction: Direction,
-    allowed: &AllowedNetworks,
-    has_resolver: bool,
+    limits: &PolicyLimits,
 ) -> Result<Rule, Problem> {
     let list = direction.name();
-    let unnamed = format!("cwnp {list}[{index}]");
-    let spec: RuleSpec = decode(value).map_err(|fault| fault.of(unnamed.clone()))?;
-    let default = format!("rule-{index}");
-    let own = spec.name.as_deref().unwrap_or(&default);
-    let own = name("name", own).map_err(|fault| fault.of(unnamed))?;
-    let id = RuleId {
-        controller: Controller::Cwnp,
-        object: format!("{list}/{own}"),
-        rule: 0,
-    };
-    let names = || fqdns::names(&spec, direction, has_resolver);
-    let build = || build(&spec, id.clone(), direction, allowed, names()?);
-    build().map_err(|fault| fault.of_rule(&id))
+    let unnamed = |violation| Problem::new(format!("cwnp {list}[{index}]"), violation);
+    let spec: RuleSpec = decode::<RuleShape>(value).map_err(unnamed)?.into();
+    let own = rule_name(&spec, index, SCOPE).map_err(unnamed)?;
+    build(&spec, own, direction, 0, limits)
 }
 
+/// The rule of a policy.
 fn build(
     spec: &RuleSpec,
-    id: RuleId,
+    name: String,
     direction: Direction,
-    allowed: &AllowedNetworks,
-    names: Vec<NameSelector>,
-) -> Result<Rule, Fault> {
-    if spec.action.is_some_and(|action| action != Action::Accept) {
-        let remedy = "remove it; sources.static.firewall.rules may deny";
-        return Err(Fault::new(
-            "action",
-            "a policy of the tenant only accepts",
-            remedy,
-        ));
-    }
-    if spec.direction.is_some_and(|own| own != direction) {
-        let problem = "it is not that of the list";
-        return Err(Fault::new(
-            "direction",
-            problem,
-            "remove it, or move the rule",
-        ));
-    }
-    let sources = addresses("from", &spec.from)?;
-    let destinations = addresses("to", &spec.to)?;
-    match direction {
-        Direction::Ingress => check("from", &sources, &allowed.ingress)?,
-        // The addresses of names are checked when they are learned.
-        _ if !names.is_empty() => {}
-        _ => check("to", &destinations, &allowed.egress)?,
-    }
-    Ok(Rule {
-        id,
-        direction,
-        sources,
-        destinations,
-        names,
-        protocols: protocols("ports", &spec.ports)?,
-        action: Action::Accept,
-        log: spec.log,
-    })
+    rule: usize,
+    limits: &PolicyLimits,
+) -> Result<Rule, Problem> {
+    let id = RuleId {
+        controller: Controller::Cwnp,
+        object: format!("{}/{name}", direction.name()),
+        rule,
+    };
+    let list = match direction {
+        Direction::Ingress => RuleList::Ingress,
+        _ => RuleList::Egress,
+    };
+    let build = || -> Result<Rule, Violation> {
+        let checked = checked_policy(name, spec, list, SCOPE)?;
+        let names = fqdns::names(&spec.to_fqdns, limits.has_resolver)?;
+        let rule = Rule {
+            names,
+            log: spec.log,
+            ..typed(id.clone(), checked)
+        };
+        match list {
+            RuleList::Ingress => check("from", &rule.sources, &limits.allowed.ingress)?,
+            // The addresses of names are checked when they are learned.
+            _ if !rule.names.is_empty() => {}
+            _ => check("to", &rule.destinations, &limits.allowed.egress)?,
+        }
+        Ok(rule)
+    };
+    build().map_err(|violation| Problem::of_rule(&id, violation))
 }
 
 /// Reads a rule of the operator.
 pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
-    let unnamed = format!("firewall rules[{index}]");
-    let spec: RuleSpec = decode(value).map_err(|fault| fault.of(unnamed.clone()))?;
-    let default = format!("rule-{index}");
-    let own = spec.name.as_deref().unwrap_or(&default);
-    let own = name("name", own).map_err(|fault| fault.of(unnamed))?;
+    let unnamed = |violation| Problem::new(format!("firewall rules[{index}]"), violation);
+    let spec: RuleSpec = decode::<RuleShape>(value).map_err(unnamed)?.into();
+    let own = rule_name(&spec, index, SCOPE).map_err(unnamed)?;
     let id = RuleId {
         controller: Controller::Firewall,
         object: format!("rules/{own}"),
         rule: 0,
     };
-    let build = || -> Result<Rule, Fault> {
-        let Some(action) = spec.action else {
-            let remedy = "add accept, drop or log";
-            return Err(Fault::new("action", "it is missing", remedy));
-        };
-        if !spec.to_fqdns.is_empty() {
-            let problem = "only policies of tenants have names";
-            let remedy = "use `to` with prefixes, or a policy of cwnp.egress";
-            return Err(Fault::new("toFQDNs", problem, remedy));
-        }
-        Ok(Rule {
-            id: id.clone(),
-            direction: spec.direction.unwrap_or_default(),
-            sources: addresses("from", &spec.from)?,
-            destinations: addresses("to", &spec.to)?,
-            names: Vec::new(),
-            protocols: protocols("ports", &spec.ports)?,
-            action,
-            log: spec.log,
-        })
-    };
-    build().map_err(|fault| fault.of_rule(&id))
+    let checked = checked_operator_rule(own, &spec, SCOPE);
+    let checked = checked.map_err(|violation| Problem::of_rule(&id, violation))?;
+    Ok(Rule {
+        log: spec.log,
+        ..typed(id, checked)
+    })
 }

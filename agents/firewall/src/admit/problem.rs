@@ -1,8 +1,8 @@
 use std::fmt;
 
+use proto_firewall::Violation;
 use serde::Serialize;
 
-use crate::config::printable;
 use crate::rule::RuleId;
 
 /// An object that is wrong. None of its rules is in force.
@@ -30,46 +30,24 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A problem of an object before it is known which.
-#[derive(Debug)]
-pub(super) struct Fault {
-    field: String,
-    problem: String,
-    remedy: String,
-}
-
-impl Fault {
-    pub(super) fn new(field: &str, problem: &str, remedy: &str) -> Self {
+impl Problem {
+    /// A problem of an object that has no rule of its own, or none yet.
+    pub(super) fn new(object: impl Into<String>, violation: Violation) -> Self {
         Self {
-            field: printable(field),
-            problem: printable(problem),
-            remedy: printable(remedy),
-        }
-    }
-
-    /// The same problem of a field that it does not name.
-    pub(super) fn in_field(self, field: &str) -> Self {
-        Self {
-            field: printable(field),
-            ..self
-        }
-    }
-
-    pub(super) fn of(self, object: String) -> Problem {
-        Problem {
-            object,
+            object: object.into(),
             rule: None,
-            field: self.field,
-            problem: self.problem,
-            remedy: self.remedy,
+            field: violation.field,
+            problem: violation.problem,
+            remedy: violation.remedy,
         }
     }
 
-    pub(super) fn of_rule(self, id: &RuleId) -> Problem {
+    /// A problem of a rule.
+    pub(super) fn of_rule(id: &RuleId, violation: Violation) -> Self {
         let object = format!("{} {}", id.controller.name(), id.object);
-        Problem {
+        Self {
             rule: Some(id.rule),
-            ..self.of(object)
+            ..Self::new(object, violation)
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use proto_firewall::Violation;
+use proto_firewall::parts::shortened;
 use serde::de::DeserializeOwned;
 use serde_norway::Value;
 
-use super::names::shortened;
-use super::problem::Fault;
-use super::shapes::decode;
+use super::shapes::{decode, in_field};
 use crate::config::FirewallSpec;
 use crate::rule::NameResolver;
 
@@ -17,12 +17,12 @@ const PORT: u16 = 53;
 const ADDRESSES_MAX: usize = 16;
 
 /// Reads the fields of the DNS proxy. `None` if there is none.
-pub(super) fn resolver(spec: &FirewallSpec) -> Result<Option<NameResolver>, Fault> {
+pub(super) fn resolver(spec: &FirewallSpec) -> Result<Option<NameResolver>, Violation> {
     let Some(value) = &spec.dns_server_address else {
         if spec.dns_port.is_some() || !spec.dns_listen_addresses.is_empty() {
             let problem = "the DNS proxy has no server to ask";
             let remedy = "add it, or remove dnsPort and dnsListenAddresses";
-            return Err(Fault::new("dnsServerAddress", problem, remedy));
+            return Err(Violation::new("dnsServerAddress", problem, remedy));
         }
         return Ok(None);
     };
@@ -30,14 +30,19 @@ pub(super) fn resolver(spec: &FirewallSpec) -> Result<Option<NameResolver>, Faul
         Value::Sequence(_) => field("dnsServerAddress", value)?,
         _ => vec![field("dnsServerAddress", value)?],
     };
-    let servers: Result<Vec<SocketAddr>, Fault> = texts.iter().map(|text| server(text)).collect();
+    let servers: Result<Vec<SocketAddr>, Violation> =
+        texts.iter().map(|text| server(text)).collect();
     let servers = servers?;
     let port: u16 = match &spec.dns_port {
         Some(value) => field("dnsPort", value)?,
         None => PORT,
     };
     if port == 0 {
-        return Err(Fault::new("dnsPort", "0 is not a port", "use 1 to 65535"));
+        return Err(Violation::new(
+            "dnsPort",
+            "0 is not a port",
+            "use 1 to 65535",
+        ));
     }
     let mut listen = Vec::new();
     for value in &spec.dns_listen_addresses {
@@ -46,7 +51,11 @@ pub(super) fn resolver(spec: &FirewallSpec) -> Result<Option<NameResolver>, Faul
     }
     if servers.is_empty() || servers.len() > ADDRESSES_MAX || listen.len() > ADDRESSES_MAX {
         let problem = format!("there may be 1 to {ADDRESSES_MAX} addresses");
-        return Err(Fault::new("dnsServerAddress", &problem, "correct the list"));
+        return Err(Violation::new(
+            "dnsServerAddress",
+            &problem,
+            "correct the list",
+        ));
     }
     Ok(Some(NameResolver {
         servers,
@@ -55,23 +64,23 @@ pub(super) fn resolver(spec: &FirewallSpec) -> Result<Option<NameResolver>, Faul
     }))
 }
 
-fn field<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, Fault> {
-    decode(value).map_err(|fault| fault.in_field(name))
+fn field<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, Violation> {
+    decode(value).map_err(|violation| in_field(name, violation))
 }
 
-fn server(text: &str) -> Result<SocketAddr, Fault> {
+fn server(text: &str) -> Result<SocketAddr, Violation> {
     match text.parse::<SocketAddr>() {
         Ok(server) if server.port() > 0 => Ok(server),
         _ => Ok(SocketAddr::new(address("dnsServerAddress", text)?, PORT)),
     }
 }
 
-fn address(field: &str, text: &str) -> Result<IpAddr, Fault> {
+fn address(field: &str, text: &str) -> Result<IpAddr, Violation> {
     let address = text.parse::<IpAddr>().ok();
     let usable = address.filter(|address| !address.is_unspecified() && !address.is_multicast());
     usable.ok_or_else(|| {
         let problem = format!("{:?} is not an address", shortened(text));
         let remedy = "write it as 192.0.2.53, or 192.0.2.53:5353 with the port of a server";
-        Fault::new(field, &problem, remedy)
+        Violation::new(field, &problem, remedy)
     })
 }

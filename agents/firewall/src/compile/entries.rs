@@ -28,7 +28,7 @@ pub fn entry_count(rule: &Rule) -> usize {
 }
 
 /// The entries of a rule: a packet matches the rule if it matches one of them.
-pub(super) fn for_each_entry(rule: &Rule, mut take: impl FnMut(Shape, Vec<u8>)) {
+pub(crate) fn for_each_entry(rule: &Rule, mut take: impl FnMut(Shape, Vec<u8>)) {
     let made: Vec<ProtocolBlocks> = rule.protocols.iter().map(ProtocolBlocks::of).collect();
     for source in &rule.sources {
         let family = is_ipv4(source);

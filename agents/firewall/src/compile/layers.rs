@@ -4,20 +4,20 @@ use crate::rule::{Action, Direction, Rule, RuleSet};
 
 /// Rules in a row with the same action and direction.
 #[derive(Clone, Debug)]
-pub(super) struct Layer<'a> {
+pub(crate) struct Layer<'a> {
     /// Name of its chain, and the beginning of its maps' names.
-    pub(super) name: String,
-    pub(super) action: Action,
-    pub(super) direction: Direction,
-    pub(super) rules: Vec<&'a Rule>,
+    pub(crate) name: String,
+    pub(crate) action: Action,
+    pub(crate) direction: Direction,
+    pub(crate) rules: Vec<&'a Rule>,
     /// `true` for a layer that logs the rules of the next one, and does not count them again.
-    pub(super) is_extra: bool,
+    pub(crate) is_extra: bool,
     /// `true` for a layer of rules whose destinations are names.
-    pub(super) has_names: bool,
+    pub(crate) has_names: bool,
 }
 
 /// The layers in the order of their evaluation.
-pub(super) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
+pub(crate) fn layers<'a>(rules: &'a RuleSet, epoch: &str) -> Vec<Layer<'a>> {
     let mut found = operator_layers(&rules.operator);
     for direction in [Direction::Ingress, Direction::Egress, Direction::Any] {
         for has_names in [false, true] {

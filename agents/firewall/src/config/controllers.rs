@@ -1,3 +1,4 @@
+use proto_firewall::parts::is_name;
 use serde::{Deserialize, Deserializer};
 
 use super::Config;
@@ -5,7 +6,6 @@ use super::droptailer::DroptailerConfig;
 use super::error::ConfigError;
 use super::lines::line_of;
 use super::source_name::SourceName;
-use super::sources::is_kubernetes_name;
 
 /// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
 const NAME_LEN_MAX: usize = 253;
@@ -126,7 +126,7 @@ fn source_problem(
             "use seed, metal or static".to_owned(),
         ));
     }
-    if source == SourceName::Seed && !is_kubernetes_name(&config.name(), NAME_LEN_MAX) {
+    if source == SourceName::Seed && !is_name(&config.name(), NAME_LEN_MAX) {
         return Some((
             "`name`, or the name of this host, is no name of a Firewall in Kubernetes".to_owned(),
             "set `name` to that of the Firewall".to_owned(),

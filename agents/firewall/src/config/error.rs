@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use proto_firewall::printable;
+
 /// A reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -80,21 +82,4 @@ fn remedy(message: &str) -> &'static str {
     } else {
         "correct the YAML there"
     }
-}
-
-/// Longest part of a message, characters. A tenant's text may be of any length.
-const MESSAGE_LEN_MAX: usize = 400;
-
-/// A text that may quote a tenant's, without characters that steer a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::new();
-    for c in text.chars().take(MESSAGE_LEN_MAX) {
-        let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || turns {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }

@@ -21,7 +21,6 @@ use serde::Deserialize;
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
-pub(crate) use error::printable;
 pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
 pub use static_source::{FirewallSpec, PolicyLists, StaticSource};

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use proto_firewall::parts::is_name;
 use serde::{Deserialize, Deserializer, de};
 
 use super::source_name::SourceName;
@@ -70,21 +71,12 @@ impl SourcesConfig {
 /// It becomes a part of a path.
 fn namespace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    if is_kubernetes_name(&text, NAMESPACE_LEN_MAX) {
+    if is_name(&text, NAMESPACE_LEN_MAX) {
         return Ok(text);
     }
     Err(de::Error::custom(
         "namespace: it is no name of a namespace; use at most 63 small letters, digits and `-`",
     ))
-}
-
-/// `true` if an object of Kubernetes may have that name.
-pub(super) fn is_kubernetes_name(text: &str, len_max: usize) -> bool {
-    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= len_max
-        && text.starts_with(is_end)
-        && text.ends_with(is_end)
-        && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
 }
 
 fn refuse_url<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {

@@ -18,6 +18,7 @@ use command_args::{ApplyArgs, ExplainArgs, RunArgs};
 use file_args::{CountersArgs, FileArgs};
 use output::{OutputFormat, print};
 
+use crate::admit::ObjectAdmission;
 use crate::compile::compile;
 use crate::config::{ConfigError, SourceName};
 use crate::dns::address_of;
@@ -74,7 +75,8 @@ async fn run_agent(args: RunArgs) -> Result<()> {
 /// what they said last is in the agent's directory.
 fn load(args: &FileArgs) -> Result<Loaded> {
     let name = || args.config.display().to_string();
-    let loaded = Loaded::load(&args.config).map_err(|error| match error {
+    let mut admission = ObjectAdmission::default();
+    let loaded = Loaded::load(&args.config, &mut admission).map_err(|error| match error {
         field @ ConfigError::Field { .. } => anyhow::anyhow!("{}: {field}", name()),
         other => other.into(),
     })?;
@@ -90,7 +92,7 @@ fn load(args: &FileArgs) -> Result<Loaded> {
     }
     let state = FirewallState::open(&args.state.state_dir)?;
     let collected = state.last_objects(&loaded.config);
-    Ok(loaded.with_objects(collected)?)
+    Ok(loaded.with_objects(collected, &mut admission)?)
 }
 
 fn check(args: &FileArgs) -> Result<()> {
@@ -235,7 +237,7 @@ fn last_good_rules(state_dir: &Path) -> RuleSet {
     }
     let state = FirewallState::open(state_dir).map_err(anyhow::Error::from);
     match state.and_then(|state| state.last_good()) {
-        Ok(Some(loaded)) => loaded.admitted.rules,
+        Ok(Some(loaded)) => loaded.admitted.rules.clone(),
         Ok(None) => RuleSet::default(),
         Err(error) => {
             eprintln!("the actions of rules are not known: {error:#}");

@@ -1,10 +1,7 @@
 use std::fmt;
 
-/// Longest name or pattern, bytes: that of set names in the kernel, without our prefix. DNS names
-/// have at most 253.
-pub const SELECTOR_LEN_MAX: usize = 240;
-/// Longest label, bytes (RFC 1035).
-const LABEL_LEN_MAX: usize = 63;
+use proto_firewall::parts::dns_name;
+
 /// Stands for `*` in names of sets, which cannot have it. No DNS name has it.
 const STAR_IN_SET: &str = "/";
 
@@ -22,13 +19,13 @@ impl NameSelector {
     /// Reads a name, as policies and state files write it. `None` if it is none.
     #[must_use]
     pub fn name(text: &str) -> Option<Self> {
-        normalized(text, |c| c != '*').map(Self::Name)
+        dns_name(text, false).map(Self::Name)
     }
 
     /// Reads a pattern. `None` if it is none.
     #[must_use]
     pub fn pattern(text: &str) -> Option<Self> {
-        normalized(text, |_| true).map(Self::Pattern)
+        dns_name(text, true).map(Self::Pattern)
     }
 
     /// The name or the pattern.
@@ -61,18 +58,6 @@ impl fmt::Display for NameSelector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.text())
     }
-}
-
-fn normalized(text: &str, allows: impl Fn(char) -> bool) -> Option<String> {
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '*');
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= LABEL_LEN_MAX
-            && label.chars().all(|c| is_part(c) && allows(c))
-    };
-    let is_valid = text.len() <= SELECTOR_LEN_MAX && text.split('.').all(is_label);
-    is_valid.then(|| text.to_ascii_lowercase())
 }
 
 /// Matches by going back to the last `*` only: it stands for the fewest characters first, and an

@@ -59,7 +59,15 @@ fn a_wrong_rule_names_object_field_and_remedy() {
         ),
         (
             "{name: x, action: drop}",
-            "cwnp egress/x rule 0: action: a policy of the tenant only",
+            "cwnp egress/x rule 0: action: a policy only accepts",
+        ),
+        (
+            "{name: x, direction: ingress}",
+            "cwnp egress/x rule 0: direction: it is not that of the list",
+        ),
+        (
+            "{name: x, ports: [{protocol: ICMP, icmpType: 256}]}",
+            "cwnp egress/x rule 0: ports[0].icmpType: 256 is not a type of ICMP",
         ),
         (
             "{name: good}",
@@ -71,6 +79,67 @@ fn a_wrong_rule_names_object_field_and_remedy() {
         assert_eq!(found.len(), 1, "{rule}: {found:?}");
         assert!(found[0].starts_with(expected), "{rule}: {found:?}");
         assert!(found[0].contains("; "), "a remedy: {found:?}");
+    }
+}
+
+#[test]
+fn a_wrong_rule_of_the_operator_names_object_field_and_remedy() {
+    for (rule, expected) in [
+        (
+            "{name: x}",
+            "firewall rules/x rule 0: action: it is missing",
+        ),
+        (
+            "{name: x, action: allow}",
+            "firewall rules/x rule 0: action: \"allow\" is not an action",
+        ),
+        (
+            "{name: x, action: drop, direction: out}",
+            "firewall rules/x rule 0: direction: \"out\" is not a direction",
+        ),
+        (
+            "{name: x, action: drop, toFQDNs: [{matchName: a.com}]}",
+            "firewall rules/x rule 0: toFQDNs: rules of operators have no names",
+        ),
+        (
+            "{name: X, action: drop}",
+            "firewall rules[0]: name: \"X\" is not a name",
+        ),
+    ] {
+        let found = problems(&format!("      rules: [{rule}]\n"));
+        assert_eq!(found.len(), 1, "{rule}: {found:?}");
+        assert!(found[0].starts_with(expected), "{rule}: {found:?}");
+        assert!(found[0].contains("; "), "a remedy: {found:?}");
+    }
+}
+
+/// What the agent reads as control does.
+#[test]
+fn equal_rules_are_equal_however_they_are_written() {
+    let rules = |egress: &str| {
+        let rest = format!("    cwnp:\n      egress: [{egress}]\n");
+        let config = Config::parse(&format!("{HEAD}{rest}{TAIL}")).unwrap();
+        let admitted = admit(&config);
+        assert_eq!(admitted.problems, [], "{egress}");
+        admitted.rules
+    };
+    for (one, other) in [
+        // Without a name, and with an empty one.
+        ("{}", "{name: ''}"),
+        ("{}", "{name: }"),
+        ("{}", "{name: rule-0}"),
+        // Ports that are named twice, or in another order.
+        (
+            "{ports: [{port: 80}, {port: 443}]}",
+            "{ports: [{port: 443}, {protocol: TCP, port: 80}, {port: 443}]}",
+        ),
+        (
+            "{to: [{cidr: 10.0.0.0/9}, {cidr: 10.128.0.0/9}]}",
+            "{to: [{cidr: 10.0.0.0/8}]}",
+        ),
+        ("{action: accept, direction: egress}", "{}"),
+    ] {
+        assert_eq!(rules(one), rules(other), "{one} and {other}");
     }
 }
 
@@ -248,6 +317,12 @@ fn tenants_stay_in_the_allowed_networks() {
             "service default/out"
         ]
     );
+    let rest = "
+      allowedNetworks: {egress: [10.0.0.0/9, 10.128.0.0/9]}
+    cwnp: {egress: [{name: both, to: [{cidr: 10.0.0.0/8}]}]}
+";
+    let none: Vec<String> = Vec::new();
+    assert_eq!(problems(rest), none, "together they contain it");
     let rest = "
       allowedNetworks: {egress: [x]}
     cwnp: {egress: [{name: all}]}

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use agents_firewall::compile::compile;
 use agents_firewall::netlink::Kernel;
 use agents_firewall::plan::plan;
-use agents_firewall::render::render;
 use agents_firewall::run::{AgentFiles, run};
 use agents_firewall::state::{FirewallState, Loaded};
 use agents_firewall::trial::{Outcome, TrialConditions, apply};
@@ -177,36 +176,4 @@ fn a_trial_is_confirmed_or_rolled_back() {
     await_rules(&site, NTP);
     let _lock = state.lock().unwrap();
     assert!(state.lock().is_err(), "one process changes rules");
-}
-
-#[test]
-fn nft_loads_the_text_and_the_agent_takes_over() {
-    if !can_run() {
-        return;
-    }
-    let site = Site::new("text");
-    for address in ["203.0.113.50", "203.0.113.51"] {
-        site.router.ip(&format!("addr add {address}/32 dev vrf104"));
-    }
-    let rest = "
-      rateLimits: [{networkID: internet, rate: 100}]
-      egressRules: [{networkID: internet, ips: [203.0.113.50, 203.0.113.51, 'fd00:b::50']}]
-      rules:
-      - {name: seen, action: log, ports: [{protocol: SCTP, port: 1, endPort: 9}]}
-      - {name: ping, action: accept, ports: [{protocol: ICMP}, {protocol: ICMPv6, icmpType: 128}]}
-    cwnp:
-      egress: [{name: dns, to: [{cidr: 203.0.113.0/24, except: [203.0.113.9/32]}], ports: [{protocol: UDP, port: 53}], log: true}]
-";
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), render(&rules(rest))).unwrap();
-    site.router
-        .output(&format!("nft -f {}", file.path().display()));
-    let client = udp(&site.inside, INSIDE, 0);
-    assert!(arrives(&client, &udp(&site.outside, OUTSIDE, 53)));
-    assert!(!arrives(&client, &udp(&site.outside, OUTSIDE, 54)));
-    assert!(!site.apply(rest).is_empty());
-    assert_eq!(site.apply(rest), Vec::new());
-    let client = udp(&site.inside, INSIDE, 0);
-    assert!(arrives(&client, &udp(&site.outside, OUTSIDE, 53)));
-    assert!(!arrives(&client, &udp(&site.outside, OUTSIDE, 54)));
 }

@@ -15,3 +15,4 @@ mod names;
 mod namespace;
 mod nat;
 mod site;
+mod text;

@@ -1,16 +1,19 @@
 //! The one validator: each object on its own, with field, problem and remedy.
 
+mod names;
 mod network_objects;
-mod parts;
 mod rules;
 mod services;
 
 use std::collections::BTreeSet;
 
-pub use parts::NAME_LEN_MAX;
-pub(crate) use parts::number;
+pub use rules::{checked_operator_rule, checked_policy, rule_name};
+pub use services::{checked_service, service_name};
 
-use crate::{CheckedRule, RuleContent, RuleList, RuleOwner, RuleScope, Violation};
+use crate::parts::{NAME_LEN_MAX, NETWORK_NAME_LEN_MAX};
+use crate::{
+    CheckedRule, RuleContent, RuleList, RuleOwner, RuleScope, RuleSpec, ServiceSpec, Violation,
+};
 
 /// Every object that is wrong. Empty means that the content may be stored.
 #[must_use]
@@ -27,7 +30,7 @@ pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>
     let mut found = Checked::default();
     for (index, spec) in content.operator_rules.iter().enumerate() {
         let object = object("firewall rules", &spec.name, index);
-        found.take(&object, rules::operator(spec, index, scope));
+        found.take(&object, operator_rule(spec, index, scope));
     }
     for (list, name, specs) in [
         (RuleList::Egress, "cwnp egress", &content.egress_policies),
@@ -35,14 +38,44 @@ pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>
     ] {
         for (index, spec) in specs.iter().enumerate() {
             let object = object(name, &spec.name, index);
-            found.take(&object, rules::policy(spec, index, list, scope));
+            found.take(&object, policy(spec, index, list, scope));
         }
     }
     for (index, spec) in content.load_balancers.iter().enumerate() {
         let object = object("service", &spec.name, index);
-        found.take(&object, services::service(spec, scope));
+        found.take(&object, service(spec, scope));
     }
     (found.rules, found.wrong)
+}
+
+fn operator_rule(
+    spec: &RuleSpec,
+    index: usize,
+    scope: RuleScope<'_>,
+) -> Result<CheckedRule, Violation> {
+    operators_only("rules", scope)?;
+    checked_operator_rule(rule_name(spec, index, scope)?, spec, scope)
+}
+
+fn policy(
+    spec: &RuleSpec,
+    index: usize,
+    list: RuleList,
+    scope: RuleScope<'_>,
+) -> Result<CheckedRule, Violation> {
+    checked_policy(rule_name(spec, index, scope)?, spec, list, scope)
+}
+
+fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<CheckedRule, Violation> {
+    checked_service(service_name(spec, scope)?, spec)
+}
+
+/// Longest name of an object in a set.
+fn name_len_max(scope: RuleScope<'_>) -> usize {
+    match scope.network {
+        Some(_) => NETWORK_NAME_LEN_MAX,
+        None => NAME_LEN_MAX,
+    }
 }
 
 /// The name of an object in messages: its list, and its name or its place.

@@ -1,11 +1,8 @@
 //! Rate limits, source NAT and allowed networks.
 
-use super::parts::{address, prefix};
 use super::{firewalls_only, operators_only};
+use crate::parts::{self, prefix};
 use crate::{EgressAddresses, RateLimit, RuleContent, RuleScope, Violation};
-
-/// Largest rate limit, MiB/s: the most that the kernel's burst can hold.
-const RATE_MAX: u32 = 4095;
 
 /// Checks the objects that are no rules.
 pub(super) fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
@@ -35,28 +32,13 @@ fn rate(limit: &RateLimit, scope: RuleScope<'_>) -> Result<(), Violation> {
     operators_only("rateLimits", scope)?;
     firewalls_only("rateLimits", scope)?;
     network(&limit.network_id)?;
-    if limit.rate == 0 || limit.rate > RATE_MAX {
-        let problem = format!("{} is not a rate", limit.rate);
-        return Err(Violation::new("rate", problem, "use 1 to 4095, in MiB/s"));
-    }
-    Ok(())
+    parts::rate(limit.rate).map(drop)
 }
 
 fn addresses(egress: &EgressAddresses, scope: RuleScope<'_>) -> Result<(), Violation> {
     firewalls_only("egressRules", scope)?;
     network(&egress.network_id)?;
-    if egress.ips.is_empty() {
-        let problem = "there is no address";
-        return Err(Violation::new(
-            "ips",
-            problem,
-            "add one, or remove the rule",
-        ));
-    }
-    egress
-        .ips
-        .iter()
-        .try_for_each(|text| address("ips", text).map(drop))
+    parts::nat_addresses(&egress.ips).map(drop)
 }
 
 fn network(id: &str) -> Result<(), Violation> {

@@ -2,18 +2,28 @@
 
 use ipnet::IpNet;
 
-use super::parts::{NAME_LEN_MAX, NETWORK_NAME_LEN_MAX, address, name, prefix, protocols};
-use crate::{CheckedRule, RuleList, RuleScope, ServiceSpec, Violation, prefixes};
+use super::name_len_max;
+use crate::parts::{NAME_LEN_MAX, address, name, prefix, protocols};
+use crate::{
+    Action, CheckedRule, Direction, RuleList, RuleScope, ServiceSpec, Violation, prefixes,
+};
 
-/// Checks a service.
-pub(super) fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<CheckedRule, Violation> {
-    let len_max = match scope.network {
-        Some(_) => NETWORK_NAME_LEN_MAX,
-        None => NAME_LEN_MAX,
-    };
-    let own = name("name", &spec.name, len_max)?;
+/// The name of a service, with its namespace: `default/shop`.
+///
+/// # Errors
+/// One of both is no name.
+pub fn service_name(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<String, Violation> {
+    let own = name("name", &spec.name, name_len_max(scope))?;
     let namespace = spec.namespace.as_deref().unwrap_or("default");
     let namespace = name("namespace", namespace, NAME_LEN_MAX)?;
+    Ok(format!("{namespace}/{own}"))
+}
+
+/// Checks a service of that name.
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn checked_service(name: String, spec: &ServiceSpec) -> Result<CheckedRule, Violation> {
     if spec
         .kind
         .as_deref()
@@ -37,10 +47,9 @@ pub(super) fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<Checke
     };
     Ok(CheckedRule {
         list: RuleList::Service,
-        name: format!("{namespace}/{own}"),
-        action: "accept".to_owned(),
-        is_ingress: true,
-        is_egress: false,
+        name,
+        action: Action::Accept,
+        direction: Direction::Ingress,
         sources,
         destinations: Some(prefixes::merged(&destinations)),
         protocols: protocols("ports", &spec.ports)?,

@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::config::printable;
+use proto_firewall::printable;
 
 /// A reason why a request to an API server failed.
 #[derive(Debug, thiserror::Error)]

@@ -87,7 +87,7 @@ impl WatchEvent {
                 raw.object.to_string().as_bytes(),
             )),
             other => Err(KubernetesError::Malformed {
-                reason: format!("there is no event {:?}", crate::config::printable(other)),
+                reason: format!("there is no event {:?}", proto_firewall::printable(other)),
             }),
         }
     }

@@ -1,7 +1,7 @@
 use serde_norway::{Mapping, Value};
 
 use super::KubeconfigError;
-use crate::config::printable;
+use proto_firewall::printable;
 
 /// A field that a kubeconfig must not have here.
 struct RefusedField {

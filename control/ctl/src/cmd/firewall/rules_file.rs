@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use proto_public::metalmesh::admin::v1::FirewallRuleContent;
+use proto_public::{FieldFault, FieldStep, path_text};
 use serde_json::Value;
 
 use crate::files;
@@ -34,8 +35,38 @@ fn parse(text: &str) -> Result<FirewallRuleContent> {
     }
     let message = proto_public::message("metalmesh.admin.v1.FirewallRuleContent");
     let message = message.context("unknown message type")?;
-    let content = proto_public::json::parse_strict(&message, rules.to_string().as_bytes())?;
-    Ok(content.transcode_to()?)
+    match proto_public::json::parse_strict(&message, rules.to_string().as_bytes()) {
+        Ok(content) => Ok(content.transcode_to()?),
+        Err(error) => match FieldFault::find(&message, &rules) {
+            Some(fault) => bail!(described(&rules, &fault)),
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// The object with its name, the field and the problem: `cwnp.egress[1] "web": ports[0].port: ...`.
+fn described(rules: &Value, fault: &FieldFault) -> String {
+    let place = fault
+        .path
+        .iter()
+        .position(|step| matches!(step, FieldStep::Index(_)));
+    let (object, field) = fault.path.split_at(place.map_or(0, |place| place + 1));
+    let named = object.iter().try_fold(rules, |value, step| match step {
+        FieldStep::Field(name) => value.get(name),
+        FieldStep::Index(index) => value.get(index),
+    });
+    let name = named.and_then(|object| object.get("name")?.as_str());
+    let mut text = path_text(object);
+    if let Some(name) = name {
+        text += &format!(" {name:?}");
+    }
+    for part in [path_text(field), fault.reason.clone()] {
+        if !text.is_empty() && !part.is_empty() {
+            text += ": ";
+        }
+        text += &part;
+    }
+    text + "; write it as docs/reference/firewall.md shows it"
 }
 
 #[cfg(test)]
@@ -80,9 +111,17 @@ service:
     #[test]
     fn mistakes_are_refused_with_the_reason() {
         for (text, wanted) in [
-            ("cwnp: {egres: []}", "egres"),
+            ("cwnp: {egres: []}", "cwnp.egres: "),
             ("firewall: {networks: []}", "control knows the networks"),
-            ("cwnp: {egress: [{ports: [{port: http}]}]}", "invalid digit"),
+            (
+                "cwnp: {egress: [{}, {name: web, ports: [{port: http}]}]}",
+                "cwnp.egress[1] \"web\": ports[0].port: invalid digit",
+            ),
+            (
+                "cwnp: {egress: [{ports: [{port: http}]}]}",
+                "cwnp.egress[0]: ports[0].port: ",
+            ),
+            ("service: [7]", "service[0]: "),
             ("- 1", "begins with"),
         ] {
             let error = format!("{:#}", parse(text).unwrap_err());

@@ -1,35 +1,44 @@
-//! Names, prefixes, ports.
+//! Parts of objects: names, prefixes, addresses, ports. Each function reads the text of a field, or
+//! names the field, the problem and the remedy in a [`Violation`].
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::{AddressBlock, PortSpec, ProtocolPorts, Violation, prefixes};
+use crate::protocol_match::number;
+use crate::{AddressBlock, PortSpec, ProtocolMatch, Violation, prefixes};
 
 /// Longest name of an object, bytes: the limit of names in Kubernetes.
 pub const NAME_LEN_MAX: usize = 63;
 /// Longest name of an object in a set of a network, bytes: the rest is for a mark of the network,
 /// which tells rules of one name in two sets apart.
-pub(super) const NETWORK_NAME_LEN_MAX: usize = NAME_LEN_MAX - crate::scope::MARK_LEN;
+pub(crate) const NETWORK_NAME_LEN_MAX: usize = NAME_LEN_MAX - crate::scope::MARK_LEN;
 
-/// Numbers of IP protocols.
-pub(crate) mod number {
-    pub(crate) const ICMP: u8 = 1;
-    pub(crate) const TCP: u8 = 6;
-    pub(crate) const UDP: u8 = 17;
-    pub(crate) const ICMP6: u8 = 58;
-    pub(crate) const SCTP: u8 = 132;
+/// Longest name or pattern of the DNS, bytes. The kernel's names of sets, which contain it, are
+/// shorter than the 253 of the DNS.
+pub const DNS_NAME_LEN_MAX: usize = 240;
+/// Longest label of a name of the DNS, bytes (RFC 1035).
+const DNS_LABEL_LEN_MAX: usize = 63;
+/// Largest rate limit, MiB/s: 4 GiB/s, the most that the kernel's burst can hold.
+const RATE_MAX: u32 = 4095;
+
+/// `true` if an object may have that name: at most `len_max` small letters, digits, `-` and `.`, first
+/// and last a letter or a digit.
+#[must_use]
+pub fn is_name(text: &str, len_max: usize) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= len_max
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
+        && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
 }
 
 /// A name of at most `len_max` bytes.
-pub(super) fn name(field: &str, text: &str, len_max: usize) -> Result<String, Violation> {
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_valid = text.len() <= len_max
-        && text.starts_with(is_end)
-        && text.ends_with(is_end)
-        && text.chars().all(is_inner);
-    if is_valid {
+///
+/// # Errors
+/// [`is_name`] is `false`.
+pub fn name(field: &str, text: &str, len_max: usize) -> Result<String, Violation> {
+    if is_name(text, len_max) {
         return Ok(text.to_owned());
     }
     let problem = format!("{:?} is not a name", shortened(text));
@@ -41,7 +50,10 @@ pub(super) fn name(field: &str, text: &str, len_max: usize) -> Result<String, Vi
 }
 
 /// A prefix without bits after its length.
-pub(super) fn prefix(field: &str, text: &str) -> Result<IpNet, Violation> {
+///
+/// # Errors
+/// The text is no prefix, or has such bits.
+pub fn prefix(field: &str, text: &str) -> Result<IpNet, Violation> {
     let Ok(net) = text.parse::<IpNet>() else {
         let problem = format!("{:?} is not a prefix", shortened(text));
         let remedy = "write it as 10.0.0.0/8 or fd00::/8";
@@ -56,15 +68,58 @@ pub(super) fn prefix(field: &str, text: &str) -> Result<IpNet, Violation> {
 }
 
 /// An address.
-pub(super) fn address(field: &str, text: &str) -> Result<IpAddr, Violation> {
+///
+/// # Errors
+/// The text is none.
+pub fn address(field: &str, text: &str) -> Result<IpAddr, Violation> {
     text.parse().map_err(|_| {
         let problem = format!("{:?} is not an address", shortened(text));
         Violation::new(field, problem, "write it as 203.0.113.7")
     })
 }
 
+/// The addresses of source NAT, at least one.
+///
+/// # Errors
+/// There is none, or a text is no address.
+pub fn nat_addresses(texts: &[String]) -> Result<Vec<IpAddr>, Violation> {
+    if texts.is_empty() {
+        let remedy = "add one, or remove the rule";
+        return Err(Violation::new("ips", "there is no address", remedy));
+    }
+    texts.iter().map(|text| address("ips", text)).collect()
+}
+
+/// A rate limit, MiB/s.
+///
+/// # Errors
+/// It is 0, or more than the kernel can hold.
+pub fn rate(rate: u32) -> Result<u32, Violation> {
+    if rate == 0 || rate > RATE_MAX {
+        let problem = format!("{rate} is not a rate");
+        return Err(Violation::new("rate", problem, "use 1 to 4095, in MiB/s"));
+    }
+    Ok(rate)
+}
+
+/// A name of the DNS in small letters and without a dot at the end, or with `has_stars` a pattern.
+/// `None` if it is none.
+#[must_use]
+pub fn dns_name(text: &str, has_stars: bool) -> Option<String> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let is_part =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || (has_stars && c == '*');
+    let is_label =
+        |label: &str| (1..=DNS_LABEL_LEN_MAX).contains(&label.len()) && label.chars().all(is_part);
+    let is_valid = text.len() <= DNS_NAME_LEN_MAX && text.split('.').all(is_label);
+    is_valid.then(|| text.to_ascii_lowercase())
+}
+
 /// The addresses of blocks, disjoint; every address if there are none.
-pub(super) fn addresses(field: &str, blocks: &[AddressBlock]) -> Result<Vec<IpNet>, Violation> {
+///
+/// # Errors
+/// A prefix is wrong, an exception is outside of its prefix, or no address is left.
+pub fn addresses(field: &str, blocks: &[AddressBlock]) -> Result<Vec<IpNet>, Violation> {
     if blocks.is_empty() {
         return Ok(prefixes::any());
     }
@@ -93,10 +148,13 @@ pub(super) fn addresses(field: &str, blocks: &[AddressBlock]) -> Result<Vec<IpNe
     Ok(prefixes::merged(&all))
 }
 
-/// The protocols of ports; every packet if there are none.
-pub(super) fn protocols(field: &str, ports: &[PortSpec]) -> Result<Vec<ProtocolPorts>, Violation> {
+/// The protocols of ports, each once and sorted; every packet if there are none.
+///
+/// # Errors
+/// A protocol, a port or a type of ICMP is wrong.
+pub fn protocols(field: &str, ports: &[PortSpec]) -> Result<Vec<ProtocolMatch>, Violation> {
     if ports.is_empty() {
-        return Ok(vec![ProtocolPorts::Any]);
+        return Ok(vec![ProtocolMatch::Any]);
     }
     let mut all = Vec::new();
     for (index, spec) in ports.iter().enumerate() {
@@ -124,10 +182,12 @@ pub(super) fn protocols(field: &str, ports: &[PortSpec]) -> Result<Vec<ProtocolP
             }
         }
     }
+    all.sort_unstable();
+    all.dedup();
     Ok(all)
 }
 
-fn ports_of(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolPorts, Violation> {
+fn ports_of(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolMatch, Violation> {
     if spec.icmp_type.is_some() {
         let field = format!("{field}.icmpType");
         let remedy = "remove it, or use the protocol ICMP or ICMPv6";
@@ -142,7 +202,7 @@ fn ports_of(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolPorts,
                 "add `port`",
             ));
         }
-        return Ok(ProtocolPorts::Protocol(protocol));
+        return Ok(ProtocolMatch::Protocol(protocol));
     };
     let first = port(&format!("{field}.port"), first)?;
     let field = format!("{field}.endPort");
@@ -152,7 +212,7 @@ fn ports_of(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolPorts,
         let problem = format!("the range ends at {last}, before its beginning {first}");
         return Err(Violation::new(&field, problem, "swap `port` and `endPort`"));
     }
-    Ok(ProtocolPorts::Ports {
+    Ok(ProtocolMatch::Ports {
         protocol,
         first,
         last,
@@ -167,27 +227,24 @@ fn port(field: &str, number: u32) -> Result<u16, Violation> {
     })
 }
 
-fn icmp(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolPorts, Violation> {
+fn icmp(field: &str, spec: &PortSpec, protocol: u8) -> Result<ProtocolMatch, Violation> {
     if spec.port.is_some() || spec.end_port.is_some() {
         let field = format!("{field}.port");
         let remedy = "use `icmpType`, or remove it";
         return Err(Violation::new(&field, "ICMP has no ports", remedy));
     }
     let Some(kind) = spec.icmp_type else {
-        return Ok(ProtocolPorts::Protocol(protocol));
+        return Ok(ProtocolMatch::Protocol(protocol));
     };
     let kind = u8::try_from(kind).map_err(|_| {
         let problem = format!("{kind} is not a type of ICMP");
         Violation::new(&format!("{field}.icmpType"), problem, "use 0 to 255")
     })?;
-    Ok(ProtocolPorts::Ports {
-        protocol,
-        first: kind.into(),
-        last: kind.into(),
-    })
+    Ok(ProtocolMatch::IcmpType { protocol, kind })
 }
 
 /// The beginning of a text, for messages.
-pub(super) fn shortened(text: &str) -> String {
+#[must_use]
+pub fn shortened(text: &str) -> String {
     text.chars().take(NAME_LEN_MAX).collect()
 }

@@ -1,18 +1,27 @@
 //! The rules as text for nft: for people, and for programs that read
 //! `/etc/nftables/firewall-controller.v4`.
 //!
-//! The text has the same verdicts as the compiled table, as one nftables rule for each rule and
-//! family. nft can load it; the agent replaces it by the compiled table then. Every text in it is
-//! made from typed values, or is a name of few characters.
+//! The text has the same verdicts as the compiled table. Few rules are one nftables rule each, for
+//! each family, destination and protocol; where there are more, rules with keys of one shape are the
+//! elements of one set, as in the compiled table, because nft takes seconds to load thousands of
+//! rules. nft can load the text; the agent replaces it by the compiled table then. Every text in it
+//! is made from typed values, or is a name of few characters.
+
+mod lines;
+mod sets;
 
 use ipnet::IpNet;
 
 use crate::compile::PINGS_PER_SECOND;
 use crate::compile::access::{self, InputInterfaces};
+use crate::compile::layers::{Layer, layers};
 use crate::model::TABLE;
 use crate::rule::prefixes::{is_ipv4, merged};
-use crate::rule::{Action, Direction, Network, NetworkKind, ProtocolMatch, Rule, RuleSet};
-use crate::rule::{protocol_name, protocol_number};
+use crate::rule::{Direction, Network, NetworkKind, Rule, RuleSet};
+use lines::rule_lines;
+
+/// Most lines of a layer of rules. One with more is written as sets.
+const LAYER_LINES_MAX: usize = 64;
 
 /// Renders rules.
 #[must_use]
@@ -38,18 +47,8 @@ pub fn render(rules: &RuleSet) -> String {
     let private: Vec<String> = private(rules)
         .flat_map(|network| network.interfaces.clone())
         .collect();
-    let tenant = |direction| {
-        let all = rules.tenant.iter();
-        all.filter(move |rule| rule.direction == direction)
-    };
-    let ordered = rules
-        .operator
-        .iter()
-        .chain(tenant(Direction::Ingress))
-        .chain(tenant(Direction::Egress))
-        .chain(tenant(Direction::Any));
-    for rule in ordered {
-        for content in rule_lines(rule, &private) {
+    for layer in layers(rules, "") {
+        for content in layer_lines(&layer, &private) {
             line(&content);
         }
     }
@@ -91,70 +90,27 @@ fn quoted(names: &[String]) -> String {
     quoted.join(", ")
 }
 
-fn rule_lines(rule: &Rule, private: &[String]) -> Vec<String> {
+/// The lines of a layer of rules.
+fn layer_lines(layer: &Layer<'_>, private: &[String]) -> Vec<String> {
     let names = quoted(private);
-    let direction = match rule.direction {
+    let direction = match layer.direction {
         Direction::Any => String::new(),
         // Without an interface no packet has the direction.
         _ if private.is_empty() => return Vec::new(),
         Direction::Ingress => format!("oifname {{ {names} }} "),
         Direction::Egress => format!("iifname {{ {names} }} "),
     };
-    let mut lines = Vec::new();
-    for family in [true, false] {
-        let Some(from) = addresses(&rule.sources, family, "saddr") else {
-            continue;
-        };
-        let family_match = if family {
-            "meta nfproto ipv4 "
-        } else {
-            "meta nfproto ipv6 "
-        };
-        let fitting = || rule.protocols.iter().filter(|own| own.fits(family));
-        for to in destinations(rule, family) {
-            for protocol in fitting() {
-                let transport = protocol_text(*protocol);
-                let matches = format!("{direction}{family_match}{from}{to}{transport}");
-                lines.extend(decisions(rule, &matches));
-            }
-        }
+    let of_rule = |rule: &&Rule| rule_lines(rule, layer.action);
+    // One more than may be, and no more: there may be hundreds of thousands.
+    let all = layer.rules.iter().flat_map(of_rule);
+    let mut lines: Vec<String> = all.take(LAYER_LINES_MAX + 1).collect();
+    if lines.len() > LAYER_LINES_MAX {
+        lines = sets::layer_sets(layer);
     }
     lines
-}
-
-/// The matches of the destinations of a family: one for each name, or one for the prefixes.
-fn destinations(rule: &Rule, family: bool) -> Vec<String> {
-    let all = || addresses(&rule.destinations, family, "daddr");
-    if rule.names.is_empty() {
-        return all().into_iter().collect();
-    }
-    let kind = if family { "ip" } else { "ip6" };
-    let names = rule.names.iter();
-    names
-        .map(|name| format!("{kind} daddr @{} ", name.set(family)))
+        .iter()
+        .map(|line| format!("{direction}{line}"))
         .collect()
-}
-
-/// The lines of a rule after its matches.
-fn decisions(rule: &Rule, matches: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    let prefix = if rule.action == Action::Drop {
-        "dropped"
-    } else {
-        "accepted"
-    };
-    if rule.log || rule.action == Action::Log {
-        lines.push(format!(
-            "{matches}limit rate 10/second log prefix \"nftables-firewall-{prefix}: \""
-        ));
-    }
-    if rule.action != Action::Log {
-        let (action, comment) = (rule.action.name(), rule.id.counter());
-        // A comment has at most 128 bytes.
-        let comment: String = comment.chars().take(120).collect();
-        lines.push(format!("{matches}counter {action} comment \"{comment}\""));
-    }
-    lines
 }
 
 /// The rules for packets to the firewall itself.
@@ -177,7 +133,7 @@ fn input_lines(rules: &RuleSet) -> Vec<String> {
             return;
         }
         let from = names.map(from).unwrap_or_default();
-        let all = rules.iter().flat_map(|rule| rule_lines(rule, &[]));
+        let all = rules.iter().flat_map(|rule| rule_lines(rule, rule.action));
         lines.extend(all.map(|line| format!("{from}{line}")));
     };
     group(&access::needed().rules, None);
@@ -189,49 +145,13 @@ fn input_lines(rules: &RuleSet) -> Vec<String> {
         lines.push(format!("{}counter drop", from(&interfaces.private)));
     }
     let managers = access::managers(rules).rules;
-    let all = managers.iter().flat_map(|rule| rule_lines(rule, &[]));
+    let all = managers
+        .iter()
+        .flat_map(|rule| rule_lines(rule, rule.action));
     lines.extend(all);
     lines.push("limit rate 10/second log prefix \"nftables-firewall-dropped: \"".to_owned());
     lines.push("counter drop".to_owned());
     lines
-}
-
-/// The match of the addresses of a family: nothing for all of them, `None` if there are none.
-fn addresses(prefixes: &[IpNet], family: bool, field: &str) -> Option<String> {
-    let own: Vec<&IpNet> = prefixes
-        .iter()
-        .filter(|net| is_ipv4(net) == family)
-        .collect();
-    let name = if family { "ip" } else { "ip6" };
-    match own.as_slice() {
-        [] => None,
-        [all] if all.prefix_len() == 0 => Some(String::new()),
-        [one] => Some(format!("{name} {field} {one} ")),
-        several => {
-            let list: Vec<String> = several.iter().map(ToString::to_string).collect();
-            Some(format!("{name} {field} {{ {} }} ", list.join(", ")))
-        }
-    }
-}
-
-fn protocol_text(protocol: ProtocolMatch) -> String {
-    match protocol {
-        ProtocolMatch::Any => String::new(),
-        ProtocolMatch::Protocol(number) => format!("meta l4proto {number} "),
-        ProtocolMatch::Ports {
-            protocol,
-            first,
-            last,
-        } => format!("{} dport {first}-{last} ", protocol_name(protocol)),
-        ProtocolMatch::IcmpType { protocol, kind } => {
-            let name = if protocol == protocol_number::ICMP {
-                "icmp"
-            } else {
-                "icmpv6"
-            };
-            format!("{name} type {kind} ")
-        }
-    }
 }
 
 fn nat_lines(rules: &RuleSet) -> Vec<String> {

@@ -1,0 +1,72 @@
+//! What is remembered of objects changes no result.
+
+use agents_firewall::admit::{ObjectAdmission, admit};
+use agents_firewall::config::Config;
+use proptest::prelude::*;
+
+use crate::tables::{HEAD, TAIL};
+
+/// Rules and policies: right, wrong, without a name, and of a name that others have.
+const RULES: [&str; 9] = [
+    "{name: a, action: accept}",
+    "{name: a, action: accept, ports: [{port: 80}]}",
+    "{name: b, action: accept, to: [{cidr: 198.51.100.0/24}]}",
+    "{action: accept}",
+    "{action: accept, ports: [{port: 53}]}",
+    "{name: '', action: accept, log: true}",
+    "{name: A}",
+    "{nam: a}",
+    "7",
+];
+const NAMED: &str = "{name: named, toFQDNs: [{matchName: a.com}]}";
+const POLICIES: [&str; 3] = [
+    "{name: both, egress: [{}, {ports: [{port: 80}]}], ingress: [{}]}",
+    "{name: both, egress: [{to: [{cidr: 198.51.100.0/24}]}]}",
+    "{name: wrong, egress: [{}], ingress: [{ports: [{port: 0}]}]}",
+];
+const SERVICES: [&str; 3] = [
+    "{name: shop, loadBalancerIPs: [203.0.113.7], ports: [{port: 443}]}",
+    "{name: out, loadBalancerIPs: [192.0.2.7], ports: [{port: 443}]}",
+    "{name: shop}",
+];
+/// The operator's part: what tenants may name, and whether names are resolved.
+const LIMITS: [&str; 4] = [
+    "",
+    "      allowedNetworks: {egress: [198.51.100.0/24], ingress: [203.0.113.0/24]}\n",
+    "      dnsServerAddress: 192.0.2.53\n",
+    "      allowedNetworks: {egress: [x]}\n",
+];
+
+fn list(of: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let objects = prop::collection::vec(prop::sample::select(of), 0..6);
+    objects.prop_map(|objects| format!("[{}]", objects.join(", ")))
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let rules = || list(&RULES);
+    let tenant = (rules(), list(&POLICIES), list(&SERVICES));
+    let limits = prop::sample::select(&LIMITS[..]);
+    (limits, rules(), rules(), any::<bool>(), tenant).prop_map(
+        |(limits, operator, mut egress, is_named, (ingress, policies, services))| {
+            if is_named {
+                egress = egress.replacen('[', &format!("[{NAMED}, "), 1);
+                egress = egress.replace(", ]", "]");
+            }
+            let text = format!(
+                "{HEAD}{limits}      rules: {operator}\n    cwnp:\n      egress: {egress}\n      \
+                 ingress: {ingress}\n      policies: {policies}\n    service: {services}\n{TAIL}"
+            );
+            Config::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_remembered_changes_no_result(configs in prop::collection::vec(config(), 2..8)) {
+        let mut admission = ObjectAdmission::remembering();
+        for config in &configs {
+            prop_assert_eq!(admission.admit(config), admit(config));
+        }
+    }
+}
