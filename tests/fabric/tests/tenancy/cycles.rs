@@ -32,6 +32,7 @@ struct Changing<'a> {
     site: &'a Site,
     number: u8,
     targets: Targets,
+    began: Instant,
     crossed: Crossed,
     /// Packets of own tenants that came.
     own: u64,
@@ -64,8 +65,12 @@ impl Changing<'_> {
             self.look(Place::Between(name), &tap.take());
             probes.belongs_to('-');
             offered = released.again().await;
-            if cycle % 10 == 9 {
-                println!("m{}: {} cycles", self.number, cycle + 1);
+            if cycle % 5 == 4 {
+                let (number, done) = (self.number, cycle + 1);
+                println!("m{number}: {done} cycles after {:?}", self.began.elapsed());
+                if number == CHANGING[0].0 {
+                    super::usage::print();
+                }
             }
         }
         self.look(Place::Nobodys, &tap.take());
@@ -149,6 +154,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
                 site,
                 number,
                 targets,
+                began,
                 crossed: Vec::new(),
                 own: 0,
                 nobodys: 0,
