@@ -62,7 +62,7 @@ struct FirewallAgent {
     is_pending: bool,
     /// Checks objects; one that is unchanged is not checked again.
     admission: ObjectAdmission,
-    /// What should be in force.
+    /// The rules that should be in force.
     in_force: Arc<Admitted>,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,

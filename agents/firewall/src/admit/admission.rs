@@ -12,10 +12,10 @@ pub struct ObjectAdmission {
     tenant: TenantObjects,
 }
 
-/// What is known of the tenant's objects.
+/// The tenant's objects when they were last admitted.
 #[derive(Debug, Default)]
 pub(super) struct TenantObjects {
-    /// What they were checked against.
+    /// The limits that they were checked against.
     limits: PolicyLimits,
     pub(super) ingress: KnownObjects,
     pub(super) egress: KnownObjects,

@@ -12,7 +12,7 @@ use crate::rule::{NameSelector, Rule, RuleId};
 /// 150 bytes each.
 const ENTRIES_TOTAL_MAX: usize = 524_288;
 
-/// What the rules so far have taken.
+/// The share of the bounds that the rules so far have taken.
 #[derive(Default)]
 struct TakenBounds<'a> {
     entries: usize,

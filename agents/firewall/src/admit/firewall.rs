@@ -59,6 +59,13 @@ pub(super) fn admit(
         Ok(resolver) => into.rules.resolver = resolver,
         Err(violation) => into.problems.push(Problem::new("firewall dns", violation)),
     }
+    internal_prefixes(spec, into);
+    let allowed = allowed_networks(spec, into);
+    into.rules.allowed_egress.clone_from(&allowed.egress);
+    allowed
+}
+
+fn internal_prefixes(spec: &FirewallSpec, into: &mut Admitted) {
     for (index, value) in spec.internal_prefixes.iter().enumerate() {
         let text = decode::<String>(value);
         match text.and_then(|text| prefix("internalPrefixes", &text)) {
@@ -66,9 +73,6 @@ pub(super) fn admit(
             Err(violation) => into.refuse("internalPrefixes", index, violation),
         }
     }
-    let allowed = allowed_networks(spec, into);
-    into.rules.allowed_egress.clone_from(&allowed.egress);
-    allowed
 }
 
 fn allowed_networks(spec: &FirewallSpec, into: &mut Admitted) -> AllowedNetworks {

@@ -167,7 +167,7 @@ mod tests {
             ("[1, 2, 3]", "[4, 2, 5]", vec![0, 2]),
             ("[]", "[1, 2]", vec![0, 1]),
             ("[1, 2]", "[]", vec![]),
-            // What has no name of its own is checked where it has moved to.
+            // An object without a name of its own is checked where it has moved to.
             ("[1, 2, 3]", "[1, 4, 2, 3]", vec![1, 2, 3]),
             ("[1, 2, 3]", "[1, 2]", vec![]),
             ("[{name: bad}, {name: bad}]", "[{name: bad}]", vec![]),

@@ -25,7 +25,7 @@ struct PolicySpec {
     egress: Vec<RuleShape>,
 }
 
-/// What policies are checked against: the operator's part of the firewall.
+/// Limits that policies are checked against: the operator's part of the firewall.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PolicyLimits {
     pub(super) allowed: AllowedNetworks,

@@ -1,4 +1,4 @@
-//! What is remembered of objects changes no result.
+//! An admission that remembers objects has the result of one that does not.
 
 use agents_firewall::admit::{ObjectAdmission, admit};
 use agents_firewall::config::Config;

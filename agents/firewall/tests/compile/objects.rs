@@ -113,7 +113,7 @@ fn a_wrong_rule_of_the_operator_names_object_field_and_remedy() {
     }
 }
 
-/// What the agent reads as control does.
+/// The agent reads these as control does.
 #[test]
 fn equal_rules_are_equal_however_they_are_written() {
     let rules = |egress: &str| {

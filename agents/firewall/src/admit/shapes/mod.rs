@@ -1,0 +1,37 @@
+//! The objects of the static source as they are written, with the names of the published CRDs. An
+//! unknown field is refused: without it a rule could be wider than it was meant to be.
+
+mod rule;
+mod service;
+
+use proto_firewall::{Violation, printable};
+use serde::de::DeserializeOwned;
+use serde_norway::Value;
+
+pub(super) use rule::RuleShape;
+pub(super) use service::ServiceShape;
+
+fn all<A, B: From<A>>(shapes: Vec<A>) -> Vec<B> {
+    shapes.into_iter().map(B::from).collect()
+}
+
+/// Reads an object.
+pub(super) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Violation> {
+    T::deserialize(value).map_err(|error| {
+        let text = error.to_string();
+        let (field, problem) = match text.split_once(": ") {
+            Some((path, rest)) if !path.contains(' ') => (path, rest),
+            _ => ("the object", text.as_str()),
+        };
+        let remedy = "write it as docs/reference/firewall.md shows it";
+        Violation::new(field, problem, remedy)
+    })
+}
+
+/// The same violation of a field that it does not name.
+pub(super) fn in_field(field: &str, violation: Violation) -> Violation {
+    Violation {
+        field: printable(field),
+        ..violation
+    }
+}
