@@ -14,6 +14,7 @@ use tracing::{error, info, warn};
 
 use crate::admit::Admitted;
 use crate::audit::AuditSchedule;
+use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
@@ -60,6 +61,8 @@ struct FirewallAgent {
     is_pending: bool,
     /// Rules that should be in force.
     rules: RuleSet,
+    /// `true` if they are those of a configuration, and not the ones that drop everything.
+    is_configured: bool,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
@@ -69,6 +72,7 @@ struct FirewallAgent {
     reported: Option<Instant>,
     audit: AuditSchedule,
     sampler: Sampler,
+    forwarding: ForwardingGate,
 }
 
 /// Properties of a file that change when it is written.
@@ -99,11 +103,13 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         wanted: None,
         is_pending: false,
         rules: RuleSet::default(),
+        is_configured: false,
         seen: None,
         generation: None,
         reported: None,
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
+        forwarding: ForwardingGate::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -111,15 +117,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         None => None,
     };
     while !stop.is_cancelled() {
-        agent.follow_file();
-        agent.is_pending |= agent.sources.collect(&mut agent.collected);
-        if agent.is_pending {
-            agent.apply_wanted(&stop).await;
-        }
-        agent.heal();
-        agent.services.tick(&agent.rules, &agent.state);
-        agent.report_counters();
-        agent.sample();
+        agent.look(&stop).await;
         let pause = if agent.is_pending { RETRY } else { TICK };
         tokio::select! {
             () = sleep(pause) => {}
@@ -134,6 +132,21 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
 }
 
 impl FirewallAgent {
+    /// Looks at the file, the sources and the kernel once, and does what follows.
+    async fn look(&mut self, stop: &CancellationToken) {
+        self.follow_file();
+        self.is_pending |= self.sources.collect(&mut self.collected);
+        if self.is_pending {
+            self.apply_wanted(stop).await;
+        }
+        self.heal();
+        self.open_forwarding();
+        self.follow_distance();
+        self.services.tick(&self.rules, &self.state);
+        self.report_counters();
+        self.sample();
+    }
+
     /// Puts the last good rules in force, before anything else is tried; without them, rules that
     /// drop everything. The sources of the last good configuration are followed until the file
     /// names others.
@@ -141,6 +154,7 @@ impl FirewallAgent {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
                 self.rules = loaded.admitted.rules.clone();
+                self.is_configured = true;
                 self.collected = loaded.collected.clone();
                 self.follow(loaded);
                 info!("applying the last good configuration");
@@ -152,7 +166,23 @@ impl FirewallAgent {
             ),
         }
         self.heal();
+        self.open_forwarding();
         self.services.follow_rules(&self.rules, &self.state);
+    }
+
+    /// Has routes keep the distance that the source of the firewall orders.
+    fn follow_distance(&self) {
+        let wanted = self.wanted.as_ref();
+        let ordered = wanted.and_then(|wanted| self.collected.distance(&wanted.config));
+        let is_in_force = self.is_configured && self.generation.is_some();
+        self.services.follow_distance(ordered, is_in_force);
+    }
+
+    /// Opens forwarding if the kernel has the rules.
+    fn open_forwarding(&mut self) {
+        if self.generation.is_some() {
+            self.forwarding.open();
+        }
     }
 
     /// Follows the sources of a configuration.
@@ -249,6 +279,7 @@ impl FirewallAgent {
             .report(&loaded.collected, &problems, refusal.as_deref());
         if refusal.is_none() {
             self.rules = rules;
+            self.is_configured = true;
         }
         // Also after a rollback: sets of names may have come and gone.
         self.services.follow_rules(&self.rules, &self.state);

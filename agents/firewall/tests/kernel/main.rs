@@ -14,4 +14,5 @@ mod load;
 mod names;
 mod namespace;
 mod nat;
+mod routes;
 mod site;
