@@ -76,9 +76,9 @@ fn a_firewall_that_is_silent_or_freed_is_not_active() {
     world.ok(report(2, 7, None));
     assert_eq!(distances(&world), [0, 1]);
     let mut silent = world.clone();
-    silent.later(DEAD_AFTER_MS);
+    silent.tick(DEAD_AFTER_MS);
+    assert_eq!(distances(&silent), [0, 1], "both are silent");
     silent.phone_home(2);
-    silent.tick(1_000);
     assert_eq!(silent.log(1).liveliness, Liveliness::Unknown);
     assert_eq!(distances(&silent), [1, 0]);
     world.free(1);
