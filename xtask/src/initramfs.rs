@@ -1,8 +1,8 @@
-//! The initramfs that machines boot into, from Debian packages and hammer.
+//! The initramfs that machines boot into, from Debian packages and our programs.
 //!
 //! Two cpio archives one after the other, each compressed by itself: the *base* (kernel modules,
 //! tools, libraries), cached by the versions of its packages, and *hammer*, small and always
-//! fresh. A changed hammer costs less than a second. Modules keep Debian's signatures, so that the
+//! fresh, with the agent that it installs into firewalls. A changed hammer costs less than a second. Modules keep Debian's signatures, so that the
 //! kernel takes them under Secure Boot.
 
 pub(crate) mod contents;
@@ -25,16 +25,20 @@ pub(crate) const LEVEL_DEFAULT: i32 = 3;
 /// What the project promises, bytes.
 pub(crate) const INITRD_SIZE_MAX: u64 = 120 << 20;
 pub(crate) const HAMMER_SIZE_MAX: u64 = 15 << 20;
+pub(crate) const FIREWALL_SIZE_MAX: u64 = 15 << 20;
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Options {
-    /// Where vmlinuz, initramfs.cpio.zst and metalmesh-hammer go
+    /// Where vmlinuz, initramfs.cpio.zst, metalmesh-hammer and metalmesh-firewall go
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// A metalmesh-hammer that is built already; else cargo builds the static one that is shipped
     #[arg(long, value_name = "FILE")]
     pub(crate) hammer: Option<PathBuf>,
+    /// A metalmesh-firewall that is built already; else cargo builds the static one that is shipped
+    #[arg(long, value_name = "FILE")]
+    pub(crate) firewall: Option<PathBuf>,
     /// Which kernel modules: "full" for real hardware, "lab" for virtual machines
     #[arg(long, value_enum, default_value_t = Modules::Full)]
     pub(crate) modules: Modules,
@@ -55,11 +59,32 @@ pub(crate) struct Artifacts {
     pub(crate) kernel: PathBuf,
     pub(crate) initrd: PathBuf,
     pub(crate) hammer: PathBuf,
+    pub(crate) firewall: PathBuf,
     /// As `uname -r` says.
     pub(crate) kernel_version: String,
 }
 
-/// Everything of an initramfs but hammer.
+/// A program of ours in the initramfs: its crate and its name.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    package: &'static str,
+    name: &'static str,
+    /// Bytes.
+    size_max: u64,
+}
+
+const HAMMER: Program = Program {
+    package: "agents-hammer",
+    name: "metalmesh-hammer",
+    size_max: HAMMER_SIZE_MAX,
+};
+const FIREWALL: Program = Program {
+    package: "agents-firewall",
+    name: "metalmesh-firewall",
+    size_max: FIREWALL_SIZE_MAX,
+};
+
+/// Everything of an initramfs but our programs.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     started: Instant,
@@ -122,7 +147,7 @@ pub(crate) fn build(options: &Options) -> Result<Artifacts> {
     finish(prepare(options.modules, options.level)?, options)
 }
 
-/// Adds hammer to what was prepared with the same modules and level.
+/// Adds our programs to what was prepared with the same modules and level.
 pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts> {
     let Prepared {
         started,
@@ -131,14 +156,15 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
         kernel_version,
     } = prepared;
     fs::create_dir_all(&options.out)?;
-    let hammer = options.out.join("metalmesh-hammer");
-    copy_if_changed(&hammer_binary(options)?, &hammer)?;
-    let layer = hammer_layer(&hammer, options.level)?;
+    let hammer = program(HAMMER, options.hammer.as_deref(), &options.out)?;
+    let firewall = program(FIREWALL, options.firewall.as_deref(), &options.out)?;
+    let layer = program_layer(&hammer, &firewall, options.level)?;
     step(
         started,
         &format!(
-            "hammer {}, packed {}",
+            "hammer {}, firewall {}, packed {}",
             mib(size(&hammer)?),
+            mib(size(&firewall)?),
             mib(layer.len())
         ),
     );
@@ -147,6 +173,7 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
         kernel: options.out.join("vmlinuz"),
         initrd: options.out.join("initramfs.cpio.zst"),
         hammer,
+        firewall,
         kernel_version,
     };
     let vmlinuz = tree
@@ -155,9 +182,6 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
     write_if_changed(&artifacts.kernel, &fs::read(&vmlinuz)?)?;
     write_if_changed(&artifacts.initrd, &[base, layer].concat())?;
     check_size(&artifacts.initrd, INITRD_SIZE_MAX)?;
-    if options.hammer.is_none() {
-        check_size(&artifacts.hammer, HAMMER_SIZE_MAX)?;
-    }
     step(
         started,
         &format!("initramfs {}", mib(size(&artifacts.initrd)?)),
@@ -168,7 +192,7 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
 /// `cargo xtask initramfs`.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let built = build(options)?;
-    for path in [&built.kernel, &built.initrd, &built.hammer] {
+    for path in [&built.kernel, &built.initrd, &built.hammer, &built.firewall] {
         eprintln!("{:>10}  {}", mib(size(path)?), path.display());
     }
     Ok(())
@@ -221,10 +245,13 @@ pub(crate) fn cached_layer(
     Ok((bytes, false))
 }
 
-fn hammer_layer(hammer: &Path, level: i32) -> Result<Vec<u8>> {
+fn program_layer(hammer: &Path, firewall: &Path, level: i32) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     archive.file("usr/bin/metalmesh-hammer", 0o755, fs::read(hammer)?);
     archive.link("init", "usr/bin/metalmesh-hammer");
+    // Where hammer puts it in the systems of firewalls.
+    let path = "usr/lib/metalmesh/metalmesh-firewall";
+    archive.file(path, 0o755, fs::read(firewall)?);
     pack(&archive, level)
 }
 
@@ -237,21 +264,26 @@ pub(crate) fn pack(archive: &Archive, level: i32) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The binary that is given, or the static one, built here.
-fn hammer_binary(options: &Options) -> Result<PathBuf> {
-    if let Some(path) = &options.hammer {
-        return Ok(path.clone());
+/// Puts a program into `out`: the one that is given, or the static one, built here.
+fn program(program: Program, given: Option<&Path>, out: &Path) -> Result<PathBuf> {
+    let path = out.join(program.name);
+    if let Some(given) = given {
+        copy_if_changed(given, &path)?;
+        return Ok(path);
     }
     let status = crate::cargo()
-        .args(["build", "--profile", "small", "--package", "agents-hammer"])
-        .args(["--bin", "metalmesh-hammer", "--target", TARGET])
+        .args(["build", "--profile", "small", "--package", program.package])
+        .args(["--bin", program.name, "--target", TARGET])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(crate::root())
         .status()?;
-    ensure!(status.success(), "cargo could not build metalmesh-hammer");
+    ensure!(status.success(), "cargo could not build {}", program.name);
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| crate::root().join("target"), PathBuf::from);
-    Ok(target.join(TARGET).join("small/metalmesh-hammer"))
+    let built = target.join(TARGET).join("small").join(program.name);
+    copy_if_changed(&built, &path)?;
+    check_size(&path, program.size_max)?;
+    Ok(path)
 }
 
 fn check_size(path: &Path, max: u64) -> Result<()> {

@@ -147,7 +147,7 @@ pub(crate) struct Machines {
 /// Builds what the lab's machines boot and install.
 pub(crate) fn boot_and_image() -> Result<Machines> {
     let cache = cache_dir()?;
-    initramfs::build(&boot_options(&cache, None))?;
+    initramfs::build(&boot_options(&cache, BootPrograms::default()))?;
     osimage::build(&image_options(&cache))?;
     Ok(Machines {
         boot: boot_dir(&cache),
@@ -165,10 +165,18 @@ fn image_options(cache: &Path) -> osimage::Options {
     }
 }
 
-fn boot_options(cache: &Path, hammer: Option<PathBuf>) -> initramfs::Options {
+/// Programs for the initramfs that are built already. `None` has the static one built.
+#[derive(Default)]
+struct BootPrograms {
+    hammer: Option<PathBuf>,
+    firewall: Option<PathBuf>,
+}
+
+fn boot_options(cache: &Path, programs: BootPrograms) -> initramfs::Options {
     initramfs::Options {
         out: boot_dir(cache),
-        hammer,
+        hammer: programs.hammer,
+        firewall: programs.firewall,
         modules: initramfs::Modules::Lab,
         level: initramfs::LEVEL_DEFAULT,
     }
@@ -178,7 +186,7 @@ fn boot_options(cache: &Path, hammer: Option<PathBuf>) -> initramfs::Options {
 /// the programs: they wait for downloads, and the last crates leave a processor idle.
 fn build(root: &Path, built: bool) -> Result<Artefacts> {
     let cache = cache_dir()?;
-    let base = boot_options(&cache, None);
+    let base = boot_options(&cache, BootPrograms::default());
     let (image, prepared) = std::thread::scope(|scope| {
         let image = scope.spawn(|| osimage::build(&image_options(&cache)));
         let prepared = scope.spawn(|| initramfs::prepare(base.modules, base.level));
@@ -188,14 +196,19 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
         programs.and_then(|()| Ok((image??, prepared??)))
     })?;
     let target = target_dir(root);
-    let hammer = if built {
-        Some(boot_dir(&cache).join("metalmesh-hammer")).filter(|h| h.exists())
-    } else if of_the_images_release() {
-        Some(stripped(&target.join("debug").join("metalmesh-hammer"))?)
-    } else {
-        None
+    let program = |name: &str| {
+        if built {
+            return Ok(Some(boot_dir(&cache).join(name)).filter(|program| program.exists()));
+        }
+        let is_usable = of_the_images_release();
+        let copy = is_usable.then(|| stripped(&target.join("debug").join(name)));
+        copy.transpose()
     };
-    let boot = initramfs::finish(prepared, &boot_options(&cache, hammer))?;
+    let programs = BootPrograms {
+        hammer: program("metalmesh-hammer")?,
+        firewall: program("metalmesh-firewall")?,
+    };
+    let boot = initramfs::finish(prepared, &boot_options(&cache, programs))?;
     let programs = PROGRAMS
         .iter()
         .map(|(program, _, binary)| (*program, target.join("debug").join(binary)))
@@ -210,9 +223,9 @@ fn build(root: &Path, built: bool) -> Result<Artefacts> {
     })
 }
 
-/// `true` if a hammer that is linked with this machine's libraries runs in the image too, to which
-/// it copies itself. It comes out of the build of the programs at no cost; the static one, which
-/// is shipped and which `./dev test` boots, takes minutes.
+/// `true` if a program that is linked with this machine's libraries runs in the image too, to which
+/// hammer copies itself and the agent of firewalls. It comes out of the build of the programs at no
+/// cost; the static one, which is shipped and which `./dev test` boots, takes minutes.
 fn of_the_images_release() -> bool {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let codename = format!("VERSION_CODENAME={}", osimage::SUITE);
@@ -235,7 +248,7 @@ fn build_programs(root: &Path, built: bool) -> Result<()> {
     command.current_dir(root).arg("build");
     // xtask too: the same selection as that of `./dev`, and so the same features.
     let programs = PROGRAMS.iter().map(|(_, package, _)| *package);
-    for package in programs.chain(["agents-hammer", "xtask"]) {
+    for package in programs.chain(["agents-hammer", "agents-firewall", "xtask"]) {
         command.args(["--package", package]);
     }
     let status = command.status().context("cannot run cargo")?;

@@ -5,7 +5,9 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
-use crate::initramfs::{self, HAMMER_SIZE_MAX, INITRD_SIZE_MAX, LEVEL_DEFAULT, Modules};
+use crate::initramfs::{
+    self, FIREWALL_SIZE_MAX, HAMMER_SIZE_MAX, INITRD_SIZE_MAX, LEVEL_DEFAULT, Modules,
+};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -31,6 +33,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let boot = initramfs::build(&initramfs::Options {
         out: target(root).join("initramfs"),
         hammer: None,
+        firewall: None,
         modules: Modules::Full,
         level: LEVEL_DEFAULT,
     })?;
@@ -39,6 +42,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         .map(|(name, _, bound)| (*name, folder.join(name), *bound))
         .collect();
     rows.push(("metalmesh-hammer", boot.hammer, HAMMER_SIZE_MAX));
+    rows.push(("metalmesh-firewall", boot.firewall, FIREWALL_SIZE_MAX));
     rows.push(("initramfs", boot.initrd, INITRD_SIZE_MAX));
 
     let mut heavy = Vec::new();

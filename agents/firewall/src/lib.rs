@@ -8,6 +8,7 @@
 //! both, which the kernel takes as one transaction. [`interpret`] follows a packet through a model.
 //!
 //! [`dns`] learns the addresses of names in rules, and [`drops`] reads what the kernel reports.
+//! [`routes`] keeps the firewall's place among those of its project.
 //!
 //! Invariants:
 //! - Only the table [`model::TABLE`] is ever changed, and never as text: what a tenant writes is
@@ -19,6 +20,7 @@
 //! - An object that is wrong changes nothing but its own rules (`admit`).
 //! - Rules stay in the kernel when the agent ends, and a boot without a usable configuration applies
 //!   the last good one, or drops everything (`run`).
+//! - Packets are forwarded once the rules are in the kernel, and not before (`run`).
 //! - New rules that their probe refutes, or that nobody confirms, are replaced by the last good ones
 //!   (`trial`).
 
@@ -29,13 +31,18 @@ pub mod config;
 pub mod dns;
 pub mod drops;
 pub mod explain;
+mod file_stamp;
+mod forwarding;
 pub mod interpret;
 pub mod model;
 pub mod monitor;
 pub mod netlink;
+mod pause;
 pub mod plan;
 pub mod program;
+mod readiness;
 pub mod render;
+pub mod routes;
 pub mod rule;
 pub mod run;
 pub mod seal;

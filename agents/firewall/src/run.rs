@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -14,22 +14,15 @@ use tracing::{error, info, warn};
 
 use crate::admit::{Admitted, ObjectAdmission};
 use crate::audit::AuditSchedule;
+use crate::file_stamp::FileStamp;
+use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
+use crate::pause::pause;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
-
-/// Pause between two looks at the kernel and at the file: a generation number, and the file's time
-/// and length. Drift is healed after at most two.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Pause before rules that could not be applied are applied again. It doubles with each failure.
-const RETRY: Duration = Duration::from_secs(1);
-
-/// Longest such pause.
-const RETRY_MAX: Duration = Duration::from_secs(8);
 
 /// Pause between two reports of counters to a `FirewallMonitor`, as published.
 const REPORT_PERIOD: Duration = Duration::from_secs(10);
@@ -64,6 +57,8 @@ struct FirewallAgent {
     admission: ObjectAdmission,
     /// The rules that should be in force.
     in_force: Arc<Admitted>,
+    /// `true` if they are those of a configuration, and not the ones that drop everything.
+    is_configured: bool,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
@@ -75,13 +70,7 @@ struct FirewallAgent {
     sampler: Sampler,
     /// Times in a row that the kernel did not take the rules.
     failures: u32,
-}
-
-/// Properties of a file that change when it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileStamp {
-    modified: Option<SystemTime>,
-    length: Option<u64>,
+    forwarding: ForwardingGate,
 }
 
 /// Runs until it is stopped. The rules stay in the kernel then.
@@ -106,12 +95,14 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         is_pending: false,
         admission: ObjectAdmission::remembering(),
         in_force: Arc::default(),
+        is_configured: false,
         seen: None,
         generation: None,
         reported: None,
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
         failures: 0,
+        forwarding: ForwardingGate::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -119,15 +110,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         None => None,
     };
     while !stop.is_cancelled() {
-        agent.follow_file();
-        agent.is_pending |= agent.sources.collect(&mut agent.collected);
-        if agent.is_pending {
-            agent.apply_wanted(&stop).await;
-        }
-        agent.heal();
-        agent.services.tick(&agent.in_force.rules, &agent.state);
-        agent.report_counters();
-        agent.sample();
+        agent.look(&stop).await;
         tokio::select! {
             () = sleep(pause(agent.failures)) => {}
             () = agent.sources.changed() => {}
@@ -141,6 +124,21 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
 }
 
 impl FirewallAgent {
+    /// Looks at the file, the sources and the kernel once, and does what follows.
+    async fn look(&mut self, stop: &CancellationToken) {
+        self.follow_file();
+        self.is_pending |= self.sources.collect(&mut self.collected);
+        if self.is_pending {
+            self.apply_wanted(stop).await;
+        }
+        self.heal();
+        self.open_forwarding();
+        self.follow_distance();
+        self.services.tick(&self.in_force.rules, &self.state);
+        self.report_counters();
+        self.sample();
+    }
+
     /// Puts the last good rules in force, before anything else is tried; without them, rules that
     /// drop everything. The sources of the last good configuration are followed until the file
     /// names others.
@@ -148,6 +146,7 @@ impl FirewallAgent {
         match self.state.last_good() {
             Ok(Some(loaded)) => {
                 self.in_force = Arc::clone(&loaded.admitted);
+                self.is_configured = true;
                 self.collected = loaded.collected.clone();
                 self.follow(loaded);
                 info!("applying the last good configuration");
@@ -159,8 +158,24 @@ impl FirewallAgent {
             ),
         }
         self.heal();
+        self.open_forwarding();
         self.services
             .follow_rules(&self.in_force.rules, &self.state);
+    }
+
+    /// Has routes keep the distance that the source of the firewall orders.
+    fn follow_distance(&self) {
+        let wanted = self.wanted.as_ref();
+        let ordered = wanted.and_then(|wanted| self.collected.distance(&wanted.config));
+        let is_in_force = self.is_configured && self.generation.is_some();
+        self.services.follow_distance(ordered, is_in_force);
+    }
+
+    /// Opens forwarding if the kernel has the rules.
+    fn open_forwarding(&mut self) {
+        if self.generation.is_some() {
+            self.forwarding.open();
+        }
     }
 
     /// Follows the sources of a configuration.
@@ -173,7 +188,7 @@ impl FirewallAgent {
 
     /// Reads the file if it changed.
     fn follow_file(&mut self) {
-        let stamp = self.stamp();
+        let stamp = FileStamp::of(&self.files.config);
         if self.seen == Some(stamp) {
             return;
         }
@@ -258,6 +273,7 @@ impl FirewallAgent {
             .report(&loaded.collected, problems, refusal.as_deref());
         if refusal.is_none() {
             self.in_force = loaded.admitted;
+            self.is_configured = true;
         }
         // Also after a rollback: sets of names may have come and gone.
         self.services
@@ -369,36 +385,5 @@ impl FirewallAgent {
                 self.generation = Some(current);
             }
         }
-    }
-
-    fn stamp(&self) -> FileStamp {
-        let meta = std::fs::metadata(&self.files.config).ok();
-        FileStamp {
-            modified: meta.as_ref().and_then(|meta| meta.modified().ok()),
-            length: meta.map(|meta| meta.len()),
-        }
-    }
-}
-
-/// Pause until the next look, after so many failures in a row.
-fn pause(failures: u32) -> Duration {
-    match failures.checked_sub(1) {
-        None => TICK,
-        Some(doubled) => RETRY
-            .saturating_mul(1_u32.checked_shl(doubled).unwrap_or(u32::MAX))
-            .min(RETRY_MAX),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looks_become_rarer_while_the_kernel_refuses() {
-        for (failures, pause_ms) in [(0, 100), (1, 1000), (2, 2000), (4, 8000), (5, 8000)] {
-            assert_eq!(pause(failures), Duration::from_millis(pause_ms), "{failures}");
-        }
-        assert_eq!(pause(u32::MAX), RETRY_MAX);
     }
 }

@@ -1,4 +1,5 @@
-//! The parts of the agent that work beside its rules: the DNS proxy, and the packet log.
+//! The parts of the agent that work beside its rules: the DNS proxy, the packet log, and the distance
+//! of routes.
 
 use std::io;
 use std::path::Path;
@@ -15,6 +16,7 @@ use crate::dns::{NameLimits, NameSupervisor};
 use crate::drops::droptailer::send_drops;
 use crate::drops::{DropLog, DropReader, socket};
 use crate::netlink::NetlinkError;
+use crate::routes::{DistanceKeeper, RouteDistance};
 use crate::rule::RuleSet;
 use crate::state::FirewallState;
 
@@ -27,6 +29,7 @@ pub(crate) struct AgentServices {
     names: NameSupervisor,
     log: Arc<DropLog>,
     droptailer: Option<RunningDroptailer>,
+    distance: DistanceKeeper,
     tasks: JoinSet<()>,
     stop: CancellationToken,
     /// When the addresses of this host were read last.
@@ -45,11 +48,13 @@ impl AgentServices {
     /// # Errors
     /// The kernel's nftables cannot be opened.
     pub(crate) fn start(state_dir: &Path, stop: &CancellationToken) -> Result<Self, NetlinkError> {
+        let mut tasks = JoinSet::new();
         let mut services = Self {
             names: NameSupervisor::open(NameLimits::default())?,
             log: Arc::new(DropLog::default()),
             droptailer: None,
-            tasks: JoinSet::new(),
+            distance: DistanceKeeper::start(&mut tasks, stop.clone()),
+            tasks,
             stop: stop.clone(),
             listened_at: Instant::now(),
         };
@@ -95,6 +100,13 @@ impl AgentServices {
                 stop,
             });
         }
+    }
+
+    /// Follows the distance of routes that the source orders. The longest while the rules are not in
+    /// force.
+    pub(crate) fn follow_distance(&self, ordered: Option<RouteDistance>, is_in_force: bool) {
+        let distance = ordered.map(|ordered| ordered.with_health(is_in_force));
+        self.distance.want(distance);
     }
 
     /// Does periodic work. Call it often.

@@ -64,7 +64,7 @@ fn without_place(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Mach
         allocation: machine
             .allocation
             .as_ref()
-            .map(|allocated| allocation(tables, allocated)),
+            .map(|allocated| allocation(tables, allocated, viewer)),
         status: Some(status(tables, machine, viewer)),
         recent_provisioning_events: Some(events(tables, machine, viewer)),
     }

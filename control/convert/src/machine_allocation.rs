@@ -1,15 +1,23 @@
 //! Allocations of machines for the wire, and firewall rules in both directions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use control_gate::refusal::invalid;
 use control_state::{self as state, Tables};
 use proto_public::api::v2;
 use tonic::Status;
 
 use super::enums::{allocation_type, from_protocol, nat_type, network_type, protocol};
+use super::machine_history::Viewer;
 use super::{catalog, labels, layout, parse_all, time};
 
-/// An allocation for the wire.
-pub fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::MachineAllocation {
+/// An allocation for the wire. A tenant sees no access of others to its firewall.
+pub fn allocation(
+    tables: &Tables,
+    allocation: &state::Allocation,
+    viewer: Viewer,
+) -> v2::MachineAllocation {
+    let access = FirewallAccess::of(allocation, viewer);
     let image = tables.get::<state::Image>(&allocation.image).map_or_else(
         || v2::Image {
             id: allocation.image.to_string(),
@@ -35,8 +43,8 @@ pub fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::Machin
         filesystem_layout: Some(layout::layout(&allocation.layout)),
         networks: allocation.networks.iter().map(network).collect(),
         hostname: allocation.hostname.clone(),
-        ssh_public_keys: allocation.ssh_public_keys.clone(),
-        userdata: allocation.userdata.clone(),
+        ssh_public_keys: access.ssh_public_keys,
+        userdata: access.userdata,
         allocation_type: allocation_type(allocation.kind),
         firewall_rules: firewall_rules(allocation),
         dns_servers: catalog::dns(&allocation.dns_servers),
@@ -44,6 +52,43 @@ pub fn allocation(tables: &Tables, allocation: &state::Allocation) -> v2::Machin
         vpn: vpn(tables, allocation),
         placement_labels: Some(labels(&allocation.placement_labels)),
     }
+}
+
+/// The fields of an allocation that give access to the system, as its viewer sees them.
+struct FirewallAccess {
+    ssh_public_keys: Vec<String>,
+    userdata: String,
+}
+
+impl FirewallAccess {
+    /// Everything, except of a firewall: a tenant sees nothing of it; an administrator sees the user
+    /// data that another one gave, or else the files that control makes.
+    fn of(allocation: &state::Allocation, viewer: Viewer) -> Self {
+        let is_firewall = allocation.kind == state::AllocationType::Firewall;
+        if is_firewall && viewer == Viewer::Tenant {
+            return Self {
+                ssh_public_keys: Vec::new(),
+                userdata: String::new(),
+            };
+        }
+        let userdata = match is_firewall && allocation.userdata.is_empty() {
+            true => made_userdata(allocation),
+            false => allocation.userdata.clone(),
+        };
+        Self {
+            ssh_public_keys: allocation.ssh_public_keys.clone(),
+            userdata,
+        }
+    }
+}
+
+/// The files that control makes for a firewall, each after its path. Base64, as all user data.
+fn made_userdata(allocation: &state::Allocation) -> String {
+    let made = state::life::userdata_contents(allocation);
+    let texts = made
+        .iter()
+        .map(|made| format!("# {}\n{}", made.path, made.content));
+    STANDARD.encode(texts.collect::<String>())
 }
 
 /// Access to a firewall over the VPN. The key is left out: only the order of the machine itself has it.

@@ -107,6 +107,8 @@ fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
         hostname: intent.hostname.clone(),
         networks: networks.collect(),
         sets: sets.collect(),
+        asn: intent.asn.0,
+        distance: intent.distance,
         seal: None,
     }
 }

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use control_state::life::InstallOrder;
 use control_state::{
-    AllocationNetwork, Disk as StateDisk, Filesystem as StateFilesystem, Layout as StateLayout,
-    NatType,
+    AllocationNetwork, AllocationType, Disk as StateDisk, Filesystem as StateFilesystem,
+    Layout as StateLayout, NatType,
 };
 use proto_mesh::{
     Disk, Filesystem, Image, Install, Layout, LogicalVolume, MachineNetwork, Partition, Raid,
-    VolumeGroup,
+    UserdataContent, VolumeGroup,
 };
 
 pub(crate) fn message(order: &InstallOrder, control: &[String]) -> Install {
@@ -35,7 +35,18 @@ pub(crate) fn message(order: &InstallOrder, control: &[String]) -> Install {
         uplinks: order.uplinks.iter().map(ToString::to_string).collect(),
         bond: order.bond.as_str().to_owned(),
         host_addresses: order.has_host_addresses,
+        firewall: order.kind == AllocationType::Firewall,
+        userdata_contents: userdata_contents(order),
     }
+}
+
+fn userdata_contents(order: &InstallOrder) -> Vec<UserdataContent> {
+    let contents = order.userdata_contents.iter();
+    let contents = contents.map(|made| UserdataContent {
+        path: made.path.to_owned(),
+        content: made.content.clone().into_bytes(),
+    });
+    contents.collect()
 }
 
 /// Users give base64; what does not decode goes as it is.

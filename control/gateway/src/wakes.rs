@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::life::SwitchDesired;
-use control_state::{Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError};
+use control_state::query::{has_applied, is_alive};
+use control_state::{
+    AllocationType, Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError,
+};
 use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
@@ -217,6 +220,9 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
     if let Some(partition) = moved_bmc(change) {
         of(Concern::Orders(partition));
     }
+    if moves_standby(change) {
+        wake_all_firewalls(waiting);
+    }
     for record in [&change.before, &change.record].into_iter().flatten() {
         match record {
             Record::Machine(machine) => {
@@ -253,6 +259,22 @@ fn wake_all_firewalls(waiting: &BTreeMap<Concern, watch::Sender<()>>) {
         .iter()
         .filter(|(concern, _)| matches!(concern, Concern::Firewall(_)));
     firewalls.for_each(|(_, sender)| wake(sender));
+}
+
+/// `true` if a firewall came, went, or changed its health: then others of its project may have
+/// another distance. Reports and signs of life come all the time; few of them change this.
+fn moves_standby(change: &Change) -> bool {
+    let state = |record: Option<&Record>| match record {
+        Some(Record::Machine(machine)) => {
+            let allocation = machine.allocation.as_ref();
+            let allocation = allocation.filter(|found| found.kind == AllocationType::Firewall);
+            allocation.map(|found| (Some((found.id, machine.phase)), false))
+        }
+        Some(Record::FirewallStatus(status)) => Some((None, has_applied(status))),
+        Some(Record::EventLog(log)) => Some((None, is_alive(log))),
+        _ => None,
+    };
+    state(change.before.as_ref()) != state(change.record.as_ref())
 }
 
 /// The partition of a switch whose management address came, went or changed: pixie knows relays by

@@ -5,6 +5,9 @@ pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::read::{
     firewall_allocation, firewall_report_matters, rule_history, rule_sets_of_firewall,
 };
+pub use crate::firewall::standby::{
+    DISTANCE_MAX, StandbyCandidate, has_applied, is_alive, standby_distance,
+};
 pub use crate::holdings::{Counts, counts};
 pub use crate::identity::read::is_certificate_good;
 pub use crate::machine::read::{

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use control_convert::machine::allocation;
+use control_convert::machine_history::Viewer;
 use control_convert::switch::switch;
 use control_convert::{from_time, parse};
 use control_state::{self as state, BmcReading, Segment, Switch, Tables};
@@ -235,7 +236,9 @@ pub(crate) fn order(
         layout: state::life::numbered(&of.layout),
         ..of.clone()
     };
-    let mut order = allocation(tables, &numbered);
+    let mut order = allocation(tables, &numbered, Viewer::Admin);
+    // Only what an administrator gave: the files that control makes are for our own hammer.
+    order.userdata.clone_from(&of.userdata);
     let member = tables.get::<state::VpnMember>(&of.id);
     if let (Some(vpn), Some(member)) = (&mut order.vpn, member) {
         vpn.auth_key = vpn_key(member);

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::{ControllerObjects, SourceObjects};
 use crate::config::{Config, FirewallSpec, SourceName};
+use crate::routes::RouteDistance;
 
 /// The operator's objects of a static source that has none.
 static NO_SPEC: FirewallSpec = FirewallSpec::empty();
@@ -33,6 +34,13 @@ impl CollectedObjects {
     #[must_use]
     pub fn of(&self, source: SourceName) -> Option<&Arc<SourceObjects>> {
         self.snapshots.get(&source)
+    }
+
+    /// The distance of the firewall's routes, of the source of the controller `firewall`. `None` if
+    /// that says nothing about it.
+    #[must_use]
+    pub fn distance(&self, config: &Config) -> Option<RouteDistance> {
+        self.of(config.controllers.firewall.source)?.distance
     }
 
     /// The sources that have a snapshot, with it.

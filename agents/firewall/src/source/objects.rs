@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_norway::Value;
 
 use crate::config::{FirewallSpec, PolicyLists};
+use crate::routes::RouteDistance;
 
 /// The objects of a source, as a whole. Parts that no controller takes from it are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct SourceObjects {
     /// For the controller `service`: services.
     #[serde(default)]
     pub service: Vec<Value>,
+    /// Distance of the firewall's routes. `None` if the source says nothing about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<RouteDistance>,
 }
 
 /// The objects of each controller, each from its own source.

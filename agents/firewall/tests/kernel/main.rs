@@ -14,5 +14,6 @@ mod load;
 mod names;
 mod namespace;
 mod nat;
+mod routes;
 mod site;
 mod text;

@@ -4,6 +4,7 @@ use proto_mesh::Install;
 use proto_types::MacAddr;
 
 use super::features::ImageFeatures;
+use super::firewall_agent::{self, FirewallAgentError};
 use super::item::{ItemState, SystemItem, file, item, link};
 use super::layout::Fs;
 use super::login;
@@ -57,6 +58,9 @@ pub enum ConfigError {
     /// The routed or bridged network of the order cannot be configured.
     #[error(transparent)]
     MachineNetwork(#[from] MachineNetworkError),
+    /// The agent of a firewall cannot be configured.
+    #[error(transparent)]
+    FirewallAgent(#[from] FirewallAgentError),
     /// The order's host name is not valid (RFC 1123).
     #[error("{0:?} is not a host name")]
     Hostname(String),
@@ -95,6 +99,7 @@ pub fn items(input: &ConfigInput<'_>) -> Result<Vec<SystemItem>, ConfigError> {
         input.handling,
     ));
     out.extend(phone_home());
+    out.extend(firewall_agent::items(install)?);
     Ok(out)
 }
 

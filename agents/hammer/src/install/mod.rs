@@ -11,6 +11,7 @@ mod console_password;
 mod digest;
 mod expanded;
 pub mod features;
+pub mod firewall_agent;
 mod identity;
 pub mod ignition;
 pub mod image;
@@ -119,6 +120,7 @@ pub async fn run(cx: &InstallTools<'_>, order: &Install) -> Result<Installed, St
     let wanted = order.layout.clone().unwrap_or_default();
     let plan = layout::plan(&wanted, &cx.sys.disks(), uefi, uuid::Uuid::new_v4)
         .map_err(|e| fixed("layout", e.into()))?;
+    firewall_agent::program(order).map_err(|error| fixed("configure", error))?;
     let done = steps(cx, order, &plan, uefi).await;
     if done.is_err() {
         clean(&plan).await;
@@ -268,10 +270,16 @@ fn configure(
     for item in config::items(&input)? {
         put(&root, &item).with_context(|| item.path.clone())?;
     }
-    // Last, and from the running binary: user data of the items above cannot replace the agent.
+    // Last, and from the running system: user data of the items above cannot replace the agents.
     let agent = std::fs::read(OWN_BINARY)?;
     root.write(Path::new(config::AGENT), Owner::root(0o755), &agent)
-        .context(config::AGENT)
+        .context(config::AGENT)?;
+    let Some(agent) = firewall_agent::program(order)? else {
+        return Ok(());
+    };
+    let path = firewall_agent::PROGRAM;
+    root.write(Path::new(path), Owner::root(0o755), &agent)
+        .context(path)
 }
 
 /// The Ethernet NICs with a carrier, the boot interface first.

@@ -59,6 +59,7 @@ pub(crate) fn firewall_files() -> Vec<SystemItem> {
     let private = ["10.0.0.0/22", "2001:db8::/64"];
     let install = Install {
         host_addresses: true,
+        firewall: true,
         uplinks: texts(&["52:54:00:00:00:01", "52:54:00:00:00:02"]),
         networks: vec![
             internet,

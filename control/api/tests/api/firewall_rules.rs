@@ -10,7 +10,7 @@ use tonic::Code;
 use crate::node::{Node, wanted_machine};
 
 /// A data centre with an external network and an image for firewalls.
-async fn site(node: &Node) {
+pub(crate) async fn site(node: &Node) {
     node.data_centre().await;
     let mut image = crate::node::debian();
     image.id = "firewall-3.0.1".into();
@@ -43,6 +43,15 @@ async fn site(node: &Node) {
 /// Allocates machine `number` as a firewall of the project.
 async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> String {
     node.waiting_machine(1).await;
+    let wanted = wanted_firewall(project, network);
+    let wire = node.wire(Some(token));
+    let mut machines = api::machine_service_client::MachineServiceClient::new(wire);
+    let made = machines.create(wanted).await.unwrap().into_inner();
+    made.machine.unwrap().uuid
+}
+
+/// The request for a firewall between a network and the internet.
+pub(crate) fn wanted_firewall(project: &str, network: &str) -> api::MachineServiceCreateRequest {
     let mut wanted = wanted_machine(project, network, "fw");
     wanted.image = "firewall-3".into();
     wanted.allocation_type = api::MachineAllocationType::Firewall.into();
@@ -50,10 +59,7 @@ async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> Str
         network: "internet".into(),
         ips: Vec::new(),
     });
-    let wire = node.wire(Some(token));
-    let mut machines = api::machine_service_client::MachineServiceClient::new(wire);
-    let made = machines.create(wanted).await.unwrap().into_inner();
-    made.machine.unwrap().uuid
+    wanted
 }
 
 fn rule(name: &str, port: u32) -> mesh::FirewallRule {

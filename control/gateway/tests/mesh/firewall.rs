@@ -156,6 +156,10 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
         "{kinds:?}"
     );
     assert!(first.sets.is_empty() && first.seal.is_some());
+    assert!(
+        first.asn != 0 && first.distance == 0,
+        "the only one is active"
+    );
 
     let set = site.set(RuleOwner::Tenant);
     let target = RuleTarget::Network(text(&site.network));

@@ -11,11 +11,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use agents_firewall::config::{Config, SourceName};
 use agents_firewall::netlink::Kernel;
 use agents_firewall::run::{AgentFiles, run};
 use agents_kit::StateDir;
 use agents_kit::state_dir::StoredSession;
 use control_state::FirewallStatus;
+use control_state::life::userdata_contents;
 use nix::sched::{CloneFlags, unshare};
 use proto_firewall::RuleOwner;
 use tokio_util::sync::CancellationToken;
@@ -136,6 +138,25 @@ async fn whole_way() {
     };
     let (ran, ()) = tokio::join!(run(files, stop.clone()), work);
     ran.unwrap();
+}
+
+/// The file that control has hammer write into a firewall.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_agent_takes_the_configuration_that_control_makes() {
+    let site = Site::start().await;
+    site.allocate_firewall().await;
+    let machine = site.control.machine(site.machine);
+    let allocation = machine.allocation.as_ref().unwrap();
+    let made = userdata_contents(allocation);
+    assert_eq!(made[0].path, "/etc/firewall-controller/config.yaml");
+    let config = Config::parse(&made[0].content).unwrap();
+    assert_eq!(config.name(), allocation.hostname);
+    let sources: Vec<SourceName> = config.controllers.sources().collect();
+    assert!(sources.iter().all(|source| *source == SourceName::Metal));
+    assert_eq!(sources.len(), 3, "{sources:?}");
+    let metal = config.sources.metal.unwrap();
+    assert_eq!(metal.project_id, Some(allocation.project.to_string()));
+    site.control.stop().await;
 }
 
 #[test]

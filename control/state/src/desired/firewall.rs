@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use proto_firewall::{RuleContent, RuleOwner};
-use proto_types::{AllocationId, MachineId, NetworkId, ProjectId};
+use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId};
 
 use crate::firewall::entity::{FirewallRuleSet, RuleSetKey, RuleTarget};
 use crate::firewall::read::{firewall_allocation, has_address, rule_sets_of_firewall};
+use crate::firewall::standby::firewall_distance;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::{NatType, Network, NetworkType};
 use crate::tables::Tables;
@@ -23,6 +24,10 @@ pub struct FirewallIntent {
     pub allocation: AllocationId,
     /// Its host name.
     pub hostname: String,
+    /// Its AS number.
+    pub asn: Asn,
+    /// Number of firewalls that routes prefer to it. 0 means that it is the active one.
+    pub distance: u32,
     /// Its networks.
     pub networks: Vec<FirewallNetworkIntent>,
     /// The sets, in the order in which they decide.
@@ -76,6 +81,8 @@ pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallI
         project: allocation.project,
         allocation: allocation.id,
         hostname: allocation.hostname.clone(),
+        asn: allocation.asn,
+        distance: firewall_distance(tables, machine),
         networks: networks
             .map(|network| network_intent(tables, network))
             .collect(),

@@ -19,6 +19,7 @@ mod port;
 mod port_plan;
 mod segment_key;
 mod switch;
+mod userdata;
 
 pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::bmc_desired;
@@ -31,6 +32,7 @@ pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered
 pub use port::{PortFilter, PortIntent, PortPlace};
 pub use port_plan::port_intents;
 pub use switch::{SegmentIntent, SwitchDesired, VrfIntent, port_traces};
+pub use userdata::{UserdataContent, userdata_contents};
 
 #[cfg(doc)]
 use crate::Tables;

@@ -6,7 +6,8 @@ use proto_types::{AllocationId, Digest, ImageId, MacAddr, MachineId, ProjectId};
 
 use crate::catalog::entity::{BondMode, Disk, Image, Layout, Networking, Partition};
 use crate::cluster::read::restored;
-use crate::machine::entity::{Allocation, AllocationNetwork, Machine, Phase};
+use crate::desired::userdata::{UserdataContent, userdata_contents};
+use crate::machine::entity::{Allocation, AllocationNetwork, AllocationType, Machine, Phase};
 use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
@@ -50,6 +51,8 @@ pub struct InstallOrder {
     pub project: ProjectId,
     /// Host name.
     pub hostname: String,
+    /// Use of the machine.
+    pub kind: AllocationType,
     /// Image.
     pub image: ImageOrder,
     /// Layout; partitions are named `<disk>:<number>` in it.
@@ -58,6 +61,8 @@ pub struct InstallOrder {
     pub ssh_public_keys: Vec<String>,
     /// User data, base64 as the user gave it.
     pub userdata: String,
+    /// Files of a firewall that control makes.
+    pub userdata_contents: Vec<UserdataContent>,
     /// Networks.
     pub networks: Vec<AllocationNetwork>,
     /// Name servers.
@@ -151,6 +156,7 @@ fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> Machi
         allocation: allocation.id,
         project: allocation.project,
         hostname: allocation.hostname.clone(),
+        kind: allocation.kind,
         image: ImageOrder {
             id: image.id.clone(),
             url: image.url.clone(),
@@ -159,6 +165,7 @@ fn install(tables: &Tables, machine: &Machine, allocation: &Allocation) -> Machi
         layout: by_partition(&allocation.layout),
         ssh_public_keys: allocation.ssh_public_keys.clone(),
         userdata: allocation.userdata.clone(),
+        userdata_contents: userdata_contents(allocation),
         networks: allocation.networks.clone(),
         dns_servers: allocation.dns_servers.clone(),
         ntp_servers: allocation.ntp_servers.clone(),

@@ -4,3 +4,4 @@ pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
 pub(crate) mod read;
+pub(crate) mod standby;

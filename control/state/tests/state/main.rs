@@ -23,6 +23,7 @@ mod evpn;
 mod firewall_revisions;
 mod firewall_routes;
 mod firewall_rules;
+mod firewall_standby;
 mod held_segments;
 mod identity;
 mod installation;

@@ -5,6 +5,7 @@ use proto_mesh::{FirewallDesired, FirewallNetwork, FirewallRuleSet};
 use serde::Serialize;
 use serde_norway::Value;
 
+use crate::routes::RouteDistance;
 use crate::source::SourceObjects;
 
 /// The reason why a desired state cannot be used at all.
@@ -22,7 +23,10 @@ pub struct ContentError {
 /// A set does not decode. Nothing of the state is used then: what is left of an operator's rules
 /// could let more pass than they do.
 pub fn objects(desired: &FirewallDesired) -> Result<SourceObjects, ContentError> {
-    let mut objects = SourceObjects::default();
+    let mut objects = SourceObjects {
+        distance: RouteDistance::ordered(desired.asn, desired.distance),
+        ..SourceObjects::default()
+    };
     for network in &desired.networks {
         objects.firewall.networks.extend(network_object(network));
     }
@@ -117,6 +121,8 @@ mod tests {
                 network("underlay", "underlay", 0, "192.0.2.0/24"),
             ],
             sets,
+            asn: 65_000,
+            distance: 1,
             ..FirewallDesired::default()
         }
     }
@@ -136,6 +142,7 @@ mod tests {
             "egress_addresses": [{"networkID": "internet", "ips": ["203.0.113.50"]}]}"#;
         let state = desired(vec![set("operator", operator), set("tenant", tenant)]);
         let objects = objects(&state).unwrap();
+        assert_eq!(objects.distance, RouteDistance::ordered(65_000, 1));
         let admitted = admit_objects(&ControllerObjects {
             firewall: &objects.firewall,
             cwnp: Some(&objects.cwnp),

@@ -42,6 +42,7 @@ pub(super) fn command(
     if kind == AllocationType::Machine && request.firewall_spec.is_some() {
         return Err(invalid("firewall_spec", "is for firewalls only"));
     }
+    check_firewall_access(caller, kind, &request)?;
     let firewall_rules = request.firewall_spec.and_then(|spec| spec.firewall_rules);
     let id = Uuid::now_v7();
     Ok(AllocateMachine {
@@ -74,6 +75,42 @@ pub(super) fn command(
         seed: id.as_u64_pair().1,
         idempotency,
     })
+}
+
+/// Refuses keys and user data of a project for a firewall: it has access to the underlay, which no
+/// tenant may get into. Control makes a firewall's user data itself.
+///
+/// # Errors
+/// `permission_denied`, unless the caller is an admin editor.
+fn check_firewall_access(
+    caller: &Caller,
+    kind: AllocationType,
+    request: &MachineServiceCreateRequest,
+) -> Result<(), Status> {
+    if kind != AllocationType::Firewall || caller.is_admin_editor() {
+        return Ok(());
+    }
+    // Published clients send the field without a text.
+    let has_userdata = request
+        .userdata
+        .as_ref()
+        .is_some_and(|data| !data.is_empty());
+    let field = match (request.ssh_public_keys.is_empty(), has_userdata) {
+        (true, false) => return Ok(()),
+        (false, _) => "ssh_public_keys",
+        (true, true) => "userdata",
+    };
+    Err(firewall_access_refused(field))
+}
+
+/// The refusal of keys and user data for a firewall.
+pub(super) fn firewall_access_refused(field: &str) -> Status {
+    let message = format!(
+        "{field}: only an admin editor may give a firewall SSH keys or user data, because it has \
+         access to the underlay; leave the field out, and change the firewall by its rules \
+         (metalmesh firewall rules apply)"
+    );
+    refused(ErrorCode::PermissionDenied, message)
 }
 
 fn network(network: &MachineAllocationNetwork) -> Result<WantedNetwork, Status> {

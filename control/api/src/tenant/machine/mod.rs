@@ -20,7 +20,7 @@ use proto_public::api::v2::{
     MachineServiceUpdateRequest, MachineServiceUpdateResponse,
 };
 use proto_types::ProjectId;
-use tonic::Request;
+use tonic::{Request, Status};
 
 use crate::services::{ApiResult, Services, ok};
 
@@ -76,6 +76,7 @@ impl MachineService for Services {
             labels: labels_update(request.labels),
             ssh_public_keys: unless_empty(from_keys(request.ssh_public_keys)?),
         };
+        self.check_firewall_keys(&caller, &op).await?;
         let changed = self.machine_reply(&caller, op).await?;
         ok(MachineServiceUpdateResponse {
             machine: Some(self.machine_now(&changed, Viewer::Tenant).await?),
@@ -146,5 +147,25 @@ impl MachineService for Services {
         ok(MachineServiceGetBmcResponse {
             bmc_details: Some(found.await?),
         })
+    }
+}
+
+impl Services {
+    /// Refuses a project's keys for a firewall, as at its allocation.
+    ///
+    /// # Errors
+    /// `permission_denied`, unless the caller is an admin editor.
+    async fn check_firewall_keys(&self, caller: &Caller, op: &UpdateMachine) -> Result<(), Status> {
+        if op.ssh_public_keys.is_none() || caller.is_admin_editor() {
+            return Ok(());
+        }
+        let is_firewall = self.gate.read_latest(|tables| {
+            let own = own(tables, op.id, Some(op.project))?;
+            Ok(state::query::firewall_allocation(tables, own.id).is_some())
+        });
+        match is_firewall.await? {
+            true => Err(allocate::firewall_access_refused("ssh_public_keys")),
+            false => Ok(()),
+        }
     }
 }

@@ -14,6 +14,10 @@ use crate::install::item::SystemItem;
 use crate::install::machine_network::family::Family;
 use crate::install::machine_network::frr::files_with;
 
+/// AS numbers in front of each path to the EVPN until the agent sets another number: the longest
+/// distance of a firewall, 8 steps of 6 numbers each (`agents_firewall::routes`).
+const PREPENDED: usize = 48;
+
 /// Prefix lists by family and name.
 type Lists = BTreeMap<(Family, String), Vec<IpNet>>;
 
@@ -187,7 +191,12 @@ fn route_maps(plan: &FirewallPlan) -> String {
     // Without a policy bgpd takes nothing from another AS (RFC 8212). The leaves send the routes of
     // the firewall's networks alone.
     out.push_str("!\nroute-map MM-EVPN-IN permit 10\nexit\n!\n");
-    out.push_str("route-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\nexit\n!\n");
+    out.push_str("route-map MM-EVPN-OUT permit 10\n match as-path MM-SELF\n");
+    if plan.has_agent {
+        let numbers = vec![plan.asn.to_string(); PREPENDED].join(" ");
+        out.push_str(&format!(" set as-path prepend {numbers}\n"));
+    }
+    out.push_str("exit\n!\n");
     for network in &plan.networks {
         let list = format!("MM-TOLD-{}", network.vni);
         out.push_str(&entries(&list, "permit", &list, ""));

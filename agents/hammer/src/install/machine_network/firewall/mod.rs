@@ -13,10 +13,10 @@ pub use plan::FirewallPlan;
 use super::{ImageNetwork, MachineNetworkError, enable};
 use crate::install::item::{SystemItem, file};
 
-/// Settings of the kernel. Packets of a flow may come in by a VRF whose routes lead elsewhere, so
+/// Settings of the kernel. Forwarding is not among them: the agent of the rules opens it once they are
+/// in force. Packets of a flow may come in by a VRF whose routes lead elsewhere, so
 /// that the sender's way back is not checked (`rp_filter`); the rules of the firewall do that.
-const SYSCTL: &str = "net.ipv4.ip_forward=1\nnet.ipv6.conf.all.forwarding=1\n\
-    net.ipv4.conf.all.rp_filter=0\nnet.ipv4.conf.default.rp_filter=0\n\
+const SYSCTL: &str = "net.ipv4.conf.all.rp_filter=0\nnet.ipv4.conf.default.rp_filter=0\n\
     net.ipv4.conf.all.accept_redirects=0\nnet.ipv4.conf.default.accept_redirects=0\n\
     net.ipv6.conf.all.accept_redirects=0\nnet.ipv6.conf.default.accept_redirects=0\n\
     net.ipv4.conf.all.send_redirects=0\nnet.ipv4.conf.default.send_redirects=0\n\

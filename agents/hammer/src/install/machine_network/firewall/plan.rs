@@ -34,6 +34,9 @@ pub struct FirewallPlan {
     pub networks: Vec<FirewallNetwork>,
     /// Name servers.
     pub dns: Vec<IpAddr>,
+    /// `true` if the system's agent sets how far routes keep from the firewall. Until then they keep
+    /// as far as they can: its rules are not in force yet.
+    pub has_agent: bool,
 }
 
 /// A network of a firewall, with a VRF of its own.
@@ -87,6 +90,7 @@ impl FirewallPlan {
             underlay,
             networks: networks(install)?,
             dns: name_servers(install)?,
+            has_agent: install.firewall,
         })
     }
 

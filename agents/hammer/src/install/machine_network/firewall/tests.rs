@@ -122,6 +122,38 @@ fn a_network_has_the_ways_through_the_others() {
 }
 
 #[test]
+fn routes_keep_away_until_the_agent_says_otherwise() {
+    let conf = |order: &Install| {
+        let image = ImageNetwork {
+            features: image(),
+            passwd: "",
+            netplan_names: &[],
+        };
+        let plan = FirewallPlan::of(order, &[]).unwrap();
+        text(&render(&plan, &image).unwrap(), "/etc/frr/frr.conf")
+    };
+    assert!(!conf(&order()).contains("prepend"));
+    let with_agent = Install {
+        firewall: true,
+        ..order()
+    };
+    let conf = conf(&with_agent);
+    let mut lines = conf
+        .lines()
+        .skip_while(|line| *line != "route-map MM-EVPN-OUT permit 10");
+    let set = lines.nth(2).unwrap();
+    let numbers = set.strip_prefix(" set as-path prepend ").unwrap();
+    assert_eq!(numbers, ["4210000009"; 48].join(" "));
+}
+
+#[test]
+fn forwarding_is_left_to_the_agent() {
+    let items = files(image()).unwrap();
+    let sysctl = text(&items, "/etc/sysctl.d/90-metalmesh-firewall.conf");
+    assert!(!sysctl.contains("forward"), "{sysctl}");
+}
+
+#[test]
 fn an_image_needs_both_programs() {
     for (features, missing) in [
         (

@@ -1,0 +1,81 @@
+use serde::{Deserialize, Serialize};
+
+/// Longest distance. That of a firewall whose rules are not in force.
+pub const DISTANCE_MAX: u32 = 8;
+/// AS numbers in front of a path for each step of distance. More than a path through the fabric
+/// adds: a leaf must take a firewall at another leaf, over spine and super-spine, before a standby
+/// at its own port. hammer writes the same number.
+const STEP: u32 = 6;
+
+/// The distance of a firewall's routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteDistance {
+    /// AS number of the firewall.
+    pub asn: u32,
+    /// Number of firewalls that are preferred to it, at most [`DISTANCE_MAX`].
+    pub distance: u32,
+}
+
+impl RouteDistance {
+    /// The distance that control orders. `None` without an AS number: control is too old to say.
+    #[must_use]
+    pub fn ordered(asn: u32, distance: u32) -> Option<Self> {
+        (asn != 0).then(|| Self {
+            asn,
+            distance: distance.min(DISTANCE_MAX),
+        })
+    }
+
+    /// The longest distance, if the rules are not in force.
+    #[must_use]
+    pub fn with_health(self, is_in_force: bool) -> Self {
+        match is_in_force {
+            true => self,
+            false => Self {
+                distance: DISTANCE_MAX,
+                ..self
+            },
+        }
+    }
+
+    /// Number of AS numbers in front of the paths of its routes.
+    pub(super) fn prepended(self) -> usize {
+        usize::try_from(self.distance.min(DISTANCE_MAX) * STEP).unwrap_or(usize::MAX)
+    }
+
+    /// FRR's command within the route map.
+    pub(super) fn command(self) -> String {
+        if self.prepended() == 0 {
+            return "no set as-path prepend".to_owned();
+        }
+        let numbers = vec![self.asn.to_string(); self.prepended()];
+        format!("set as-path prepend {}", numbers.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_is_a_longer_path() {
+        let of = |distance| RouteDistance::ordered(65_000, distance).unwrap();
+        for (distance, prepended) in [(0, 0), (1, 6), (8, 48), (9, 48), (u32::MAX, 48)] {
+            assert_eq!(of(distance).prepended(), prepended, "{distance}");
+        }
+        assert_eq!(of(0).command(), "no set as-path prepend");
+        assert_eq!(
+            of(1).command(),
+            "set as-path prepend 65000 65000 65000 65000 65000 65000"
+        );
+        assert_eq!(RouteDistance::ordered(0, 0), None);
+    }
+
+    #[test]
+    fn routes_keep_away_while_the_rules_are_not_in_force() {
+        let active = RouteDistance::ordered(65_000, 0).unwrap();
+        assert_eq!(active.with_health(true), active);
+        assert_eq!(active.with_health(false).distance, DISTANCE_MAX);
+    }
+}
