@@ -24,6 +24,7 @@
 
 pub mod admit;
 mod audit;
+pub mod candidate;
 pub mod compile;
 pub mod config;
 pub mod dns;

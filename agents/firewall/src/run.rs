@@ -14,6 +14,7 @@ use tracing::{error, info, warn};
 
 use crate::admit::Admitted;
 use crate::audit::AuditSchedule;
+use crate::candidate::CandidateWorker;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
 use crate::rule::RuleSet;
@@ -69,6 +70,7 @@ struct FirewallAgent {
     reported: Option<Instant>,
     audit: AuditSchedule,
     sampler: Sampler,
+    candidates: CandidateWorker,
 }
 
 /// Properties of a file that change when it is written.
@@ -104,6 +106,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         reported: None,
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
+        candidates: CandidateWorker::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -117,6 +120,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
+        agent.answer_candidate();
         agent.services.tick(&agent.rules, &agent.state);
         agent.report_counters();
         agent.sample();
@@ -288,11 +292,19 @@ impl FirewallAgent {
         }
     }
 
-    /// Reads the counters if the last reading is old enough.
+    /// Reads the counters if the last reading is old enough, and hands them to the sources.
     fn sample(&self) {
-        if let Err(error) = self.sampler.sample(&self.kernel, &self.rules) {
-            warn!(error = %Chain(&error), "the counters cannot be read");
+        match self.sampler.sample(&self.kernel, &self.rules) {
+            Ok(true) => self.sources.report_statistics(self.sampler.last()),
+            Ok(false) => {}
+            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
         }
+    }
+
+    fn answer_candidate(&mut self) {
+        let (sources, wanted) = (&mut self.sources, self.wanted.as_ref());
+        self.candidates
+            .tick(sources, wanted, &self.collected, &self.rules);
     }
 
     /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read

@@ -10,7 +10,7 @@ use tonic::Code;
 use crate::node::{Node, wanted_machine};
 
 /// A data centre with an external network and an image for firewalls.
-async fn site(node: &Node) {
+pub(crate) async fn site(node: &Node) {
     node.data_centre().await;
     let mut image = crate::node::debian();
     image.id = "firewall-3.0.1".into();
@@ -41,7 +41,7 @@ async fn site(node: &Node) {
 }
 
 /// Allocates machine `number` as a firewall of the project.
-async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> String {
+pub(crate) async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> String {
     node.waiting_machine(1).await;
     let mut wanted = wanted_machine(project, network, "fw");
     wanted.image = "firewall-3".into();
@@ -56,7 +56,7 @@ async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> Str
     made.machine.unwrap().uuid
 }
 
-fn rule(name: &str, port: u32) -> mesh::FirewallRule {
+pub(crate) fn rule(name: &str, port: u32) -> mesh::FirewallRule {
     mesh::FirewallRule {
         name: name.into(),
         ports: vec![mesh::FirewallPorts {
@@ -67,7 +67,7 @@ fn rule(name: &str, port: u32) -> mesh::FirewallRule {
     }
 }
 
-fn egress(rules: Vec<mesh::FirewallRule>) -> Option<mesh::FirewallRuleContent> {
+pub(crate) fn egress(rules: Vec<mesh::FirewallRule>) -> Option<mesh::FirewallRuleContent> {
     Some(mesh::FirewallRuleContent {
         cwnp: Some(mesh::FirewallPolicyPart {
             egress: rules,

@@ -16,6 +16,7 @@ mod contention;
 mod coverage;
 mod differences;
 mod fabric;
+mod firewall_questions;
 mod firewall_rules;
 mod health;
 mod image_digests;
