@@ -19,6 +19,7 @@
 
 mod counters;
 mod firewall;
+mod firewall_presence;
 mod heard;
 mod numbers;
 mod question;
@@ -38,8 +39,9 @@ use heard::Heard;
 
 pub use firewall::{
     CandidateEffect, CandidateInbox, CandidateOutcome, CounterKind, CounterNumber, CounterSum,
-    FirewallNumbers, FirewallPresence, FirewallTotals, RuleCandidate,
+    FirewallNumbers, FirewallTotals, RuleCandidate,
 };
+pub use firewall_presence::FirewallPresence;
 pub use heard::Fleet;
 pub use numbers::{OpticsReading, PortNumbers, SwitchNumbers};
 pub use question::HeardSwitch;

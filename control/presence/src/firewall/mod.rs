@@ -1,6 +1,6 @@
 //! Firewalls: their last counters, and the rules that somebody asks them about.
 //!
-//! Only the leader has either: agents have their sessions with it. Other nodes ask it.
+//! Only the leader has either: agents have their sessions with it.
 
 mod answer;
 mod candidate;
@@ -12,30 +12,19 @@ mod record;
 mod totals;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use control_state::query::firewall_allocation;
-use control_store::{Store, StoreError};
 use parking_lot::Mutex;
 use proto_types::{AllocationId, MachineId, Timestamp};
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+pub(crate) use answer::{CandidateState, FirewallAnswer};
 pub use candidate::{CandidateEffect, CandidateOutcome, RuleCandidate};
+use desks::CandidateDesks;
 pub use inbox::CandidateInbox;
 pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
-pub use totals::{CounterSum, FirewallTotals};
-
-use crate::question::{LeaderAnswer, LeaderQuestion};
-pub(crate) use answer::{CandidateState, FirewallAnswer};
-use desks::CandidateDesks;
 pub(crate) use question::FirewallQuestion;
 use record::FirewallRecord;
-
-/// Longest time for a firewall to compare a candidate. Beyond it the caller is told so.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Pause between two questions to the leader whether a firewall has answered.
-const ANSWER_PAUSE: Duration = Duration::from_millis(50);
+pub use totals::{CounterSum, FirewallTotals};
 
 /// What this node knows of firewalls. Cheap to clone (`Arc`).
 #[derive(Debug, Clone, Default)]
@@ -65,103 +54,38 @@ impl FirewallBooks {
             }
         }
     }
-}
 
-/// The firewalls' part of [`Presence`](crate::Presence).
-#[derive(Debug, Clone, Copy)]
-pub struct FirewallPresence<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) books: &'a FirewallBooks,
-}
-
-impl FirewallPresence<'_> {
     /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    /// Those of firewalls whose allocation ended are dropped from time to time.
-    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
-        let mut record = self.books.record.lock();
+    /// From time to time those are dropped whose allocation is not current any more.
+    pub(crate) fn keep(
+        &self,
+        machine: MachineId,
+        numbers: FirewallNumbers,
+        is_current: impl Fn(MachineId, AllocationId) -> bool,
+    ) -> bool {
+        let mut record = self.record.lock();
         if record.must_sweep(numbers.at) {
-            let is_current = |machine: MachineId, allocation: AllocationId| {
-                let current = self.store.read_local(|tables| {
-                    let found = firewall_allocation(tables, machine);
-                    found.is_some_and(|found| found.id == allocation)
-                });
-                // A store that is shutting down cannot be read; nothing is lost by that.
-                current.unwrap_or(true)
-            };
             record.sweep(numbers.at, is_current);
         }
         record.keep(machine, numbers)
     }
 
-    /// Sums over all firewalls since this node began to lead.
-    pub fn totals(&self, now: Timestamp) -> FirewallTotals {
-        self.books.record.lock().totals(now)
+    /// Sums over all firewalls.
+    pub(crate) fn totals(&self, now: Timestamp) -> FirewallTotals {
+        self.record.lock().totals(now)
     }
 
-    /// The last counters of a firewall, as the leader knows them. `None` means that it has none of
-    /// this allocation.
-    ///
-    /// # Errors
-    /// When no leader answers.
-    pub async fn numbers(
+    /// The inbox of a firewall's agent.
+    pub(crate) fn open_inbox(
         &self,
         machine: MachineId,
         allocation: AllocationId,
-    ) -> Result<Option<FirewallNumbers>, StoreError> {
-        let found = match self.ask(FirewallQuestion::Numbers(machine)).await? {
-            Some(FirewallAnswer::Numbers(found)) => found,
-            _ => None,
-        };
-        Ok(found.filter(|numbers| numbers.allocation == allocation))
+    ) -> CandidateInbox {
+        CandidateInbox::open(&self.desks, machine, allocation)
     }
 
-    /// The inbox of a firewall's agent that has a session with this node. A newer one replaces it.
-    pub fn open_inbox(&self, machine: MachineId, allocation: AllocationId) -> CandidateInbox {
-        CandidateInbox::open(&self.books.desks, machine, allocation)
-    }
-
-    /// Takes what a firewall says about a candidate. One that nobody waits for is dropped.
-    pub fn take_effect(&self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
-        self.books.desks.lock().take_effect(machine, id, effect);
-    }
-
-    /// Asks a firewall what rules would change there.
-    ///
-    /// # Errors
-    /// When no leader answers.
-    pub async fn compare(&self, candidate: RuleCandidate) -> Result<CandidateOutcome, StoreError> {
-        let (machine, id) = (candidate.machine, candidate.id);
-        let until = Instant::now() + ANSWER_MAX;
-        let mut question = FirewallQuestion::Try(Box::new(candidate));
-        loop {
-            match self.ask(question).await? {
-                Some(FirewallAnswer::Candidate(CandidateState::Waiting)) => {}
-                Some(FirewallAnswer::Candidate(CandidateState::Answered(effect))) => {
-                    return Ok(CandidateOutcome::Compared(*effect));
-                }
-                Some(FirewallAnswer::Candidate(CandidateState::NotConnected)) => {
-                    return Ok(CandidateOutcome::NotConnected);
-                }
-                Some(FirewallAnswer::Candidate(CandidateState::Busy)) => {
-                    return Ok(CandidateOutcome::Busy);
-                }
-                // An older node leads.
-                _ => return Ok(CandidateOutcome::NotKnown),
-            }
-            if Instant::now() >= until {
-                return Ok(CandidateOutcome::TimedOut);
-            }
-            sleep(ANSWER_PAUSE).await;
-            question = FirewallQuestion::Effect { machine, id };
-        }
-    }
-
-    async fn ask(&self, question: FirewallQuestion) -> Result<Option<FirewallAnswer>, StoreError> {
-        let question = LeaderQuestion {
-            firewall: Some(question),
-            ..LeaderQuestion::default()
-        };
-        let answer: LeaderAnswer = self.store.ask_leader(&question).await?;
-        Ok(answer.firewall)
+    /// Takes what a firewall says about a candidate.
+    pub(crate) fn take_effect(&self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
+        self.desks.lock().take_effect(machine, id, effect);
     }
 }
