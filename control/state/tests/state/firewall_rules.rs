@@ -263,9 +263,12 @@ fn a_change_of_a_network_concerns_its_own_firewalls_only() {
     // An address in a network that all ten are in, of the project of three of them.
     let address = ip(77, "internet", 2);
     assert_eq!(concerned(&mut world, address.into()), ids(&[8, 9, 10]));
-    world.free(2);
-    let rules = write(network(RuleOwner::Tenant), web(81));
-    assert_eq!(concerned(&mut world, rules.into()), ids(&[1]));
+    let foreign = RuleSetKey {
+        target: RuleTarget::Network(text("foreign")),
+        owner: RuleOwner::Operator,
+    };
+    let rules = write(foreign, web(80));
+    assert_eq!(concerned(&mut world, rules.into()), ids(&[8, 9, 10]));
 }
 
 #[test]
