@@ -10,7 +10,7 @@ use crate::rule::{Rule, RuleId, RuleSet};
 use crate::source::{CollectedObjects, SourceSet};
 use crate::state::Loaded;
 
-/// What a candidate would change.
+/// The changes that a candidate would make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleComparison {
     /// Rules that would come.

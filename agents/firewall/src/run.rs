@@ -120,8 +120,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
             agent.apply_wanted(&stop).await;
         }
         agent.heal();
-        agent.answer_candidate();
-        agent.services.tick(&agent.rules, &agent.state);
+        agent.tick_parts();
         agent.report_counters();
         agent.sample();
         let pause = if agent.is_pending { RETRY } else { TICK };
@@ -301,7 +300,9 @@ impl FirewallAgent {
         }
     }
 
-    fn answer_candidate(&mut self) {
+    /// Does the periodic work of the parts beside the rules.
+    fn tick_parts(&mut self) {
+        self.services.tick(&self.rules, &self.state);
         let (sources, wanted) = (&mut self.sources, self.wanted.as_ref());
         self.candidates
             .tick(sources, wanted, &self.collected, &self.rules);

@@ -1,4 +1,4 @@
-//! What callers ask and tell about firewalls. Any node answers, by asking the leader.
+//! Questions and reports about firewalls. Any node answers, by asking the leader.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What firewalls have counted, by the rules of the sets that they have.
+//! The counters of firewalls, by the rules of the sets that they have.
 
 use std::collections::BTreeMap;
 

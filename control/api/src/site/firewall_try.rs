@@ -1,4 +1,4 @@
-//! What rules would change on the firewalls that run.
+//! Asks the firewalls that run about rules: a dry run.
 
 use control_convert::firewall::from_content;
 use control_gate::Caller;

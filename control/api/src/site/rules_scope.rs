@@ -1,4 +1,4 @@
-//! What the services of firewall rules do, for a project or for an administrator.
+//! The work of the services of firewall rules, for a project or for an administrator.
 
 use control_convert::firewall::{
     RuleDetail, firewalls, from_content, from_target, revision, rules,

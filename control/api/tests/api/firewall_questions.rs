@@ -1,4 +1,4 @@
-//! What firewalls have counted, and what rules would change on them, over gRPC.
+//! Counters of firewalls, and rules that they are asked about, over gRPC.
 
 use control_presence::{CandidateEffect, CounterKind, CounterNumber, FirewallNumbers};
 use control_state::Machine;

@@ -135,7 +135,7 @@ async fn whole_way() {
         println!("{:?} from the write to the kernel", begun.elapsed());
         await_applied(&site, 2).await;
         await_counter("cwnp/egress/web/0", false).await;
-        // What other rules would change is asked of the agent, and changes nothing.
+        // The agent compares other rules, and applies nothing.
         let CandidateOutcome::Compared(effect) = compare(&site, &set, &web(80)).await else {
             panic!("the firewall does not answer");
         };

@@ -19,7 +19,7 @@ pub struct RuleCandidate {
     pub content: RuleContent,
 }
 
-/// What rules would change on a firewall.
+/// The effect that rules would have on a firewall.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CandidateEffect {

@@ -26,7 +26,7 @@ pub(crate) use question::FirewallQuestion;
 use record::FirewallRecord;
 pub use totals::{CounterSum, FirewallTotals};
 
-/// What this node knows of firewalls. Cheap to clone (`Arc`).
+/// The records of firewalls that this node keeps. Cheap to clone (`Arc`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FirewallBooks {
     record: Arc<Mutex<FirewallRecord>>,

@@ -1,7 +1,7 @@
 use proto_types::{AllocationId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a counter counts.
+/// The packets that a counter counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterKind {
@@ -24,7 +24,7 @@ pub enum CounterKind {
 /// A counter of a firewall.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterNumber {
-    /// What it counts.
+    /// The packets that it counts.
     pub kind: CounterKind,
     /// Its name among those of the kind.
     pub name: String,

@@ -16,6 +16,6 @@ pub struct FirewallTotals {
     pub reporting: usize,
     /// Rules in force on them, together.
     pub rules: u64,
-    /// What they have counted since, by the name of the total.
+    /// Growth of their counters since, by the name of the total.
     pub sums: BTreeMap<&'static str, CounterSum>,
 }

@@ -100,7 +100,7 @@ impl<'a> RuleSetCalls<'a> {
         given(answer.rules)
     }
 
-    /// What a content would change on the firewalls that run.
+    /// Asks the firewalls that run for the effect of a content.
     pub(super) async fn effects(
         &self,
         content: FirewallRuleContent,
@@ -115,7 +115,7 @@ impl<'a> RuleSetCalls<'a> {
         Ok(answer.firewalls)
     }
 
-    /// What a firewall has counted.
+    /// The counters of a firewall.
     pub(super) async fn statistics(&self, firewall: &str) -> Result<FirewallStatistics> {
         statistics(&self.service, firewall).await
     }
@@ -169,7 +169,7 @@ impl<'a> RuleSetCalls<'a> {
     }
 }
 
-/// What a firewall has counted.
+/// The counters of a firewall.
 pub(super) async fn statistics(
     service: &RulesService<'_>,
     firewall: &str,

@@ -1,4 +1,4 @@
-//! What rules would change on the firewalls that run.
+//! The effects that rules would have on the firewalls that run.
 
 use anyhow::{Result, bail};
 use proto_public::metalmesh::admin::v1::FirewallRulesEffect;
