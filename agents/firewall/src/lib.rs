@@ -25,7 +25,9 @@
 //!   (`trial`).
 
 pub mod admit;
+mod agent_files;
 mod audit;
+pub mod candidate;
 pub mod compile;
 pub mod config;
 pub mod dns;

@@ -1,7 +1,5 @@
 //! The agent: keeps the kernel's table as the configuration file and its sources say.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +12,7 @@ use tracing::{error, info, warn};
 
 use crate::admit::{Admitted, ObjectAdmission};
 use crate::audit::AuditSchedule;
+use crate::candidate::CandidateWorker;
 use crate::file_stamp::FileStamp;
 use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
@@ -24,21 +23,10 @@ use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 
+pub use crate::agent_files::AgentFiles;
+
 /// Pause between two reports of counters to a `FirewallMonitor`, as published.
 const REPORT_PERIOD: Duration = Duration::from_secs(10);
-
-/// Places of the agent's files.
-#[derive(Clone, Debug)]
-pub struct AgentFiles {
-    /// Configuration.
-    pub config: PathBuf,
-    /// Directory of the last good configuration.
-    pub state_dir: PathBuf,
-    /// Text of the rules, for others. `None` writes none.
-    pub rules_file: Option<PathBuf>,
-    /// Address of the listener for Prometheus. `None` has none.
-    pub metrics: Option<SocketAddr>,
-}
 
 /// The agent while it runs.
 #[derive(Debug)]
@@ -71,6 +59,7 @@ struct FirewallAgent {
     /// Times in a row that the kernel did not take the rules.
     failures: u32,
     forwarding: ForwardingGate,
+    candidates: CandidateWorker,
 }
 
 /// Runs until it is stopped. The rules stay in the kernel then.
@@ -103,6 +92,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         sampler: Sampler::default(),
         failures: 0,
         forwarding: ForwardingGate::default(),
+        candidates: CandidateWorker::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -134,7 +124,7 @@ impl FirewallAgent {
         self.heal();
         self.open_forwarding();
         self.follow_distance();
-        self.services.tick(&self.in_force.rules, &self.state);
+        self.tick_parts();
         self.report_counters();
         self.sample();
     }
@@ -314,15 +304,25 @@ impl FirewallAgent {
         }
     }
 
-    /// Reads the counters if the last reading is old enough.
+    /// Reads the counters if the last reading is old enough, and hands them to the sources.
     fn sample(&self) {
-        if let Err(error) = self.sampler.sample(&self.kernel, &self.in_force.rules) {
-            warn!(error = %Chain(&error), "the counters cannot be read");
+        match self.sampler.sample(&self.kernel, &self.in_force.rules) {
+            Ok(true) => self.sources.report_statistics(self.sampler.last()),
+            Ok(false) => {}
+            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
         }
     }
 
-    /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read
-    /// for long, and repairs it.
+    /// Does the periodic work of the parts beside the rules.
+    fn tick_parts(&mut self) {
+        self.services.tick(&self.in_force.rules, &self.state);
+        let (sources, wanted) = (&mut self.sources, self.wanted.as_ref());
+        self.candidates
+            .tick(sources, wanted, &self.collected, &self.in_force.rules);
+    }
+
+    /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read for
+    /// long, and repairs it.
     fn heal(&mut self) {
         let began = Instant::now();
         let is_due = self.audit.is_due(began);

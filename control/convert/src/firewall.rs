@@ -1,9 +1,9 @@
 //! Sets of firewall rules, their keys, and the status of firewalls.
 
 use control_gate::refusal::invalid;
-use control_state::query::{firewall_allocation, rule_sets_of_firewall};
+use control_state::query::{firewall_allocation, firewalls_in};
 use control_state::{
-    FirewallRuleSet, FirewallStatus, Machine, RuleRevision, RuleSetKey, RuleTarget, Tables,
+    FirewallRuleSet, FirewallStatus, RuleRevision, RuleSetKey, RuleTarget, Tables,
 };
 use proto_firewall::{RuleContent, RuleOwner};
 use proto_public::metalmesh::admin::v1 as wire;
@@ -90,14 +90,7 @@ pub fn revision(
 pub fn firewalls(tables: &Tables, row: &FirewallRuleSet) -> Vec<wire::FirewallRulesOnFirewall> {
     let ids: Vec<MachineId> = match &row.set.target {
         RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(_) => {
-            let machines = tables.all::<Machine>().map(|machine| machine.id);
-            let gets = |id: &MachineId| {
-                let sets = rule_sets_of_firewall(tables, *id);
-                sets.iter().any(|set| set.set == row.set)
-            };
-            machines.filter(gets).collect()
-        }
+        RuleTarget::Network(id) => firewalls_in(tables, id, Some(row.project)).collect(),
     };
     ids.into_iter()
         .map(|id| on_firewall(tables, id, row))

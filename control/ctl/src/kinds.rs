@@ -7,7 +7,7 @@ use proto_public::api::v2::{
     AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project,
     ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{JoinTicket, Policy, Quota};
+use proto_public::metalmesh::admin::v1::{FirewallRules, JoinTicket, Policy, Quota};
 
 use crate::output::TableRow;
 
@@ -49,6 +49,7 @@ pub(crate) static KINDS: &[ObjectKind] = kinds! {
     "audit" "audits" "audit-records" AuditTrace;
     "component" "components" "comp" Component;
     "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
+    "firewall-rules" "firewall-rule-sets" "fwr" FirewallRules;
     "image" "images" "img" Image;
     "ip" "ips" "addresses" Ip;
     "join-ticket" "join-tickets" "join" JoinTicket;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use proto_bounds::{Buckets, Rate, network};
 use proto_identity::{AgentRole, Subject};
 use proto_link::{CallFuture, LinkStatus, MethodSpec, Peer, Responder, Service};
-use proto_mesh::{bmc_service, boot_service, machine_service, switch_service};
+use proto_mesh::{bmc_service, boot_service, firewall_service, machine_service, switch_service};
 use tokio::time::Instant;
 
 /// Most identities and networks whose calls are counted at the same time; more than there can be
@@ -41,7 +41,7 @@ const REPORT_UNIT: usize = 1024;
 /// Largest request, bytes, of methods that `LENGTHS` does not name. A longer one is refused.
 const LEN_MAX: usize = 64 * 1024;
 /// Largest request, bytes, of methods that need more or less than `LEN_MAX`.
-static LENGTHS: [(&MethodSpec, usize); 7] = [
+static LENGTHS: [(&MethodSpec, usize); 9] = [
     (&machine_service::EVENT, 8 * 1024),
     (&machine_service::REGISTER, 256 * 1024),
     (&machine_service::WIPE_DONE, 256 * 1024),
@@ -49,6 +49,8 @@ static LENGTHS: [(&MethodSpec, usize); 7] = [
     (&switch_service::REPORT, 1024 * 1024),
     (&bmc_service::REPORT, 1024 * 1024),
     (&boot_service::REPORT_LEASES, 1024 * 1024),
+    (&firewall_service::REPORT_STATISTICS, 768 * 1024),
+    (&firewall_service::REPORT_CANDIDATE, 256 * 1024),
 ];
 
 const fn per_minute(per_minute: u32, burst: Duration) -> Rate {

@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
-use control_state::life::{FirewallIntent, firewall_desired};
+use control_presence::CandidateEffect;
+use control_state::life::{FirewallIntent, firewall_candidate, firewall_desired};
 use control_state::query::firewall_report_matters;
 use control_state::{AllocationType, Machine, RefusedRule, ReportFirewall, clip_firewall_report};
 use control_state::{ErrorCode, StateError, Tables};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    FirewallDesired, FirewallDesiredRequest, FirewallNetwork, FirewallReport,
-    FirewallReportResponse, FirewallRuleSet, FirewallService,
+    FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
+    FirewallCandidatesRequest, FirewallDesired, FirewallDesiredRequest, FirewallNetwork,
+    FirewallReport, FirewallReportResponse, FirewallRuleSet, FirewallService, FirewallStatistics,
+    FirewallStatisticsResponse,
 };
 use proto_types::{AllocationId, MachineId};
+use uuid::Uuid;
 
 use crate::desired::{self, Desire, Fence, at_tables};
+use crate::firewall_numbers::{effect, numbers};
 use crate::parts::GatewayParts;
 use crate::wakes::Concern;
 use crate::{access, convert, status};
@@ -55,12 +60,8 @@ impl FirewallService for GatewayParts {
         peer: &Peer,
         request: FirewallReport,
     ) -> Result<FirewallReportResponse, LinkStatus> {
-        let (project, id) = access::project_machine(peer)?;
+        let (id, allocation) = self.caller(peer)?;
         let now = self.store.now();
-        let allocation = self.look(|tables| {
-            access::owns(tables, peer, project, id)?;
-            firewall(tables, id)
-        })??;
         self.presence.heard_machine(id, now);
         let mut op = report(id, allocation, request);
         clip_firewall_report(&mut op);
@@ -68,6 +69,82 @@ impl FirewallService for GatewayParts {
             self.propose(peer, op).await?;
         }
         Ok(FirewallReportResponse {})
+    }
+
+    async fn report_statistics(
+        &self,
+        peer: &Peer,
+        request: FirewallStatistics,
+    ) -> Result<FirewallStatisticsResponse, LinkStatus> {
+        let (id, allocation) = self.caller(peer)?;
+        let now = self.store.now();
+        self.presence.heard_machine(id, now);
+        let numbers = numbers(allocation, now, request);
+        // One that comes too soon is dropped: the next one has all of it.
+        self.presence.firewalls().keep(id, numbers);
+        Ok(FirewallStatisticsResponse {})
+    }
+
+    async fn candidates(
+        &self,
+        peer: &Peer,
+        _request: FirewallCandidatesRequest,
+        mut out: Sink<'_, FirewallCandidate>,
+    ) -> Result<(), LinkStatus> {
+        let (id, allocation) = self.caller(peer)?;
+        let mut inbox = self.presence.firewalls().open_inbox(id, allocation);
+        while let Some(candidate) = inbox.next().await {
+            self.caller(peer)?;
+            let (set, content) = (&candidate.set, &candidate.content);
+            let look = at_tables(self, |tables| {
+                Ok(firewall_candidate(tables, id, set, content))
+            });
+            let (Some(intent), revision) = look? else {
+                let error = "the set is not for this firewall".to_owned();
+                let effect = CandidateEffect {
+                    error,
+                    ..CandidateEffect::default()
+                };
+                let firewalls = self.presence.firewalls();
+                firewalls.take_effect(id, candidate.id, effect);
+                continue;
+            };
+            let fence = Fence {
+                term: self.store.term(),
+                generation: revision.0,
+            };
+            let asked = FirewallCandidate {
+                id: candidate.id.to_string(),
+                desired: Some(message(fence, &intent)),
+            };
+            out.send(&asked).await?;
+        }
+        Ok(())
+    }
+
+    async fn report_candidate(
+        &self,
+        peer: &Peer,
+        request: FirewallCandidateReport,
+    ) -> Result<FirewallCandidateReportResponse, LinkStatus> {
+        let (id, _) = self.caller(peer)?;
+        let question = request.id.parse::<Uuid>();
+        let question = question.map_err(|_| LinkStatus::invalid_argument("id must be a UUID"))?;
+        let firewalls = self.presence.firewalls();
+        firewalls.take_effect(id, question, effect(request));
+        Ok(FirewallCandidateReportResponse {})
+    }
+}
+
+impl GatewayParts {
+    /// The firewall that calls, and its allocation: the one that its certificate was made for.
+    fn caller(&self, peer: &Peer) -> Result<(MachineId, AllocationId), LinkStatus> {
+        let (project, id) = access::project_machine(peer)?;
+        let allocation = self.look(|tables| {
+            access::owns(tables, peer, project, id)?;
+            firewall(tables, id)
+        })??;
+        Ok((id, allocation))
     }
 }
 

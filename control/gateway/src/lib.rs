@@ -29,6 +29,7 @@ mod desired_size;
 mod enrol;
 mod error;
 mod firewall;
+mod firewall_numbers;
 mod install;
 mod leases;
 mod machine;

@@ -3,16 +3,13 @@
 //! One task reads the store's changes and wakes the streams that they concern. If each of ten
 //! thousand streams read all changes, one change would cost ten thousand looks.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_state::life::SwitchDesired;
-use control_state::query::{has_applied, is_alive};
-use control_state::{
-    AllocationType, Change, FirewallRuleSet, Kind, Machine, Record, RuleTarget, StateError,
-};
+use control_state::life::{SwitchDesired, concerned_firewalls};
+use control_state::{Change, Kind, Machine, Record, StateError};
 use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
@@ -166,11 +163,13 @@ impl Wakes {
             return Ok(());
         }
         let mut switches = Vec::new();
+        let mut firewalls = BTreeSet::new();
         store.read_local(|tables| {
             let mut known = self.known.write();
             for event in events {
                 if let ChangeEvent::Changed { revision, changes } = event {
                     switches.extend(known.fabric.take(tables, changes));
+                    firewalls.extend(concerned_firewalls(tables, changes));
                     known.revision = *revision;
                 }
             }
@@ -179,6 +178,10 @@ impl Wakes {
         let waiting = self.waiting();
         for id in switches {
             waiting.get(&Concern::Switch(id)).into_iter().for_each(wake);
+        }
+        for id in firewalls {
+            let firewall = waiting.get(&Concern::Firewall(id));
+            firewall.into_iter().for_each(wake);
         }
         for event in events {
             let ChangeEvent::Changed { changes, .. } = event else {
@@ -200,7 +203,8 @@ fn wake(waiting: &watch::Sender<()>) {
     waiting.send_replace(());
 }
 
-/// Wakes the streams that a change concerns, except those of switches: `Fabric` finds them.
+/// Wakes the streams that a change concerns, except those of switches and firewalls: `Fabric` and
+/// `concerned_firewalls` find them.
 fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Change) {
     let of = |concern: Concern| waiting.get(&concern).into_iter().for_each(wake);
     if change.kind == Kind::Image {
@@ -220,61 +224,19 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
     if let Some(partition) = moved_bmc(change) {
         of(Concern::Orders(partition));
     }
-    if moves_standby(change) {
-        wake_all_firewalls(waiting);
-    }
     for record in [&change.before, &change.record].into_iter().flatten() {
         match record {
             Record::Machine(machine) => {
                 of(Concern::Machine(machine.id));
-                of(Concern::Firewall(machine.id));
                 if let Some(partition) = &machine.partition {
                     of(Concern::Boots(partition.clone()));
                 }
             }
             Record::Partition(partition) => of(Concern::Boots(partition.id.clone())),
-            Record::FirewallRuleSet(rules) => wake_firewalls(waiting, rules),
-            Record::Network(_) | Record::Ip(_) => wake_all_firewalls(waiting),
             Record::BmcOrder(order) => of(Concern::Orders(order.partition.clone())),
             _ => {}
         }
     }
-}
-
-/// Wakes the firewalls that a set of rules may be for.
-fn wake_firewalls(waiting: &BTreeMap<Concern, watch::Sender<()>>, rules: &FirewallRuleSet) {
-    match rules.set.target {
-        RuleTarget::Firewall(id) => {
-            let firewall = waiting.get(&Concern::Firewall(id));
-            firewall.into_iter().for_each(wake);
-        }
-        RuleTarget::Network(_) => wake_all_firewalls(waiting),
-    }
-}
-
-/// Wakes all firewalls. Prefixes of networks and addresses of source NAT are in their desired
-/// states; the state has no index from networks to firewalls, which are few.
-fn wake_all_firewalls(waiting: &BTreeMap<Concern, watch::Sender<()>>) {
-    let firewalls = waiting
-        .iter()
-        .filter(|(concern, _)| matches!(concern, Concern::Firewall(_)));
-    firewalls.for_each(|(_, sender)| wake(sender));
-}
-
-/// `true` if a firewall came, went, or changed its health: then others of its project may have
-/// another distance. Reports and signs of life come all the time; few of them change this.
-fn moves_standby(change: &Change) -> bool {
-    let state = |record: Option<&Record>| match record {
-        Some(Record::Machine(machine)) => {
-            let allocation = machine.allocation.as_ref();
-            let allocation = allocation.filter(|found| found.kind == AllocationType::Firewall);
-            allocation.map(|found| (Some((found.id, machine.phase)), false))
-        }
-        Some(Record::FirewallStatus(status)) => Some((None, has_applied(status))),
-        Some(Record::EventLog(log)) => Some((None, is_alive(log))),
-        _ => None,
-    };
-    state(change.before.as_ref()) != state(change.record.as_ref())
 }
 
 /// The partition of a switch whose management address came, went or changed: pixie knows relays by

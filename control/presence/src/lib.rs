@@ -1,5 +1,6 @@
 //! Presence: the time at which this node last heard each machine and an agent of each partition,
-//! which agents and machines have a session, and the last counters of switch ports. In memory, never in the log.
+//! which agents and machines have a session, the last counters of switch ports and of firewalls, and
+//! the rules that firewalls are asked about. In memory, never in the log.
 //!
 //! The gateway and the services for published agents record; the duties of the leader, the API and
 //! the doctor read. [`Presence::agents`] and [`Presence::switch`] ask the leader, so that every node
@@ -11,10 +12,14 @@
 //!   that another node received;
 //! - machines of a partition that is cut off, or that came back within its grace period, are not
 //!   judged;
-//! - counters of at most 10,000 switches with 512 ports each are kept;
+//! - counters of at most 10,000 switches with 512 ports each are kept, and of at most 10,000
+//!   firewalls, whose counters end with their allocation;
+//! - a firewall is asked about one candidate at a time, and all together about at most 16;
 //! - at most 200,000 machines are remembered; beyond that the longest silent one is forgotten.
 
 mod counters;
+mod firewall;
+mod firewall_presence;
 mod heard;
 mod numbers;
 mod question;
@@ -29,8 +34,14 @@ use proto_link::{LinkStats, Presence as SessionView, TurnedAway};
 use proto_types::{MachineId, PartitionId, SwitchId, Timestamp};
 
 use counters::Counters;
+use firewall::FirewallBooks;
 use heard::Heard;
 
+pub use firewall::{
+    CandidateEffect, CandidateInbox, CandidateOutcome, CounterKind, CounterNumber, CounterSum,
+    FirewallNumbers, FirewallTotals, RuleCandidate,
+};
+pub use firewall_presence::FirewallPresence;
 pub use heard::Fleet;
 pub use numbers::{OpticsReading, PortNumbers, SwitchNumbers};
 pub use question::HeardSwitch;
@@ -42,6 +53,7 @@ pub struct Presence {
     store: Store,
     heard: Arc<Mutex<Heard>>,
     counters: Arc<Mutex<Counters>>,
+    firewalls: FirewallBooks,
     sessions: Arc<OnceLock<SessionView>>,
 }
 
@@ -59,6 +71,7 @@ impl Presence {
             store,
             heard: Arc::new(Mutex::new(heard)),
             counters: Arc::default(),
+            firewalls: FirewallBooks::default(),
             sessions: Arc::default(),
         };
         presence.answer_followers();
@@ -68,6 +81,7 @@ impl Presence {
     /// Answers the other nodes while this one leads.
     fn answer_followers(&self) {
         let (counters, sessions) = (self.counters.clone(), self.sessions.clone());
+        let firewalls = self.firewalls.clone();
         self.store.answer_questions(move |asked: LeaderQuestion| {
             let is_here = |view: &SessionView, id: &String| {
                 id.parse::<SpiffeId>().is_ok_and(|id| view.is_here(&id))
@@ -77,6 +91,7 @@ impl Presence {
             LeaderAnswer {
                 sessions: sessions.get().map(agents),
                 numbers: asked.switch.as_ref().and_then(|id| counters.lock().of(id)),
+                firewall: asked.firewall.map(|about| firewalls.answer(about)),
             }
         });
     }
@@ -91,6 +106,7 @@ impl Presence {
     pub fn begin(&self) {
         self.with_heard(|heard| *heard = Heard::since(self.store.now()));
         *self.counters.lock() = Counters::default();
+        self.firewalls.clear();
     }
 
     /// Records a message from an agent of this partition.
@@ -106,6 +122,14 @@ impl Presence {
     /// Keeps the numbers of a switch's ports.
     pub fn keep_numbers(&self, switch: &SwitchId, numbers: SwitchNumbers) {
         self.counters.lock().keep(switch, numbers);
+    }
+
+    /// Counters of firewalls, and the rules that they are asked about.
+    pub fn firewalls(&self) -> FirewallPresence<'_> {
+        FirewallPresence {
+            store: &self.store,
+            books: &self.firewalls,
+        }
     }
 
     /// The session and the last numbers of a switch, as the leader knows them.

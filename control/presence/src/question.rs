@@ -4,6 +4,7 @@ use proto_identity::SpiffeId;
 use proto_types::SwitchId;
 use serde::{Deserialize, Serialize};
 
+use crate::firewall::{FirewallAnswer, FirewallQuestion};
 use crate::numbers::SwitchNumbers;
 
 /// A question to the leader. Nodes of other versions leave out fields that they do not know.
@@ -14,6 +15,8 @@ pub(crate) struct LeaderQuestion {
     pub(crate) agents: Vec<String>,
     /// The switch whose numbers are asked for.
     pub(crate) switch: Option<SwitchId>,
+    /// The question about a firewall.
+    pub(crate) firewall: Option<FirewallQuestion>,
 }
 
 /// The leader's answer.
@@ -25,6 +28,9 @@ pub(crate) struct LeaderAnswer {
     pub(crate) sessions: Option<Vec<bool>>,
     /// The last numbers of the switch.
     pub(crate) numbers: Option<SwitchNumbers>,
+    /// The answer about the firewall. `None` if an older node leads, which does not know the
+    /// question.
+    pub(crate) firewall: Option<FirewallAnswer>,
 }
 
 /// The leader's record of a switch.
@@ -40,7 +46,7 @@ impl LeaderQuestion {
     pub(crate) fn about<'a>(agents: impl IntoIterator<Item = &'a SpiffeId>) -> Self {
         Self {
             agents: agents.into_iter().map(ToString::to_string).collect(),
-            switch: None,
+            ..Self::default()
         }
     }
 }

@@ -2,12 +2,11 @@
 
 pub use crate::catalog::read::{layout, match_layout, try_image};
 pub use crate::cluster::read::{component, component_report_matters, settings};
+pub use crate::firewall::apply::check_rules;
 pub use crate::firewall::read::{
-    firewall_allocation, firewall_report_matters, rule_history, rule_sets_of_firewall,
+    firewall_allocation, firewall_report_matters, firewalls_in, rule_history, rule_sets_of_firewall,
 };
-pub use crate::firewall::standby::{
-    DISTANCE_MAX, StandbyCandidate, has_applied, is_alive, standby_distance,
-};
+pub use crate::firewall::standby::{DISTANCE_MAX, StandbyCandidate, standby_distance};
 pub use crate::holdings::{Counts, counts};
 pub use crate::identity::read::is_certificate_good;
 pub use crate::machine::read::{

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
+use control_convert::firewall::RuleDetail;
 use control_convert::machine_history::Viewer;
 use control_convert::{
-    audit, catalog, component, invite, join, layout, machine, network, policy, quota, reservation,
-    switch, task, tenancy, token,
+    audit, catalog, component, firewall, invite, join, layout, machine, network, policy, quota,
+    reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    AuditPhase, Change, EventLog, InviteTo, Kind, Machine, Record, Tables, VpnMember,
+    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
+    VpnMember,
 };
 use control_store::Changes;
 use prost::Message;
@@ -163,6 +165,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
         Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
         Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
+        Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
         Record::Invite(it) => match &it.to {
             InviteTo::Tenant { .. } => {
                 message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
@@ -188,10 +191,15 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::CoolingNumber(_)
         | Record::PoolCursor(_)
         | Record::Settings(_)
-        | Record::FirewallRuleSet(_)
         | Record::FirewallRuleHistory(_)
         | Record::FirewallStatus(_) => None,
     }
+}
+
+/// A set of firewall rules as in lists: contents may have megabytes.
+fn rule_set(rules: &FirewallRuleSet) -> Any {
+    let shown = firewall::rules(rules, RuleDetail::Summary);
+    any("metalmesh.admin.v1.FirewallRules", &shown)
 }
 
 /// A machine that has changed since or is gone. Its events of today may be those of another

@@ -41,6 +41,8 @@ static WATCHABLE: &[Watchable] = watchable! {
     Component "component" [ALL "/metalstack.admin.v2.ComponentService/List"];
     Layout "filesystem-layout" [ALL "/metalstack.api.v2.FilesystemService/List",
         OWN "/metalstack.api.v2.FilesystemService/List"];
+    FirewallRuleSet "firewall-rules" [ALL "/metalmesh.admin.v1.OperatorRulesService/List",
+        PROJECT "/metalmesh.admin.v1.FirewallRulesService/List"];
     Image "image" [ALL "/metalstack.api.v2.ImageService/List",
         OWN "/metalstack.api.v2.ImageService/List"];
     Ip "ip" [ALL "/metalstack.admin.v2.IPService/List",

@@ -60,6 +60,7 @@ impl Scope {
                     }
                 },
                 Record::SizeReservation(it) => it.project == *project,
+                Record::FirewallRuleSet(rules) => rules.project == *project,
                 Record::Invite(it) => it.to.place() == InvitePlace::Project(*project),
                 _ => false,
             },

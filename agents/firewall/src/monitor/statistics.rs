@@ -109,7 +109,7 @@ impl Statistics {
     }
 
     /// Sum of the values of a list.
-    pub(super) fn sum(list: &BTreeMap<String, CounterValue>) -> CounterValue {
+    pub(crate) fn sum(list: &BTreeMap<String, CounterValue>) -> CounterValue {
         let zero = CounterValue::default();
         list.values().fold(zero, |sum, value| CounterValue {
             packets: sum.packets.saturating_add(value.packets),

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppliedObjects, MonitorReport, SourceObjects};
+use super::{AppliedObjects, CandidateSender, MonitorReport, SourceObjects};
+use crate::monitor::Statistics;
 
 /// The state of a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +23,8 @@ pub struct SourceLink {
     pub(super) applied: watch::Receiver<Option<AppliedObjects>>,
     pub(super) initial: Arc<SourceObjects>,
     pub(super) reports: watch::Receiver<Option<Arc<MonitorReport>>>,
+    pub(super) statistics: watch::Receiver<Option<Arc<Statistics>>>,
+    pub(super) candidates: CandidateSender,
     pub(super) stop: CancellationToken,
 }
 
@@ -74,6 +77,18 @@ impl SourceLink {
     #[must_use]
     pub fn reports(&self) -> watch::Receiver<Option<Arc<MonitorReport>>> {
         self.reports.clone()
+    }
+
+    /// The newest reading of the kernel's counters. `None` if there is none yet.
+    #[must_use]
+    pub fn statistics(&self) -> watch::Receiver<Option<Arc<Statistics>>> {
+        self.statistics.clone()
+    }
+
+    /// The way to ask what a snapshot would change.
+    #[must_use]
+    pub fn candidates(&self) -> CandidateSender {
+        self.candidates.clone()
     }
 
     /// Is cancelled when the source must end.

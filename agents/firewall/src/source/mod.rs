@@ -11,6 +11,7 @@
 //! - A snapshot is whole: no list that is half read is delivered.
 
 mod applied;
+mod candidates;
 mod channel;
 mod collected;
 pub mod kubernetes;
@@ -21,6 +22,7 @@ mod set;
 mod spec;
 
 pub use applied::AppliedObjects;
+pub use candidates::{CandidateQuestion, CandidateSender};
 pub use channel::{SourceLink, SourceState};
 pub use collected::{CollectedObjects, MissingSource};
 pub use monitor::{MonitorCounter, MonitorReport, MonitorTraffic};

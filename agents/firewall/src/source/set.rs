@@ -6,12 +6,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{info, warn};
 
+use super::candidates::CandidateQueue;
 use super::spec::SourceSpec;
 use super::{
-    AppliedObjects, CollectedObjects, MonitorReport, SourceLink, SourceObjects, SourceState,
+    AppliedObjects, CandidateQuestion, CandidateSender, CollectedObjects, MonitorReport,
+    SourceLink, SourceObjects, SourceState,
 };
 use crate::admit::Problem;
 use crate::config::{Config, SourceName};
+use crate::monitor::Statistics;
 
 /// The agent's end of the channel to a source that runs.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub struct SourceSet {
     tasks: JoinSet<()>,
     wake: Arc<Notify>,
     reports: watch::Sender<Option<Arc<MonitorReport>>>,
+    statistics: watch::Sender<Option<Arc<Statistics>>>,
+    candidates: CandidateQueue,
 }
 
 impl SourceSet {
@@ -77,6 +82,12 @@ impl SourceSet {
             applied,
             initial: initial.map(Arc::clone).unwrap_or_default(),
             reports: self.reports.subscribe(),
+            statistics: self.statistics.subscribe(),
+            candidates: CandidateSender {
+                source: name,
+                questions: self.candidates.sender.clone(),
+                wake: Arc::clone(&self.wake),
+            },
             stop,
         }
     }
@@ -127,6 +138,17 @@ impl SourceSet {
             }
         }
     }
+
+    /// Hands a reading of the kernel's counters to the sources that pass it on.
+    pub fn report_statistics(&self, statistics: Arc<Statistics>) {
+        self.statistics.send_replace(Some(statistics));
+    }
+
+    /// The next question about a snapshot. `None` if none waits.
+    pub fn next_candidate(&mut self) -> Option<CandidateQuestion> {
+        self.candidates.receiver.try_recv().ok()
+    }
+
     /// Hands a report of the firewall's counters to the sources that keep one.
     pub fn report_monitor(&self, report: MonitorReport) {
         self.reports.send_replace(Some(Arc::new(report)));

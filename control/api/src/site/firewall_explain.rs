@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use control_convert::firewall::{RuleDetail, rules};
 use control_convert::parse;
+use control_gate::Caller;
 use control_gate::refusal::invalid;
 use control_state::life::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
 use control_state::{NetworkType, StateError, Tables};
@@ -11,6 +12,8 @@ use proto_firewall::{Flow, PlacedRules, RuleScope, checked, explain};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_types::{IpNet, MachineId, ProjectId};
 use tonic::Status;
+
+use crate::services::Services;
 
 /// Number of TCP.
 const TCP: u8 = 6;
@@ -51,8 +54,22 @@ impl FlowQuestion {
     }
 }
 
-/// The explanation of a flow. `None` as the project means an administrator.
-pub(super) fn explanation(
+impl Services {
+    /// The rule that decides about a flow. `None` as the project means an administrator.
+    pub(super) async fn explain_flow(
+        &self,
+        caller: &Caller,
+        question: &FlowQuestion,
+        project: Option<ProjectId>,
+    ) -> Result<mesh::FirewallExplanation, Status> {
+        let found = self
+            .gate
+            .read(caller, |tables| explanation(tables, question, project));
+        found.await
+    }
+}
+
+fn explanation(
     tables: &Tables,
     question: &FlowQuestion,
     project: Option<ProjectId>,

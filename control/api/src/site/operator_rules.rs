@@ -1,19 +1,14 @@
 //! Firewall rules of the operator.
 
-use control_convert::firewall::{
-    RuleDetail, firewalls, from_content, from_owner, from_target, rules,
-};
+use control_convert::firewall::from_owner;
 use control_gate::Caller;
-use control_state::{
-    DeleteFirewallRules, FirewallRuleSet, RollBackFirewallRules, RuleSetKey, SetFirewallRules,
-};
 use proto_firewall::RuleOwner;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::operator_rules_service_server::OperatorRulesService;
 use tonic::{Request, Status};
 
-use super::firewall_explain::{FlowQuestion, explanation};
-use super::firewall_rules::{find, history};
+use super::firewall_explain::FlowQuestion;
+use super::rules_scope::{RulesNote, RulesScope};
 use crate::services::{ApiResult, Services, ok};
 
 #[tonic::async_trait]
@@ -24,18 +19,14 @@ impl OperatorRulesService for Services {
     ) -> ApiResult<mesh::OperatorRulesServiceSetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let op = SetFirewallRules {
-            set: RuleSetKey {
-                target: from_target(&request.firewall, &request.network)?,
-                owner: RuleOwner::Operator,
-            },
-            project: None,
-            content: from_content(request.content)?,
+        let scope = scope(&request.firewall, &request.network, "")?;
+        let note = RulesNote {
             comment: request.comment,
             expected: request.expected_revision,
         };
-        let rules = self.rules_reply(&caller, op).await?;
-        ok(mesh::OperatorRulesServiceSetResponse { rules: Some(rules) })
+        let made = self.set_rules(&caller, scope, request.content, note);
+        let rules = made.await?;
+        ok(mesh::OperatorRulesServiceSetResponse { rules })
     }
 
     async fn roll_back(
@@ -44,15 +35,14 @@ impl OperatorRulesService for Services {
     ) -> ApiResult<mesh::OperatorRulesServiceRollBackResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let op = RollBackFirewallRules {
-            set: key(&request.firewall, &request.network, &request.owner)?,
-            project: None,
-            number: request.revision,
+        let scope = scope(&request.firewall, &request.network, &request.owner)?;
+        let note = RulesNote {
             comment: request.comment,
             expected: request.expected_revision,
         };
-        let rules = self.rules_reply(&caller, op).await?;
-        ok(mesh::OperatorRulesServiceRollBackResponse { rules: Some(rules) })
+        let made = self.roll_back_rules(&caller, scope, request.revision, note);
+        let rules = made.await?;
+        ok(mesh::OperatorRulesServiceRollBackResponse { rules })
     }
 
     async fn remove(
@@ -61,13 +51,10 @@ impl OperatorRulesService for Services {
     ) -> ApiResult<mesh::OperatorRulesServiceRemoveResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let op = DeleteFirewallRules {
-            set: key(&request.firewall, &request.network, &request.owner)?,
-            project: None,
-            expected: request.expected_revision,
-        };
-        let rules = self.rules_reply(&caller, op).await?;
-        ok(mesh::OperatorRulesServiceRemoveResponse { rules: Some(rules) })
+        let scope = scope(&request.firewall, &request.network, &request.owner)?;
+        let gone = self.remove_rules(&caller, scope, request.expected_revision);
+        let rules = gone.await?;
+        ok(mesh::OperatorRulesServiceRemoveResponse { rules })
     }
 
     async fn get(
@@ -76,15 +63,12 @@ impl OperatorRulesService for Services {
     ) -> ApiResult<mesh::OperatorRulesServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let set = key(&request.firewall, &request.network, &request.owner)?;
-        let found = self.gate.read(&caller, |tables| {
-            let row = find(tables, &set, None)?;
-            Ok(mesh::OperatorRulesServiceGetResponse {
-                rules: Some(rules(row, RuleDetail::Content)),
-                firewalls: firewalls(tables, row),
-            })
-        });
-        ok(found.await?)
+        let scope = scope(&request.firewall, &request.network, &request.owner)?;
+        let found = self.rules_in_force(&caller, &scope).await?;
+        ok(mesh::OperatorRulesServiceGetResponse {
+            rules: Some(found.rules),
+            firewalls: found.firewalls,
+        })
     }
 
     async fn list(
@@ -92,13 +76,8 @@ impl OperatorRulesService for Services {
         request: Request<mesh::OperatorRulesServiceListRequest>,
     ) -> ApiResult<mesh::OperatorRulesServiceListResponse> {
         let caller = Caller::of(&request)?;
-        let found = self.gate.read(&caller, |tables| {
-            let rows = tables.all::<FirewallRuleSet>();
-            Ok(rows.map(|row| rules(row, RuleDetail::Summary)).collect())
-        });
-        ok(mesh::OperatorRulesServiceListResponse {
-            rules: found.await?,
-        })
+        let rules = self.list_rules(&caller, None).await?;
+        ok(mesh::OperatorRulesServiceListResponse { rules })
     }
 
     async fn list_history(
@@ -107,13 +86,11 @@ impl OperatorRulesService for Services {
     ) -> ApiResult<mesh::OperatorRulesServiceListHistoryResponse> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let set = key(&request.firewall, &request.network, &request.owner)?;
-        let found = self.gate.read(&caller, |tables| {
-            history(tables, &set, None, request.revision)
-        });
-        ok(mesh::OperatorRulesServiceListHistoryResponse {
-            revisions: found.await?,
-        })
+        let scope = scope(&request.firewall, &request.network, &request.owner)?;
+        let revisions = self
+            .rules_history(&caller, &scope, request.revision)
+            .await?;
+        ok(mesh::OperatorRulesServiceListHistoryResponse { revisions })
     }
 
     async fn get_explanation(
@@ -129,19 +106,34 @@ impl OperatorRulesService for Services {
             request.protocol,
             request.port,
         )?;
-        let found = self
-            .gate
-            .read(&caller, |tables| explanation(tables, &question, None));
-        ok(mesh::OperatorRulesServiceGetExplanationResponse {
-            explanation: Some(found.await?),
-        })
+        let explanation = Some(self.explain_flow(&caller, &question, None).await?);
+        ok(mesh::OperatorRulesServiceGetExplanationResponse { explanation })
+    }
+
+    async fn get_statistics(
+        &self,
+        request: Request<mesh::OperatorRulesServiceGetStatisticsRequest>,
+    ) -> ApiResult<mesh::OperatorRulesServiceGetStatisticsResponse> {
+        let caller = Caller::of(&request)?;
+        let firewall = request.into_inner().firewall;
+        let statistics = Some(self.firewall_statistics(&caller, &firewall, None).await?);
+        ok(mesh::OperatorRulesServiceGetStatisticsResponse { statistics })
+    }
+
+    async fn r#try(
+        &self,
+        request: Request<mesh::OperatorRulesServiceTryRequest>,
+    ) -> ApiResult<mesh::OperatorRulesServiceTryResponse> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let scope = scope(&request.firewall, &request.network, "")?;
+        let firewalls = self.try_rules(&caller, scope, request.content).await?;
+        ok(mesh::OperatorRulesServiceTryResponse { firewalls })
     }
 }
 
 /// The set that a request names; the operator's if it names no owner.
-fn key(firewall: &str, network: &str, owner: &str) -> Result<RuleSetKey, Status> {
-    Ok(RuleSetKey {
-        target: from_target(firewall, network)?,
-        owner: from_owner(owner, RuleOwner::Operator)?,
-    })
+fn scope(firewall: &str, network: &str, owner: &str) -> Result<RulesScope, Status> {
+    let owner = from_owner(owner, RuleOwner::Operator)?;
+    RulesScope::of(None, firewall, network, owner)
 }

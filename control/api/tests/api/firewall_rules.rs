@@ -41,7 +41,7 @@ pub(crate) async fn site(node: &Node) {
 }
 
 /// Allocates machine `number` as a firewall of the project.
-async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> String {
+pub(crate) async fn firewall(node: &Node, token: &str, project: &str, network: &str) -> String {
     node.waiting_machine(1).await;
     let wanted = wanted_firewall(project, network);
     let wire = node.wire(Some(token));
@@ -62,7 +62,7 @@ pub(crate) fn wanted_firewall(project: &str, network: &str) -> api::MachineServi
     wanted
 }
 
-fn rule(name: &str, port: u32) -> mesh::FirewallRule {
+pub(crate) fn rule(name: &str, port: u32) -> mesh::FirewallRule {
     mesh::FirewallRule {
         name: name.into(),
         ports: vec![mesh::FirewallPorts {
@@ -73,7 +73,7 @@ fn rule(name: &str, port: u32) -> mesh::FirewallRule {
     }
 }
 
-fn egress(rules: Vec<mesh::FirewallRule>) -> Option<mesh::FirewallRuleContent> {
+pub(crate) fn egress(rules: Vec<mesh::FirewallRule>) -> Option<mesh::FirewallRuleContent> {
     Some(mesh::FirewallRuleContent {
         cwnp: Some(mesh::FirewallPolicyPart {
             egress: rules,

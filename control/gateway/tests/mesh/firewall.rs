@@ -98,7 +98,7 @@ impl Site {
         credential(answer, &key)
     }
 
-    async fn agent(&self) -> MeshClient {
+    pub(crate) async fn agent(&self) -> MeshClient {
         self.control.client(Some(&self.credential().await))
     }
 
@@ -126,6 +126,12 @@ impl Site {
             expected: None,
         };
         self.control.propose(op).await.unwrap();
+    }
+
+    /// The allocation of the firewall.
+    pub(crate) fn allocation(&self) -> AllocationId {
+        let machine = self.control.machine(self.machine);
+        machine.allocation.as_ref().unwrap().id
     }
 
     pub(crate) fn set(&self, owner: RuleOwner) -> RuleSetKey {

@@ -16,6 +16,7 @@ use agents_firewall::netlink::Kernel;
 use agents_firewall::run::{AgentFiles, run};
 use agents_kit::StateDir;
 use agents_kit::state_dir::StoredSession;
+use control_presence::CandidateOutcome;
 use control_state::FirewallStatus;
 use control_state::life::userdata_contents;
 use nix::sched::{CloneFlags, unshare};
@@ -23,6 +24,7 @@ use proto_firewall::RuleOwner;
 use tokio_util::sync::CancellationToken;
 
 use crate::firewall::Site;
+use crate::firewall_questions::{compare, web};
 use crate::fixture::PATIENCE;
 
 /// Runs a test in a network namespace of its own. The threads of its runtime inherit it.
@@ -95,6 +97,22 @@ async fn await_applied(site: &Site, revision: u64) {
     }
 }
 
+/// Waits for the first counters of the kernel.
+async fn await_statistics(site: &Site) {
+    let until = Instant::now() + PATIENCE;
+    let firewalls = site.control.presence.firewalls();
+    loop {
+        let numbers = firewalls.numbers(site.machine, site.allocation()).await;
+        if let Some(numbers) = numbers.unwrap() {
+            let mut counters = numbers.counters.iter();
+            assert!(counters.any(|counter| counter.name == "dropped"));
+            return;
+        }
+        assert!(Instant::now() < until, "no counters are reported");
+        tokio::task::yield_now().await;
+    }
+}
+
 async fn whole_way() {
     let site = Site::start().await;
     site.allocate_firewall().await;
@@ -119,6 +137,15 @@ async fn whole_way() {
         println!("{:?} from the write to the kernel", begun.elapsed());
         await_applied(&site, 2).await;
         await_counter("cwnp/egress/web/0", false).await;
+        // The agent compares other rules, and applies nothing.
+        let CandidateOutcome::Compared(effect) = compare(&site, &set, &web(80)).await else {
+            panic!("the firewall does not answer");
+        };
+        assert_eq!(effect.error, "");
+        assert_eq!((effect.added, effect.removed, effect.rules), (1, 1, 1));
+        assert!(effect.entries > 0);
+        await_counter("cwnp/egress/tls/0", true).await;
+        await_statistics(&site).await;
         stop.cancel();
     };
     let (ran, ()) = tokio::join!(run(files.clone(), stop.clone()), work);

@@ -27,6 +27,7 @@ pub struct Control {
     pub store: Store,
     pub pki: Pki,
     pub clock: Arc<ManualClock>,
+    pub presence: Presence,
     addr: Option<SocketAddr>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
@@ -49,6 +50,7 @@ impl Control {
         let seal = SealingKey::load(&dir.path().join("seal.key"), true).unwrap();
         let pki = Pki::open(store.clone(), &seal, "mesh.test").await.unwrap();
         Self {
+            presence: Presence::new(store.clone()),
             store,
             pki,
             clock,
@@ -97,7 +99,7 @@ impl Control {
             bind: "127.0.0.1:0".parse().unwrap(),
             store: self.store.clone(),
             pki: self.pki.clone(),
-            presence: Presence::new(self.store.clone()),
+            presence: self.presence.clone(),
             control: vec!["192.0.2.1:4443".into()],
         })
         .unwrap();

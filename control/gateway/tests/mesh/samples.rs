@@ -234,5 +234,20 @@ fn of_machines(victim: &Victim) -> Vec<NamedSample> {
             Refused,
             FirewallReport::default(),
         ),
+        unary::<_, FirewallStatisticsResponse>(
+            &firewall_service::REPORT_STATISTICS,
+            Refused,
+            FirewallStatistics::default(),
+        ),
+        stream::<_, FirewallCandidate>(
+            &firewall_service::CANDIDATES,
+            Refused,
+            FirewallCandidatesRequest::default(),
+        ),
+        unary::<_, FirewallCandidateReportResponse>(
+            &firewall_service::REPORT_CANDIDATE,
+            Refused,
+            FirewallCandidateReport::default(),
+        ),
     ]
 }

@@ -6,6 +6,7 @@
 
 mod census;
 mod changes;
+mod firewalls;
 mod node;
 
 use std::net::SocketAddr;

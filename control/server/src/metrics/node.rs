@@ -10,6 +10,7 @@ use control_store::{ClusterView, Metrics, SYNC_BOUNDS_US, SyncTimes};
 use proto_link::LinkStats;
 
 use super::MetricSources;
+use super::firewalls::firewalls;
 
 /// Maximum files whose size one scrape reads. A data directory has some hundred; beyond the limit no
 /// further folder is opened.
@@ -54,6 +55,11 @@ impl Collector for NodeMetrics {
         disk(&mut sheet, &self.0.dir)?;
         self.state(&mut sheet)?;
         self.queues(&mut sheet, &metrics)?;
+        // A former leader still has the counters of its time as leader, which are outdated.
+        if store.is_leader() {
+            let totals = self.0.presence.firewalls().totals(store.now());
+            firewalls(&mut sheet, &totals)?;
+        }
         match self.0.presence.link() {
             Some(link) => mesh(&mut sheet, &link),
             None => Ok(()),

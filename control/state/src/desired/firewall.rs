@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use proto_firewall::{RuleContent, RuleOwner};
-use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId};
+use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId, Timestamp};
 
-use crate::firewall::entity::{FirewallRuleSet, RuleSetKey, RuleTarget};
-use crate::firewall::read::{firewall_allocation, has_address, rule_sets_of_firewall};
+use crate::firewall::entity::{FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget};
+use crate::firewall::read::{
+    firewall_allocation, has_address, rule_set_keys, rule_sets_of_firewall,
+};
 use crate::firewall::standby::firewall_distance;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::{NatType, Network, NetworkType};
@@ -74,9 +76,53 @@ impl PartialEq for RuleSetIntent {
 /// The desired state of a firewall. `None` means that the machine is allocated as none.
 pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallIntent> {
     let allocation = firewall_allocation(tables, machine)?;
+    let sets = rule_sets_of_firewall(tables, machine);
+    Some(intent(tables, machine, allocation, sets))
+}
+
+/// The desired state of a firewall as it would be with another content of one set. `None` means that
+/// the machine is allocated as no firewall that the set is for.
+pub fn firewall_candidate(
+    tables: &Tables,
+    machine: MachineId,
+    set: &RuleSetKey,
+    content: &RuleContent,
+) -> Option<FirewallIntent> {
+    let allocation = firewall_allocation(tables, machine)?;
+    let keys = rule_set_keys(allocation, machine);
+    let at = keys.iter().position(|key| key == set)?;
+    let mut content = content.clone();
+    content.name_unnamed();
+    let candidate = Arc::new(FirewallRuleSet {
+        set: set.clone(),
+        project: allocation.project,
+        current: RuleRevision {
+            number: 0,
+            author: String::new(),
+            at: Timestamp::default(),
+            comment: String::new(),
+            rolled_back_to: None,
+            bytes: 0,
+            content,
+        },
+        history_bytes: 0,
+    });
+    let mut sets = rule_sets_of_firewall(tables, machine);
+    sets.retain(|row| row.set != *set);
+    // Both lists have the order of the keys.
+    let place = sets.iter().take_while(|row| keys[..at].contains(&row.set));
+    sets.insert(place.count(), &candidate);
+    Some(intent(tables, machine, allocation, sets))
+}
+
+fn intent(
+    tables: &Tables,
+    machine: MachineId,
+    allocation: &Allocation,
+    sets: Vec<&Arc<FirewallRuleSet>>,
+) -> FirewallIntent {
     let networks = allocation.networks.iter();
-    let sets = rule_sets_of_firewall(tables, machine).into_iter();
-    Some(FirewallIntent {
+    FirewallIntent {
         machine,
         project: allocation.project,
         allocation: allocation.id,
@@ -87,9 +133,10 @@ pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallI
             .map(|network| network_intent(tables, network))
             .collect(),
         sets: sets
+            .into_iter()
             .map(|row| set_intent(tables, allocation, row))
             .collect(),
-    })
+    }
 }
 
 fn network_intent(tables: &Tables, joined: &AllocationNetwork) -> FirewallNetworkIntent {

@@ -11,6 +11,7 @@ mod boot;
 mod fabric;
 mod filters;
 mod firewall;
+mod firewall_changes;
 mod gateway;
 mod network_filter;
 mod network_plan;
@@ -25,7 +26,10 @@ pub use bgp::{BgpFilter, bgp_filter};
 pub use bmc::bmc_desired;
 pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
-pub use firewall::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
+pub use firewall::{
+    FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_candidate, firewall_desired,
+};
+pub use firewall_changes::concerned_firewalls;
 pub use gateway::{GatewayIntent, bridged_segment};
 pub use network_filter::NetworkFilter;
 pub use orders::{ImageOrder, InstallOrder, MachineOrder, machine_order, numbered};

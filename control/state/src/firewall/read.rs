@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use proto_firewall::{RuleContent, RuleOwner};
-use proto_types::{MachineId, ProjectId};
+use proto_types::{MachineId, NetworkId, ProjectId};
 
 use crate::firewall::command::ReportFirewall;
 use crate::firewall::entity::{
@@ -91,12 +91,21 @@ pub fn rule_history<'a>(
     rows.map(|(_, slot)| &slot.value)
 }
 
-/// Sets that a firewall gets: the operator's before the project's, its own before those of its
-/// private networks.
-pub fn rule_sets_of_firewall(tables: &Tables, machine: MachineId) -> Vec<&Arc<FirewallRuleSet>> {
-    let Some(allocation) = firewall_allocation(tables, machine) else {
-        return Vec::new();
-    };
+/// Firewalls in a network: those of one project, or with `None` those of all.
+pub fn firewalls_in<'a>(
+    tables: &'a Tables,
+    network: &NetworkId,
+    project: Option<ProjectId>,
+) -> impl Iterator<Item = MachineId> + 'a {
+    let found = tables.index().network_firewalls.get(network);
+    let found = found.into_iter().flatten();
+    let mine = found.filter(move |(owner, _)| project.is_none_or(|project| project == *owner));
+    mine.map(|(_, firewall)| *firewall)
+}
+
+/// Keys of the sets that a firewall may get, in the order in which they decide: the operator's
+/// before the project's, its own before those of its private networks.
+pub(crate) fn rule_set_keys(allocation: &Allocation, machine: MachineId) -> Vec<RuleSetKey> {
     let networks = allocation
         .networks
         .iter()
@@ -105,16 +114,25 @@ pub fn rule_sets_of_firewall(tables: &Tables, machine: MachineId) -> Vec<&Arc<Fi
     let targets: Vec<RuleTarget> = std::iter::once(RuleTarget::Firewall(machine))
         .chain(networks)
         .collect();
-    let mut found = Vec::new();
-    for owner in owners() {
-        for target in &targets {
-            let target = target.clone();
-            let set = tables.get::<FirewallRuleSet>(&RuleSetKey { target, owner });
-            // A shared network is in firewalls of other projects, for which its rules are not.
-            found.extend(set.filter(|set| set.project == allocation.project));
-        }
-    }
-    found
+    let keys = owners().into_iter().flat_map(|owner| {
+        let targets = targets.iter().cloned();
+        targets.map(move |target| RuleSetKey { target, owner })
+    });
+    keys.collect()
+}
+
+/// Sets that a firewall gets, in the order in which they decide.
+pub fn rule_sets_of_firewall(tables: &Tables, machine: MachineId) -> Vec<&Arc<FirewallRuleSet>> {
+    let Some(allocation) = firewall_allocation(tables, machine) else {
+        return Vec::new();
+    };
+    let keys = rule_set_keys(allocation, machine);
+    let sets = keys
+        .iter()
+        .filter_map(|key| tables.get::<FirewallRuleSet>(key));
+    // A shared network is in firewalls of other projects, for which its rules are not.
+    sets.filter(|set| set.project == allocation.project)
+        .collect()
 }
 
 /// `true` if a report says anything new.

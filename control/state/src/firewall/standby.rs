@@ -97,12 +97,12 @@ fn is_healthy(tables: &Tables, machine: &Machine) -> bool {
 }
 
 /// `true` if the newest rules are in the kernel.
-pub fn has_applied(status: &FirewallStatus) -> bool {
+pub(crate) fn has_applied(status: &FirewallStatus) -> bool {
     status.applied_generation > 0 && status.error.is_none()
 }
 
 /// `true` if the machine gives signs of life and completes its boots.
-pub fn is_alive(log: &EventLog) -> bool {
+pub(crate) fn is_alive(log: &EventLog) -> bool {
     log.liveliness == Liveliness::Alive && !log.crash_loop
 }
 

@@ -1,6 +1,6 @@
 //! Sets of firewall rules: who may write them, their revisions, and what firewalls get.
 
-use control_state::life::firewall_desired;
+use control_state::life::{concerned_firewalls, firewall_desired};
 use control_state::*;
 use proto_firewall::{
     AddressBlock, EgressAddresses, PortSpec, RateLimit, RuleContent, RuleOwner, RuleSpec,
@@ -223,6 +223,52 @@ fn a_firewall_gets_its_own_sets_and_those_of_its_private_networks() {
     assert_eq!(from, wanted);
     assert!(narrowed.name.starts_with("web."), "{}", narrowed.name);
     assert_eq!(firewall_desired(&world.tables, id(2)), None);
+}
+
+/// Ten firewalls of two projects. A change is looked at by those alone that it is for.
+#[test]
+fn a_change_of_a_network_concerns_its_own_firewalls_only() {
+    let mut world = world();
+    world.ok(child("other", 1));
+    world.ok(child("foreign", 2));
+    for number in 2..=10 {
+        let (name, project) = match number {
+            2 => ("private", 1),
+            3..=7 => ("other", 1),
+            _ => ("foreign", 2),
+        };
+        world.waiting(number);
+        let networks = ["internet", name].map(|name| WantedNetwork {
+            network: text(name),
+            ips: vec![],
+        });
+        world.ok(AllocateMachine {
+            kind: AllocationType::Firewall,
+            project: id(project),
+            image: text("firewall-3.0"),
+            networks: networks.to_vec(),
+            ..allocation_of(number)
+        });
+    }
+    let concerned = |world: &mut World, op: Op| {
+        let outcome = world.apply(op);
+        outcome.result.unwrap();
+        concerned_firewalls(&world.tables, &outcome.changes)
+    };
+    let ids = |numbers: &[u128]| numbers.iter().map(|number| id(*number)).collect();
+    let rules = write(network(RuleOwner::Tenant), web(80));
+    assert_eq!(concerned(&mut world, rules.into()), ids(&[1, 2]));
+    let own = write(firewall(RuleOwner::Operator), web(80));
+    assert_eq!(concerned(&mut world, own.into()), ids(&[1]));
+    // An address in a network that all ten are in, of the project of three of them.
+    let address = ip(77, "internet", 2);
+    assert_eq!(concerned(&mut world, address.into()), ids(&[8, 9, 10]));
+    let foreign = RuleSetKey {
+        target: RuleTarget::Network(text("foreign")),
+        owner: RuleOwner::Operator,
+    };
+    let rules = write(foreign, web(80));
+    assert_eq!(concerned(&mut world, rules.into()), ids(&[8, 9, 10]));
 }
 
 #[test]

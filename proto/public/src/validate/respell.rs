@@ -87,6 +87,22 @@ const UNRULED: &[(&str, Spelling)] = &[
         Spelling::Uuid,
     ),
     (
+        "metalmesh.admin.v1.FirewallRulesServiceGetStatisticsRequest.firewall",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceGetStatisticsRequest.project",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceTryRequest.firewall",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceTryRequest.project",
+        Spelling::Uuid,
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesServiceSetRequest.firewall",
         Spelling::Uuid,
     ),
@@ -120,6 +136,14 @@ const UNRULED: &[(&str, Spelling)] = &[
     ),
     (
         "metalmesh.admin.v1.OperatorRulesServiceRollBackRequest.firewall",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.OperatorRulesServiceGetStatisticsRequest.firewall",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.OperatorRulesServiceTryRequest.firewall",
         Spelling::Uuid,
     ),
     (

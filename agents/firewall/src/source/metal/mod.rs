@@ -2,14 +2,17 @@
 //!
 //! The agent speaks with the identity of the installed system, which control made for this machine,
 //! its project and its allocation. It follows the desired state of the firewall, and reports which
-//! revisions are in the kernel and which objects were refused. What control sent last is kept with
+//! revisions are in the kernel, which objects were refused, and the counters. It compares rules that
+//! control asks about, and applies none of those. What control sent last is kept with
 //! control's signature, and counts until control answers.
 //!
 //! The identity is that of `metalmesh-hammer phone-home`, which alone renews its certificate: this
 //! source reads each new one from the same directory.
 
+mod candidates;
 mod objects;
 mod reports;
+mod statistics;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,8 +25,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use candidates::answer_candidates;
 pub use objects::{ContentError, objects};
 use reports::Reports;
+use statistics::send_statistics;
 
 use super::SourceLink;
 use crate::config::MetalSource;
@@ -98,10 +103,13 @@ pub async fn run_metal(settings: MetalSettings, link: SourceLink) {
         async move { drop(sender.send(desired).await) }
     };
     let stop = link.stop().clone();
+    let (counters, questions) = (link.statistics(), link.candidates());
     tokio::select! {
         () = run_desired(&agent, open, agent.last_good("firewall"), on, stop) => {}
         () = deliver(&agent, link, receiver, report) => {}
         () = send_reports(client.clone(), newest_report) => {}
+        () = send_statistics(client.clone(), counters) => {}
+        () = answer_candidates(client.clone(), questions) => {}
     }
     agent.close().await;
 }

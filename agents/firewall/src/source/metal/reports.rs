@@ -7,7 +7,7 @@ use proto_mesh::{FirewallAppliedSet, FirewallDesired, FirewallRefusal, FirewallR
 use crate::source::{AppliedObjects, SourceObjects};
 
 /// Most refused objects that a report names.
-const REFUSED_MAX: usize = 64;
+pub(super) const REFUSED_MAX: usize = 64;
 
 /// The desired states that were delivered, and the last report.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Reports {
     }
 }
 
-fn refusal(problem: &crate::admit::Problem) -> FirewallRefusal {
+pub(super) fn refusal(problem: &crate::admit::Problem) -> FirewallRefusal {
     FirewallRefusal {
         object: problem.object.clone(),
         field: problem.field.clone(),

@@ -3,18 +3,20 @@
 use anyhow::{Context as _, Result};
 use clap::Args;
 use proto_public::metalmesh::admin::v1::{
-    FirewallRuleContent, FirewallRules, FirewallRulesOnFirewall, FirewallRulesServiceGetRequest,
-    FirewallRulesServiceListHistoryRequest, FirewallRulesServiceRemoveRequest,
-    FirewallRulesServiceRollBackRequest, FirewallRulesServiceSetRequest,
-    OperatorRulesServiceGetRequest, OperatorRulesServiceListHistoryRequest,
-    OperatorRulesServiceRemoveRequest, OperatorRulesServiceRollBackRequest,
-    OperatorRulesServiceSetRequest,
+    FirewallRuleContent, FirewallRules, FirewallRulesEffect, FirewallRulesServiceGetRequest,
+    FirewallRulesServiceGetResponse, FirewallRulesServiceGetStatisticsRequest,
+    FirewallRulesServiceGetStatisticsResponse, FirewallRulesServiceListHistoryRequest,
+    FirewallRulesServiceListHistoryResponse, FirewallRulesServiceRemoveRequest,
+    FirewallRulesServiceRemoveResponse, FirewallRulesServiceRollBackRequest,
+    FirewallRulesServiceRollBackResponse, FirewallRulesServiceSetRequest,
+    FirewallRulesServiceSetResponse, FirewallRulesServiceTryRequest,
+    FirewallRulesServiceTryResponse, FirewallStatistics,
 };
 
+use super::service::RulesService;
+use super::write_note::WriteNote;
 use crate::app::App;
 use crate::cmd::given;
-
-use super::write_note::WriteNote;
 
 /// The set that a command is about.
 #[derive(Debug, Args)]
@@ -39,11 +41,9 @@ struct RuleTargetArgs {
 
 /// A set of rules, resolved.
 pub(super) struct RuleSetCalls<'a> {
-    app: &'a App,
+    service: RulesService<'a>,
     firewall: String,
     network: String,
-    /// `None` means the operator's rules.
-    project: Option<String>,
 }
 
 impl<'a> RuleSetCalls<'a> {
@@ -53,51 +53,28 @@ impl<'a> RuleSetCalls<'a> {
             Some(machine) => app.machine_id(machine).await?,
             None => String::new(),
         };
-        let project = match args.operator {
-            true => None,
-            false => Some(app.need_project().await?),
-        };
         Ok(Self {
-            app,
+            service: RulesService::of(app, args.operator).await?,
             firewall,
             network: args.target.network.unwrap_or_default(),
-            project,
         })
     }
 
     /// The revision in force, and what its firewalls report.
-    pub(super) async fn get(&self) -> Result<(FirewallRules, Vec<FirewallRulesOnFirewall>)> {
-        let (firewall, network) = (self.firewall.clone(), self.network.clone());
-        let (rules, firewalls) = match self.project.clone() {
-            Some(project) => {
-                let request = FirewallRulesServiceGetRequest {
-                    project,
-                    firewall,
-                    network,
-                    owner: String::new(),
-                };
-                let answer = self.app.client.firewall_rules().get(request).await?;
-                let answer = answer.into_inner();
-                (answer.rules, answer.firewalls)
-            }
-            None => {
-                let request = OperatorRulesServiceGetRequest {
-                    firewall,
-                    network,
-                    owner: String::new(),
-                };
-                let answer = self.app.client.operator_rules().get(request).await?;
-                let answer = answer.into_inner();
-                (answer.rules, answer.firewalls)
-            }
+    pub(super) async fn get(&self) -> Result<FirewallRulesServiceGetResponse> {
+        let request = FirewallRulesServiceGetRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            owner: String::new(),
         };
-        Ok((given(rules)?, firewalls))
+        self.service.call("Get", &request).await
     }
 
     /// The revision in force. `None` means that there is none yet.
     pub(super) async fn find(&self) -> Result<Option<FirewallRules>> {
         match self.get().await {
-            Ok((rules, _)) => Ok(Some(rules)),
+            Ok(found) => Ok(Some(given(found.rules)?)),
             Err(error) => match error.downcast_ref::<tonic::Status>() {
                 Some(status) if status.code() == tonic::Code::NotFound => Ok(None),
                 _ => Err(error),
@@ -111,73 +88,50 @@ impl<'a> RuleSetCalls<'a> {
         content: FirewallRuleContent,
         note: WriteNote,
     ) -> Result<FirewallRules> {
-        let (firewall, network) = (self.firewall.clone(), self.network.clone());
-        let (content, comment) = (Some(content), note.comment);
-        let expected_revision = note.expected;
-        let rules = match self.project.clone() {
-            Some(project) => {
-                let request = FirewallRulesServiceSetRequest {
-                    project,
-                    firewall,
-                    network,
-                    expected_revision,
-                    comment,
-                    content,
-                };
-                let answer = self.app.client.firewall_rules().set(request).await?;
-                answer.into_inner().rules
-            }
-            None => {
-                let request = OperatorRulesServiceSetRequest {
-                    firewall,
-                    network,
-                    expected_revision,
-                    comment,
-                    content,
-                };
-                let answer = self.app.client.operator_rules().set(request).await?;
-                answer.into_inner().rules
-            }
+        let request = FirewallRulesServiceSetRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            expected_revision: note.expected,
+            comment: note.comment,
+            content: Some(content),
         };
-        given(rules)
+        let answer: FirewallRulesServiceSetResponse = self.service.call("Set", &request).await?;
+        given(answer.rules)
+    }
+
+    /// Asks the firewalls that run for the effect of a content.
+    pub(super) async fn effects(
+        &self,
+        content: FirewallRuleContent,
+    ) -> Result<Vec<FirewallRulesEffect>> {
+        let request = FirewallRulesServiceTryRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            content: Some(content),
+        };
+        let answer: FirewallRulesServiceTryResponse = self.service.call("Try", &request).await?;
+        Ok(answer.firewalls)
+    }
+
+    /// The counters of a firewall.
+    pub(super) async fn statistics(&self, firewall: &str) -> Result<FirewallStatistics> {
+        statistics(&self.service, firewall).await
     }
 
     /// All revisions, or with a number that one with its content.
     pub(super) async fn history(&self, revision: u64) -> Result<Vec<FirewallRules>> {
-        let (firewall, network) = (self.firewall.clone(), self.network.clone());
-        Ok(match self.project.clone() {
-            Some(project) => {
-                let request = FirewallRulesServiceListHistoryRequest {
-                    project,
-                    firewall,
-                    network,
-                    owner: String::new(),
-                    revision,
-                };
-                let answer = self
-                    .app
-                    .client
-                    .firewall_rules()
-                    .list_history(request)
-                    .await?;
-                answer.into_inner().revisions
-            }
-            None => {
-                let request = OperatorRulesServiceListHistoryRequest {
-                    firewall,
-                    network,
-                    owner: String::new(),
-                    revision,
-                };
-                let answer = self
-                    .app
-                    .client
-                    .operator_rules()
-                    .list_history(request)
-                    .await?;
-                answer.into_inner().revisions
-            }
-        })
+        let request = FirewallRulesServiceListHistoryRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            owner: String::new(),
+            revision,
+        };
+        let answer: FirewallRulesServiceListHistoryResponse =
+            self.service.call("ListHistory", &request).await?;
+        Ok(answer.revisions)
     }
 
     /// One revision with its content.
@@ -188,62 +142,43 @@ impl<'a> RuleSetCalls<'a> {
 
     /// Brings the content of a revision back.
     pub(super) async fn roll_back(&self, revision: u64, note: WriteNote) -> Result<FirewallRules> {
-        let (firewall, network) = (self.firewall.clone(), self.network.clone());
-        let (comment, expected_revision) = (note.comment, note.expected);
-        let rules = match self.project.clone() {
-            Some(project) => {
-                let request = FirewallRulesServiceRollBackRequest {
-                    project,
-                    firewall,
-                    network,
-                    expected_revision,
-                    comment,
-                    revision,
-                };
-                let answer = self.app.client.firewall_rules().roll_back(request).await?;
-                answer.into_inner().rules
-            }
-            None => {
-                let request = OperatorRulesServiceRollBackRequest {
-                    firewall,
-                    network,
-                    owner: String::new(),
-                    expected_revision,
-                    comment,
-                    revision,
-                };
-                let answer = self.app.client.operator_rules().roll_back(request).await?;
-                answer.into_inner().rules
-            }
+        let request = FirewallRulesServiceRollBackRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            expected_revision: note.expected,
+            comment: note.comment,
+            revision,
         };
-        given(rules)
+        let answer: FirewallRulesServiceRollBackResponse =
+            self.service.call("RollBack", &request).await?;
+        given(answer.rules)
     }
 
     /// Deletes the set.
     pub(super) async fn remove(&self, expected_revision: Option<u64>) -> Result<FirewallRules> {
-        let (firewall, network) = (self.firewall.clone(), self.network.clone());
-        let rules = match self.project.clone() {
-            Some(project) => {
-                let request = FirewallRulesServiceRemoveRequest {
-                    project,
-                    firewall,
-                    network,
-                    expected_revision,
-                };
-                let answer = self.app.client.firewall_rules().remove(request).await?;
-                answer.into_inner().rules
-            }
-            None => {
-                let request = OperatorRulesServiceRemoveRequest {
-                    firewall,
-                    network,
-                    owner: String::new(),
-                    expected_revision,
-                };
-                let answer = self.app.client.operator_rules().remove(request).await?;
-                answer.into_inner().rules
-            }
+        let request = FirewallRulesServiceRemoveRequest {
+            project: self.service.project.clone(),
+            firewall: self.firewall.clone(),
+            network: self.network.clone(),
+            expected_revision,
         };
-        given(rules)
+        let answer: FirewallRulesServiceRemoveResponse =
+            self.service.call("Remove", &request).await?;
+        given(answer.rules)
     }
+}
+
+/// The counters of a firewall.
+pub(super) async fn statistics(
+    service: &RulesService<'_>,
+    firewall: &str,
+) -> Result<FirewallStatistics> {
+    let request = FirewallRulesServiceGetStatisticsRequest {
+        project: service.project.clone(),
+        firewall: firewall.to_owned(),
+    };
+    let answer: FirewallRulesServiceGetStatisticsResponse =
+        service.call("GetStatistics", &request).await?;
+    given(answer.statistics)
 }

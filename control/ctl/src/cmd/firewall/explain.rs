@@ -6,9 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use proto_public::metalmesh::admin::v1::{
     FirewallExplanation, FirewallRulesServiceGetExplanationRequest,
-    OperatorRulesServiceGetExplanationRequest,
+    FirewallRulesServiceGetExplanationResponse,
 };
 
+use super::service::RulesService;
 use crate::app::App;
 use crate::cmd::given;
 
@@ -42,29 +43,18 @@ pub(crate) async fn run(app: &App, args: ExplainArgs) -> Result<()> {
     let firewall = app.machine_id(&args.firewall).await?;
     let (from, to) = (args.from.to_string(), args.to.to_string());
     let (protocol, port) = (u32::from(protocol), u32::from(args.port));
-    let explanation = if args.operator {
-        let request = OperatorRulesServiceGetExplanationRequest {
-            firewall,
-            from,
-            to,
-            protocol,
-            port,
-        };
-        let answer = app.client.operator_rules().get_explanation(request).await?;
-        answer.into_inner().explanation
-    } else {
-        let request = FirewallRulesServiceGetExplanationRequest {
-            project: app.need_project().await?,
-            firewall,
-            from,
-            to,
-            protocol,
-            port,
-        };
-        let answer = app.client.firewall_rules().get_explanation(request).await?;
-        answer.into_inner().explanation
+    let service = RulesService::of(app, args.operator).await?;
+    let request = FirewallRulesServiceGetExplanationRequest {
+        project: service.project.clone(),
+        firewall,
+        from,
+        to,
+        protocol,
+        port,
     };
-    let found = given(explanation)?;
+    let answer: FirewallRulesServiceGetExplanationResponse =
+        service.call("GetExplanation", &request).await?;
+    let found = given(answer.explanation)?;
     let name = "metalmesh.admin.v1.FirewallExplanation";
     app.output.message(name, &found, print)
 }

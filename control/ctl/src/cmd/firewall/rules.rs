@@ -6,21 +6,23 @@ use anyhow::Result;
 use clap::Subcommand;
 use proto_public::metalmesh::admin::v1::{
     FirewallRules, FirewallRulesOnFirewall, FirewallRulesServiceListRequest,
-    OperatorRulesServiceListRequest,
+    FirewallRulesServiceListResponse,
 };
 use serde_json::{Value, json};
 
 use super::calls::{RuleSetArgs, RuleSetCalls};
 use super::differences::{ObjectDifference, between, objects};
-use super::rules_file;
+use super::service::RulesService;
 use super::write_note::WriteNote;
+use super::{effects, rules_file};
 use crate::app::App;
-use crate::output::to_json;
+use crate::cmd::given;
+use crate::output::{message_json, to_json};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
     /// Write a new revision of a set from a file, and show which rules come and go. With --dry-run
-    /// the server checks it and changes nothing.
+    /// the server checks it, and each firewall that runs says what it would change; nothing changes.
     Apply {
         #[command(flatten)]
         set: RuleSetArgs,
@@ -51,6 +53,9 @@ pub(crate) enum RulesCommand {
         /// Number of the revision.
         #[arg(long)]
         revision: Option<u64>,
+        /// Show what each firewall has counted for the rules in force.
+        #[arg(long, conflicts_with = "revision")]
+        statistics: bool,
     },
     /// Compare a file with the revision in force; without a file, the revision in force with what
     /// each firewall applied.
@@ -100,13 +105,17 @@ pub(crate) async fn run(app: &App, command: RulesCommand) -> Result<()> {
             apply(app, &calls, &file, WriteNote { comment, expected }).await
         }
         RulesCommand::Ls { operator } => list(app, operator).await,
-        RulesCommand::Show { set, revision } => {
+        RulesCommand::Show {
+            set,
+            revision,
+            statistics,
+        } => {
             let calls = RuleSetCalls::of(app, set).await?;
-            let rules = match revision {
-                Some(number) => calls.revision(number).await?,
-                None => calls.get().await?.0,
-            };
-            show(app, &rules)
+            match revision {
+                Some(number) => show(app, &calls.revision(number).await?),
+                None if statistics => show_counted(app, &calls).await,
+                None => show(app, &given(calls.get().await?.rules)?),
+            }
         }
         RulesCommand::Diff { set, file } => {
             let calls = RuleSetCalls::of(app, set).await?;
@@ -148,28 +157,62 @@ async fn apply(
     note.expected = note.expected.or(Some(seen));
     let old = old.and_then(|rules| rules.content);
     let differences = between(old.as_ref(), &content)?;
+    let tried = app.is_dry().then(|| content.clone());
     let rules = calls.set(content, note).await?;
-    if !app.output.is_table() {
+    let effects = match tried {
+        Some(content) => Some(calls.effects(content).await?),
+        None => None,
+    };
+    if app.output.is_table() {
+        print_differences(app, &differences)?;
+        let verb = if app.is_dry() { "would be" } else { "is" };
+        outln!("revision {} {verb} in force", rules.revision);
+        effects.iter().for_each(|effects| effects::print(effects));
+    } else {
         let all: Vec<Value> = differences.iter().map(ObjectDifference::json).collect();
-        let value = json!({ "rules": to_json(&rules)?, "differences": all });
-        return app.output.value(&value);
+        let mut value = json!({ "rules": to_json(&rules)?, "differences": all });
+        if let Some(effects) = &effects {
+            value["firewalls"] = effects::json(effects)?.into();
+        }
+        app.output.value(&value)?;
     }
-    print_differences(app, &differences)?;
-    let verb = if app.is_dry() { "would be" } else { "is" };
-    outln!("revision {} {verb} in force", rules.revision);
-    Ok(())
+    effects::check(&effects.unwrap_or_default())
 }
 
 async fn list(app: &App, operator: bool) -> Result<()> {
-    if operator {
-        let request = OperatorRulesServiceListRequest {};
-        let answer = app.client.operator_rules().list(request).await?;
-        return app.output.list(&answer.into_inner().rules);
+    let service = RulesService::of(app, operator).await?;
+    let request = FirewallRulesServiceListRequest {
+        project: service.project.clone(),
+    };
+    let answer: FirewallRulesServiceListResponse = service.call("List", &request).await?;
+    app.output.list(&answer.rules)
+}
+
+/// Shows the rules in force with what each firewall has counted for them.
+async fn show_counted(app: &App, calls: &RuleSetCalls<'_>) -> Result<()> {
+    let found = calls.get().await?;
+    let rules = given(found.rules)?;
+    let mut all = Vec::new();
+    for firewall in &found.firewalls {
+        let mut counted = calls.statistics(&firewall.firewall).await?;
+        counted.rules.retain(|counter| {
+            counter.owner == rules.owner
+                && counter.firewall == rules.firewall
+                && counter.network == rules.network
+        });
+        counted.counters.clear();
+        all.push(counted);
     }
-    let project = app.need_project().await?;
-    let request = FirewallRulesServiceListRequest { project };
-    let answer = app.client.firewall_rules().list(request).await?;
-    app.output.list(&answer.into_inner().rules)
+    if app.output.is_table() {
+        show(app, &rules)?;
+        all.iter().for_each(super::show::print);
+        return Ok(());
+    }
+    let name = "metalmesh.admin.v1.FirewallStatistics";
+    let counted = all.iter().map(|counted| message_json(name, counted));
+    let counted = counted.collect::<Result<Vec<_>>>()?;
+    let value = json!({ "rules": to_json(&rules)?, "statistics": counted });
+    app.output.value(&value)
 }
 
 fn show(app: &App, rules: &FirewallRules) -> Result<()> {
@@ -200,9 +243,10 @@ fn print_differences(app: &App, differences: &[ObjectDifference]) -> Result<()> 
 
 /// Compares the revision in force with that in the kernel of each firewall.
 async fn diff_applied(app: &App, calls: &RuleSetCalls<'_>) -> Result<()> {
-    let (rules, firewalls) = calls.get().await?;
+    let found = calls.get().await?;
+    let rules = given(found.rules)?;
     let mut all = Vec::new();
-    for firewall in firewalls {
+    for firewall in found.firewalls {
         let applied = firewall.applied_revision;
         let differences = if applied == rules.revision {
             Vec::new()
@@ -273,7 +317,7 @@ async fn roll_back(
     to: Option<u64>,
     comment: String,
 ) -> Result<()> {
-    let (current, _) = calls.get().await?;
+    let current = given(calls.get().await?.rules)?;
     let to = to.unwrap_or_else(|| current.revision.saturating_sub(1));
     let target = calls.revision(to).await?;
     let new = target.content.unwrap_or_default();

@@ -4,3 +4,5 @@ mod history;
 pub(crate) mod report;
 mod rule_checks;
 pub(crate) mod rules;
+
+pub use rule_checks::check_rules;

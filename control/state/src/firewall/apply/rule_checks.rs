@@ -35,6 +35,23 @@ pub(super) fn project_of(
     })
 }
 
+/// Checks a content as a write of it would; returns the project of the set.
+///
+/// # Errors
+/// Those of the write.
+pub fn check_rules(
+    tables: &Tables,
+    set: &RuleSetKey,
+    caller: Option<ProjectId>,
+    content: &RuleContent,
+) -> Result<ProjectId, Error> {
+    let project = project_of(tables, &set.target, caller)?;
+    let mut content = content.clone();
+    content.name_unnamed();
+    check_content(tables, set, project, &content)?;
+    Ok(project)
+}
+
 /// Checks a content before it is stored.
 pub(super) fn check_content(
     tables: &Tables,

@@ -1,8 +1,8 @@
 //! Indexes of machines and of orders to their BMCs.
 
-use proto_types::{PartitionId, SizeId, SwitchId};
+use proto_types::{NetworkId, PartitionId, ProjectId, SizeId, SwitchId};
 
-use crate::machine::entity::{Availability, BmcOrder, Machine, OrderState, Phase};
+use crate::machine::entity::{AllocationType, Availability, BmcOrder, Machine, OrderState, Phase};
 use crate::tables::index::{Index, Indexed, insert, remove, subtract};
 
 /// Partition and size in which a machine is on offer, by the fields of the machine alone. `None`
@@ -24,6 +24,16 @@ fn claimed(machine: &Machine) -> impl Iterator<Item = (SwitchId, String)> + '_ {
             neighbour.system_name.parse().ok()?,
             neighbour.port_id.clone(),
         ))
+    })
+}
+
+/// Networks of a machine that is allocated as a firewall, and its project. Empty for all others.
+fn walled(machine: &Machine) -> impl Iterator<Item = (&NetworkId, ProjectId)> {
+    let allocation = machine.allocation.as_ref();
+    let firewall = allocation.filter(|found| found.kind == AllocationType::Firewall);
+    firewall.into_iter().flat_map(|found| {
+        let networks = found.networks.iter();
+        networks.map(|joined| (&joined.network, found.project))
     })
 }
 
@@ -75,6 +85,10 @@ impl Indexed for Machine {
             index.asn_machine.insert(allocation.asn.0, self.id);
             insert(&mut index.project_machines, allocation.project, self.id);
         }
+        for (network, project) in walled(self) {
+            let firewall = (project, self.id);
+            insert(&mut index.network_firewalls, network.clone(), firewall);
+        }
     }
     fn remove_from(&self, index: &mut Index) {
         for port in claimed(self) {
@@ -119,6 +133,9 @@ impl Indexed for Machine {
         if let Some(allocation) = &self.allocation {
             index.asn_machine.remove(&allocation.asn.0);
             remove(&mut index.project_machines, &allocation.project, &self.id);
+        }
+        for (network, project) in walled(self) {
+            remove(&mut index.network_firewalls, network, &(project, self.id));
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Index {
     pub(crate) asn_machine: BTreeMap<u32, MachineId>,
     /// Machines that a project has.
     pub(crate) project_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// Firewalls in a network, with the project that has each.
+    pub(crate) network_firewalls: BTreeMap<NetworkId, BTreeSet<(ProjectId, MachineId)>>,
     /// Projects by direct member.
     pub(crate) member_projects: BTreeMap<TenantId, BTreeSet<ProjectId>>,
     /// Number of networks of a project.

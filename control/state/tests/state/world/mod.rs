@@ -2,6 +2,8 @@
 
 mod parts;
 
+use std::collections::BTreeMap;
+
 use control_state::*;
 use proto_types::*;
 
@@ -10,6 +12,16 @@ pub(crate) use tests_support::objects::*;
 
 pub(crate) fn ms(ms: u64) -> Timestamp {
     Timestamp::from_ms(ms)
+}
+
+/// The desired state of each firewall.
+fn firewalls(tables: &Tables) -> BTreeMap<MachineId, life::FirewallIntent> {
+    let machines = tables.all::<Machine>();
+    let intents = machines.filter_map(|machine| {
+        let intent = life::firewall_desired(tables, machine.id)?;
+        Some((machine.id, intent))
+    });
+    intents.collect()
 }
 
 /// Tables with a clock.
@@ -69,6 +81,7 @@ impl World {
         };
         let command = Command::new(self.now, "tester", op);
         let tried = self.attempt(&command);
+        let walls = firewalls(&self.tables);
         let outcome = apply(&mut self.tables, &command);
         assert!(tried.is_none_or(|tried| tried == outcome.result));
         assert!(
@@ -76,6 +89,12 @@ impl World {
             "{:?}",
             outcome.changes
         );
+        let woken = life::concerned_firewalls(&self.tables, &outcome.changes);
+        let now = firewalls(&self.tables);
+        for (id, intent) in &now {
+            let told = woken.contains(id) || walls.get(id) == Some(intent);
+            assert!(told, "firewall {id} is not told");
+        }
         let before = self.fabric.clone();
         let concerned = self.fabric.take(&self.tables, &outcome.changes);
         assert_eq!(self.fabric, life::Fabric::of(&self.tables));

@@ -1,0 +1,133 @@
+//! Asks the firewalls that run about rules: a dry run.
+
+use control_convert::firewall::from_content;
+use control_gate::Caller;
+use control_gate::refusal::of_store;
+use control_presence::{CandidateEffect, CandidateOutcome, RuleCandidate};
+use control_state::query::{check_rules, firewall_allocation, firewalls_in};
+use control_state::{RuleTarget, Tables};
+use futures::future::join_all;
+use proto_firewall::RuleContent;
+use proto_public::metalmesh::admin::v1 as mesh;
+use proto_types::{AllocationId, MachineId};
+use tonic::Status;
+use uuid::Uuid;
+
+use super::rules_scope::RulesScope;
+use crate::services::Services;
+
+/// Most firewalls that one call asks. Further ones are named with the reason.
+const ASKED_MAX: usize = 8;
+
+/// A firewall that a set is for.
+#[derive(Debug)]
+struct TriedFirewall {
+    machine: MachineId,
+    allocation: AllocationId,
+    hostname: String,
+}
+
+impl Services {
+    /// Asks the firewalls that a set is for what a content would change there.
+    pub(super) async fn try_rules(
+        &self,
+        caller: &Caller,
+        scope: RulesScope,
+        content: Option<mesh::FirewallRuleContent>,
+    ) -> Result<Vec<mesh::FirewallRulesEffect>, Status> {
+        let content = from_content(content)?;
+        let found = self.gate.read(caller, |tables| {
+            let project = check_rules(tables, &scope.set, scope.project, &content)?;
+            Ok(match &scope.set.target {
+                RuleTarget::Firewall(id) => tried(tables, [*id]),
+                RuleTarget::Network(id) => tried(tables, firewalls_in(tables, id, Some(project))),
+            })
+        });
+        let mut firewalls = found.await?;
+        let rest = firewalls.split_off(firewalls.len().min(ASKED_MAX));
+        let asked = firewalls.iter();
+        let answers = asked.map(|firewall| self.compare(firewall, &scope, &content));
+        let mut effects = join_all(answers).await;
+        let error = format!("it was not asked: one call asks {ASKED_MAX} firewalls");
+        effects.extend(rest.iter().map(|firewall| Ok(failed(firewall, &error))));
+        effects.into_iter().collect()
+    }
+
+    async fn compare(
+        &self,
+        firewall: &TriedFirewall,
+        scope: &RulesScope,
+        content: &RuleContent,
+    ) -> Result<mesh::FirewallRulesEffect, Status> {
+        let candidate = RuleCandidate {
+            id: Uuid::now_v7(),
+            machine: firewall.machine,
+            allocation: firewall.allocation,
+            set: scope.set.clone(),
+            content: content.clone(),
+        };
+        let firewalls = self.node.presence.firewalls();
+        let outcome = firewalls.compare(candidate).await.map_err(of_store)?;
+        Ok(match outcome {
+            CandidateOutcome::Compared(effect) => shown(firewall, effect),
+            CandidateOutcome::NotConnected => {
+                let error = "it has no session with control; on the firewall, metalmesh-firewall \
+                             must run with the source metal";
+                failed(firewall, error)
+            }
+            CandidateOutcome::Busy => failed(
+                firewall,
+                "it compares other rules now; try again in a few seconds",
+            ),
+            CandidateOutcome::TimedOut => {
+                failed(firewall, "it did not answer in ten seconds; try again")
+            }
+            CandidateOutcome::NotKnown => {
+                let error = "an older control node leads, which cannot ask it; update that node";
+                failed(firewall, error)
+            }
+        })
+    }
+}
+
+fn tried(tables: &Tables, ids: impl IntoIterator<Item = MachineId>) -> Vec<TriedFirewall> {
+    let found = ids.into_iter().filter_map(|machine| {
+        let allocation = firewall_allocation(tables, machine)?;
+        Some(TriedFirewall {
+            machine,
+            allocation: allocation.id,
+            hostname: allocation.hostname.clone(),
+        })
+    });
+    found.collect()
+}
+
+fn failed(firewall: &TriedFirewall, error: &str) -> mesh::FirewallRulesEffect {
+    mesh::FirewallRulesEffect {
+        firewall: firewall.machine.to_string(),
+        hostname: firewall.hostname.clone(),
+        error: error.to_owned(),
+        ..mesh::FirewallRulesEffect::default()
+    }
+}
+
+fn shown(firewall: &TriedFirewall, effect: CandidateEffect) -> mesh::FirewallRulesEffect {
+    let refused = effect.refused.into_iter();
+    mesh::FirewallRulesEffect {
+        added: effect.added,
+        removed: effect.removed,
+        changed: effect.changed,
+        rules: effect.rules,
+        entries: effect.entries,
+        parts: effect.parts,
+        refused: refused
+            .map(|refused| mesh::FirewallRefusedRule {
+                object: refused.object,
+                field: refused.field,
+                problem: refused.problem,
+                remedy: refused.remedy,
+            })
+            .collect(),
+        ..failed(firewall, &effect.error)
+    }
+}

@@ -1,0 +1,91 @@
+//! Firewalls: their last counters, and the rules that somebody asks them about.
+//!
+//! Only the leader has either: agents have their sessions with it.
+
+mod answer;
+mod candidate;
+mod desks;
+mod inbox;
+mod numbers;
+mod question;
+mod record;
+mod totals;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proto_types::{AllocationId, MachineId, Timestamp};
+use uuid::Uuid;
+
+pub(crate) use answer::{CandidateState, FirewallAnswer};
+pub use candidate::{CandidateEffect, CandidateOutcome, RuleCandidate};
+use desks::CandidateDesks;
+pub use inbox::CandidateInbox;
+pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
+pub(crate) use question::FirewallQuestion;
+use record::FirewallRecord;
+pub use totals::{CounterSum, FirewallTotals};
+
+/// The records of firewalls that this node keeps. Cheap to clone (`Arc`).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FirewallBooks {
+    record: Arc<Mutex<FirewallRecord>>,
+    desks: Arc<Mutex<CandidateDesks>>,
+}
+
+impl FirewallBooks {
+    /// Forgets everything when this node begins to lead.
+    pub(crate) fn clear(&self) {
+        *self.record.lock() = FirewallRecord::default();
+        self.desks.lock().forget_asked();
+    }
+
+    /// Answers a question, as the leader.
+    pub(crate) fn answer(&self, question: FirewallQuestion) -> FirewallAnswer {
+        match question {
+            FirewallQuestion::Numbers(machine) => {
+                FirewallAnswer::Numbers(self.record.lock().of(machine))
+            }
+            FirewallQuestion::Try(candidate) => {
+                FirewallAnswer::Candidate(self.desks.lock().ask(*candidate))
+            }
+            FirewallQuestion::Effect { machine, id } => {
+                FirewallAnswer::Candidate(self.desks.lock().effect(machine, id))
+            }
+        }
+    }
+
+    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
+    /// From time to time those are dropped whose allocation is not current any more.
+    pub(crate) fn keep(
+        &self,
+        machine: MachineId,
+        numbers: FirewallNumbers,
+        is_current: impl Fn(MachineId, AllocationId) -> bool,
+    ) -> bool {
+        let mut record = self.record.lock();
+        if record.must_sweep(numbers.at) {
+            record.sweep(numbers.at, is_current);
+        }
+        record.keep(machine, numbers)
+    }
+
+    /// Sums over all firewalls.
+    pub(crate) fn totals(&self, now: Timestamp) -> FirewallTotals {
+        self.record.lock().totals(now)
+    }
+
+    /// The inbox of a firewall's agent.
+    pub(crate) fn open_inbox(
+        &self,
+        machine: MachineId,
+        allocation: AllocationId,
+    ) -> CandidateInbox {
+        CandidateInbox::open(&self.desks, machine, allocation)
+    }
+
+    /// Takes what a firewall says about a candidate.
+    pub(crate) fn take_effect(&self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
+        self.desks.lock().take_effect(machine, id, effect);
+    }
+}

@@ -1,0 +1,249 @@
+use std::collections::BTreeMap;
+
+use proto_types::{AllocationId, MachineId, Timestamp};
+
+use super::{CounterKind, CounterSum, FirewallNumbers, FirewallTotals};
+
+/// Shortest time between two reports of a firewall that are kept, milliseconds. Agents report every
+/// ten seconds.
+const PAUSE_MS: u64 = 5_000;
+/// Time after which a firewall counts as silent, milliseconds.
+const SILENT_MS: u64 = 60_000;
+/// Time between two removals of counters whose allocation ended, milliseconds.
+const SWEEP_MS: u64 = 60_000;
+/// Most firewalls that are remembered. Further ones are left out.
+const FIREWALLS_MAX: usize = 10_000;
+/// Most counters of one firewall that are kept. Those of rules go first, the least used ones before
+/// the others.
+const COUNTERS_MAX: usize = 4_352;
+/// Most counters of rules of all firewalls together, some 150 bytes each. Beyond it only the other
+/// counters of a report are kept.
+const RULE_COUNTERS_MAX: usize = 1_000_000;
+
+/// The totals of which sums over all firewalls are made: a bounded set, whatever firewalls report.
+const SUMMED: [&str; 12] = [
+    "established",
+    "accepted",
+    "denied",
+    "logged",
+    "dropped",
+    "invalid",
+    "rate_limited",
+    "translated",
+    "internal_in",
+    "internal_out",
+    "external_in",
+    "external_out",
+];
+
+/// The last counters of all firewalls.
+#[derive(Debug, Default)]
+pub(super) struct FirewallRecord {
+    numbers: BTreeMap<MachineId, FirewallNumbers>,
+    /// Number of counters of rules in `numbers`.
+    rule_counters: usize,
+    sums: BTreeMap<&'static str, CounterSum>,
+    swept: Timestamp,
+}
+
+impl FirewallRecord {
+    /// Keeps the counters of a report; `false` if the last one is too young.
+    pub(super) fn keep(&mut self, machine: MachineId, mut numbers: FirewallNumbers) -> bool {
+        let old = self.numbers.get(&machine);
+        let old = old.filter(|old| old.allocation == numbers.allocation);
+        if old.is_some_and(|old| numbers.at.ms() < old.at.ms().saturating_add(PAUSE_MS)) {
+            return false;
+        }
+        let growth = old.map(|old| growth(old, &numbers));
+        for (name, grown) in growth.into_iter().flatten() {
+            let sum = self.sums.entry(name).or_default();
+            sum.packets = sum.packets.saturating_add(grown.packets);
+            sum.bytes = sum.bytes.saturating_add(grown.bytes);
+        }
+        self.remove(machine);
+        if self.numbers.len() >= FIREWALLS_MAX {
+            return false;
+        }
+        let room = RULE_COUNTERS_MAX.saturating_sub(self.rule_counters);
+        cut(&mut numbers, room);
+        self.rule_counters += rule_counters(&numbers);
+        self.numbers.insert(machine, numbers);
+        true
+    }
+
+    /// The last counters of a firewall.
+    pub(super) fn of(&self, machine: MachineId) -> Option<FirewallNumbers> {
+        self.numbers.get(&machine).cloned()
+    }
+
+    /// `true` if it is time to remove the counters of allocations that ended.
+    pub(super) fn must_sweep(&self, now: Timestamp) -> bool {
+        now.ms() >= self.swept.ms().saturating_add(SWEEP_MS)
+    }
+
+    /// Removes the counters of firewalls whose allocation ended.
+    pub(super) fn sweep(
+        &mut self,
+        now: Timestamp,
+        is_current: impl Fn(MachineId, AllocationId) -> bool,
+    ) {
+        self.swept = now;
+        let ended: Vec<MachineId> = self
+            .numbers
+            .iter()
+            .filter(|(machine, numbers)| !is_current(**machine, numbers.allocation))
+            .map(|(machine, _)| *machine)
+            .collect();
+        for machine in ended {
+            self.remove(machine);
+        }
+    }
+
+    pub(super) fn totals(&self, now: Timestamp) -> FirewallTotals {
+        let is_heard =
+            |numbers: &&FirewallNumbers| now.ms() < numbers.at.ms().saturating_add(SILENT_MS);
+        let heard = || self.numbers.values().filter(is_heard);
+        FirewallTotals {
+            reporting: heard().count(),
+            rules: heard().map(|numbers| u64::from(numbers.rules)).sum(),
+            sums: self.sums.clone(),
+        }
+    }
+
+    fn remove(&mut self, machine: MachineId) {
+        if let Some(gone) = self.numbers.remove(&machine) {
+            self.rule_counters -= rule_counters(&gone);
+        }
+    }
+}
+
+fn rule_counters(numbers: &FirewallNumbers) -> usize {
+    let of_rules = numbers.counters.iter();
+    of_rules.filter(|counter| counter.kind.is_of_rule()).count()
+}
+
+/// Leaves out the counters beyond the bounds.
+fn cut(numbers: &mut FirewallNumbers, room: usize) {
+    numbers.counters.sort_by_key(|counter| {
+        (
+            counter.kind.is_of_rule(),
+            std::cmp::Reverse(counter.packets),
+        )
+    });
+    let others = numbers.counters.len() - rule_counters(numbers);
+    let most = COUNTERS_MAX.min(others.saturating_add(room));
+    let cut = rule_counters(numbers).min(numbers.counters.len().saturating_sub(most));
+    numbers.counters.truncate(most);
+    let cut = u32::try_from(cut).unwrap_or(u32::MAX);
+    numbers.left_out = numbers.left_out.saturating_add(cut);
+}
+
+/// The growth of the totals between two reports. A counter that began anew, after a boot, has grown
+/// by nothing: what it counted since then is lost to the sum, and nothing counts twice.
+fn growth(old: &FirewallNumbers, new: &FirewallNumbers) -> Vec<(&'static str, CounterSum)> {
+    let value = |numbers: &FirewallNumbers, name: &str| {
+        let counters = numbers.counters.iter();
+        let mut totals = counters.filter(|counter| counter.kind == CounterKind::Total);
+        let found = totals.find(|counter| counter.name == name);
+        found.map(|counter| CounterSum {
+            packets: counter.packets,
+            bytes: counter.bytes,
+        })
+    };
+    let grown = |name: &'static str| {
+        let (old, new) = (value(old, name)?, value(new, name)?);
+        let grown = CounterSum {
+            packets: new.packets.saturating_sub(old.packets),
+            bytes: new.bytes.saturating_sub(old.bytes),
+        };
+        Some((name, grown))
+    };
+    SUMMED.into_iter().filter_map(grown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::CounterNumber;
+
+    fn id<T: From<Uuid>>(number: u128) -> T {
+        T::from(Uuid::from_u128(number))
+    }
+
+    fn counter(kind: CounterKind, name: &str, packets: u64) -> CounterNumber {
+        CounterNumber {
+            kind,
+            name: name.to_owned(),
+            packets,
+            bytes: packets * 100,
+        }
+    }
+
+    fn numbers(at_ms: u64, counters: Vec<CounterNumber>) -> FirewallNumbers {
+        FirewallNumbers {
+            allocation: id(1),
+            at: Timestamp::from_ms(at_ms),
+            read_at: Timestamp::from_ms(at_ms),
+            counters,
+            rules: 7,
+            left_out: 0,
+        }
+    }
+
+    fn dropped(packets: u64) -> Vec<CounterNumber> {
+        let foreign = counter(CounterKind::Total, "made_up", packets);
+        vec![counter(CounterKind::Total, "dropped", packets), foreign]
+    }
+
+    #[test]
+    fn sums_grow_with_the_counters_and_never_shrink() {
+        let mut record = FirewallRecord::default();
+        assert!(record.keep(id(1), numbers(0, dropped(1_000))));
+        assert!(!record.keep(id(1), numbers(PAUSE_MS - 1, dropped(2_000))));
+        assert!(record.keep(id(1), numbers(10_000, dropped(1_030))));
+        assert!(record.keep(id(2), numbers(10_000, dropped(5))));
+        // A boot, and what comes after it.
+        assert!(record.keep(id(1), numbers(20_000, dropped(10))));
+        assert!(record.keep(id(1), numbers(30_000, dropped(14))));
+        let totals = record.totals(Timestamp::from_ms(30_001));
+        let sum = CounterSum {
+            packets: 34,
+            bytes: 3_400,
+        };
+        assert_eq!(totals.sums, [("dropped", sum)].into());
+        assert_eq!((totals.reporting, totals.rules), (2, 14));
+        assert_eq!(record.totals(Timestamp::from_ms(90_000)).reporting, 0);
+    }
+
+    #[test]
+    fn what_one_firewall_can_fill_is_bounded() {
+        let mut record = FirewallRecord::default();
+        let rules = (0..10_000).map(|packets| counter(CounterKind::Drop, "rule", packets));
+        let all = rules.chain(dropped(1)).collect();
+        assert!(record.keep(id(1), numbers(0, all)));
+        let kept = record.of(id(1)).unwrap();
+        assert_eq!(kept.counters.len(), COUNTERS_MAX);
+        assert_eq!(kept.left_out, 10_002 - u32::try_from(COUNTERS_MAX).unwrap());
+        assert_eq!(kept.counters[0].name, "dropped");
+        assert_eq!(
+            kept.counters[2].packets, 9_999,
+            "those with the most packets stay"
+        );
+        assert_eq!(record.rule_counters, COUNTERS_MAX - 2);
+    }
+
+    #[test]
+    fn counters_end_with_the_allocation() {
+        let mut record = FirewallRecord::default();
+        assert!(record.keep(id(1), numbers(0, dropped(9))));
+        assert!(record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
+        record.sweep(Timestamp::from_ms(SWEEP_MS), |_, allocation| {
+            allocation != id(1)
+        });
+        assert!(!record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
+        assert_eq!(record.of(id(1)), None);
+        assert_eq!(record.rule_counters, 0);
+    }
+}

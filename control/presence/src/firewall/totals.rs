@@ -1,0 +1,21 @@
+use std::collections::BTreeMap;
+
+/// Packets and bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CounterSum {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Sums over all firewalls since this node began to lead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FirewallTotals {
+    /// Firewalls that reported within the last minute.
+    pub reporting: usize,
+    /// Rules in force on them, together.
+    pub rules: u64,
+    /// Growth of their counters since, by the name of the total.
+    pub sums: BTreeMap<&'static str, CounterSum>,
+}

@@ -1,0 +1,115 @@
+//! Questions and reports about firewalls. Any node answers, by asking the leader.
+
+use std::time::Duration;
+
+use control_state::query::firewall_allocation;
+use control_store::{Store, StoreError};
+use proto_types::{AllocationId, MachineId, Timestamp};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::firewall::{
+    CandidateEffect, CandidateInbox, CandidateOutcome, CandidateState, FirewallAnswer,
+    FirewallBooks, FirewallNumbers, FirewallQuestion, FirewallTotals, RuleCandidate,
+};
+use crate::question::{LeaderAnswer, LeaderQuestion};
+
+/// Longest time for a firewall to compare a candidate. Beyond it the caller is told so.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// Pause between two questions to the leader whether a firewall has answered.
+const ANSWER_PAUSE: Duration = Duration::from_millis(50);
+
+/// The firewalls' part of [`Presence`](crate::Presence).
+#[derive(Debug, Clone, Copy)]
+pub struct FirewallPresence<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) books: &'a FirewallBooks,
+}
+
+impl FirewallPresence<'_> {
+    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
+    /// Those of firewalls whose allocation ended are dropped from time to time.
+    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
+        let is_current = |machine: MachineId, allocation: AllocationId| {
+            let current = self.store.read_local(|tables| {
+                let found = firewall_allocation(tables, machine);
+                found.is_some_and(|found| found.id == allocation)
+            });
+            // A store that is shutting down cannot be read; nothing is lost by that.
+            current.unwrap_or(true)
+        };
+        self.books.keep(machine, numbers, is_current)
+    }
+
+    /// Sums over all firewalls since this node began to lead.
+    pub fn totals(&self, now: Timestamp) -> FirewallTotals {
+        self.books.totals(now)
+    }
+
+    /// The last counters of a firewall, as the leader knows them. `None` means that it has none of
+    /// this allocation.
+    ///
+    /// # Errors
+    /// When no leader answers.
+    pub async fn numbers(
+        &self,
+        machine: MachineId,
+        allocation: AllocationId,
+    ) -> Result<Option<FirewallNumbers>, StoreError> {
+        let found = match self.ask(FirewallQuestion::Numbers(machine)).await? {
+            Some(FirewallAnswer::Numbers(found)) => found,
+            _ => None,
+        };
+        Ok(found.filter(|numbers| numbers.allocation == allocation))
+    }
+
+    /// The inbox of a firewall's agent that has a session with this node. A newer one replaces it.
+    pub fn open_inbox(&self, machine: MachineId, allocation: AllocationId) -> CandidateInbox {
+        self.books.open_inbox(machine, allocation)
+    }
+
+    /// Takes what a firewall says about a candidate. One that nobody waits for is dropped.
+    pub fn take_effect(&self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
+        self.books.take_effect(machine, id, effect);
+    }
+
+    /// Asks a firewall what rules would change there.
+    ///
+    /// # Errors
+    /// When no leader answers.
+    pub async fn compare(&self, candidate: RuleCandidate) -> Result<CandidateOutcome, StoreError> {
+        let (machine, id) = (candidate.machine, candidate.id);
+        let until = Instant::now() + ANSWER_MAX;
+        let mut question = FirewallQuestion::Try(Box::new(candidate));
+        loop {
+            match self.ask(question).await? {
+                Some(FirewallAnswer::Candidate(CandidateState::Waiting)) => {}
+                Some(FirewallAnswer::Candidate(CandidateState::Answered(effect))) => {
+                    return Ok(CandidateOutcome::Compared(*effect));
+                }
+                Some(FirewallAnswer::Candidate(CandidateState::NotConnected)) => {
+                    return Ok(CandidateOutcome::NotConnected);
+                }
+                Some(FirewallAnswer::Candidate(CandidateState::Busy)) => {
+                    return Ok(CandidateOutcome::Busy);
+                }
+                // An older node leads.
+                _ => return Ok(CandidateOutcome::NotKnown),
+            }
+            if Instant::now() >= until {
+                return Ok(CandidateOutcome::TimedOut);
+            }
+            sleep(ANSWER_PAUSE).await;
+            question = FirewallQuestion::Effect { machine, id };
+        }
+    }
+
+    async fn ask(&self, question: FirewallQuestion) -> Result<Option<FirewallAnswer>, StoreError> {
+        let question = LeaderQuestion {
+            firewall: Some(question),
+            ..LeaderQuestion::default()
+        };
+        let answer: LeaderAnswer = self.store.ask_leader(&question).await?;
+        Ok(answer.firewall)
+    }
+}

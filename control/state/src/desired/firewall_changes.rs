@@ -1,0 +1,95 @@
+//! Firewalls whose desired state a change may concern.
+
+use std::collections::BTreeSet;
+
+use proto_types::MachineId;
+
+use crate::firewall::entity::{FirewallRuleSet, RuleTarget};
+use crate::firewall::read::firewalls_in;
+use crate::firewall::standby::{has_applied, is_alive};
+use crate::machine::entity::{Allocation, AllocationType, Machine};
+use crate::tables::{Change, Record, Tables};
+
+/// The firewalls that changes may concern, as of tables that have the changes: those that changed
+/// themselves, that a changed set of rules is for, that are in a changed network, and whose
+/// project's addresses in one of their networks changed.
+pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<MachineId> {
+    let mut found = BTreeSet::new();
+    for change in changes {
+        if moves_standby(change) {
+            found.extend(competitors(tables, change));
+        }
+        // The record before as well: a set or an address that is gone concerns them too.
+        for record in [&change.before, &change.record].into_iter().flatten() {
+            match record {
+                Record::Machine(machine) => {
+                    found.insert(machine.id);
+                }
+                Record::FirewallRuleSet(rules) => found.extend(of_rules(tables, rules)),
+                // Prefixes and NAT of its networks are in the desired state of a firewall, also
+                // where the network is another project's.
+                Record::Network(network) => {
+                    found.extend(firewalls_in(tables, &network.id, None));
+                }
+                Record::Ip(ip) => {
+                    found.extend(firewalls_in(tables, &ip.network, Some(ip.project)));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
+    match &rules.set.target {
+        RuleTarget::Firewall(id) => vec![*id],
+        RuleTarget::Network(id) => firewalls_in(tables, id, Some(rules.project)).collect(),
+    }
+}
+
+/// `true` if a firewall came, went, or changed its health: then others of its project may have
+/// another distance. Reports and signs of life come all the time; few of them change this.
+fn moves_standby(change: &Change) -> bool {
+    let state = |record: Option<&Record>| match record {
+        Some(Record::Machine(machine)) => {
+            let allocation = firewall(machine)?;
+            Some((Some((allocation.id, machine.phase)), false))
+        }
+        Some(Record::FirewallStatus(status)) => Some((None, has_applied(status))),
+        Some(Record::EventLog(log)) => Some((None, is_alive(log))),
+        _ => None,
+    };
+    state(change.before.as_ref()) != state(change.record.as_ref())
+}
+
+/// The firewalls of a project that share a private network with the firewall of a change.
+fn competitors(tables: &Tables, change: &Change) -> BTreeSet<MachineId> {
+    let mut found = BTreeSet::new();
+    for record in [&change.before, &change.record].into_iter().flatten() {
+        let machine = match record {
+            Record::Machine(machine) => Some(machine),
+            Record::FirewallStatus(status) => tables.get::<Machine>(&status.machine),
+            Record::EventLog(log) => tables.get::<Machine>(&log.machine),
+            _ => None,
+        };
+        let Some(allocation) = machine.and_then(|machine| firewall(machine)) else {
+            continue;
+        };
+        let networks = allocation.networks.iter();
+        for network in networks.filter(|network| network.kind.is_child()) {
+            found.extend(firewalls_in(
+                tables,
+                &network.network,
+                Some(allocation.project),
+            ));
+        }
+    }
+    found
+}
+
+/// The allocation of a machine that is a firewall.
+fn firewall(machine: &Machine) -> Option<&Allocation> {
+    let allocation = machine.allocation.as_ref()?;
+    (allocation.kind == AllocationType::Firewall).then_some(allocation)
+}
