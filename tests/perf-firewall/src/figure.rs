@@ -115,6 +115,12 @@ pub(crate) const FIGURES: &[Figure] = &[
         Nothing,
     ),
     middle(
+        "objects_cpu_ms",
+        "one object of a source: CPU, ms",
+        1,
+        Nothing,
+    ),
+    middle(
         "nft_change_ms",
         "one rule: nft -f of its entry and counter, ms",
         1,
