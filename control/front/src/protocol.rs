@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use proto_public::json::JsonError;
 use proto_public::{Method, json};
 use tonic::Status;
 
@@ -12,6 +13,12 @@ use super::compression::{Compression, SUPPORTED};
 
 /// Longest deadline of a call. A longer one is shortened to it.
 pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
+
+/// Longest error of a parser that a caller gets in full, bytes.
+const ERROR_BYTES_MAX: usize = 1536;
+/// Bytes at the start and at the end of a longer one that the caller gets.
+const ERROR_START_BYTES: usize = 400;
+const ERROR_END_BYTES: usize = 100;
 
 /// Header of Connect's own version.
 pub(super) const CONNECT_VERSION: &str = "connect-protocol-version";
@@ -42,15 +49,38 @@ impl Codec {
     /// The protobuf bytes of a request message.
     ///
     /// # Errors
-    /// `invalid_argument` for JSON that is not this message.
+    /// `invalid_argument` for JSON that is not this message. In methods of our own packages also for
+    /// unknown fields: without one that is misspelt, a request may ask for more than it says.
     pub(super) fn to_proto(self, method: &Method, message: Bytes) -> Result<Bytes, Status> {
-        match self {
-            Self::Proto => Ok(message),
-            Self::Json => json::to_proto(&method.input, &message)
-                .map(Bytes::from)
-                .map_err(|error| Status::invalid_argument(error.to_string())),
+        let parsed = match self {
+            Self::Proto => return Ok(message),
+            Self::Json if method.has_strict_json() => {
+                json::to_proto_strict(&method.input, &message)
+            }
+            Self::Json => json::to_proto(&method.input, &message),
+        };
+        let refuse = |error: JsonError| Status::invalid_argument(bounded(&error.to_string()));
+        parsed.map(Bytes::from).map_err(refuse)
+    }
+}
+
+/// A parser's error for the caller, which may repeat a text of the request: control characters are
+/// escaped, and the middle of a long one is left out. The end names line and column.
+fn bounded(error: &str) -> String {
+    let mut text = String::new();
+    let start = error.floor_char_boundary(ERROR_START_BYTES);
+    let end = error.ceil_char_boundary(error.len().saturating_sub(ERROR_END_BYTES));
+    let parts = match start < end && error.len() > ERROR_BYTES_MAX {
+        true => [&error[..start], "…", &error[end..]],
+        false => [error, "", ""],
+    };
+    for character in parts.iter().flat_map(|part| part.chars()) {
+        match character {
+            '"' | '\'' | '\\' => text.push(character),
+            _ => text.extend(character.escape_debug()),
         }
     }
+    text
 }
 
 /// The protocol of a request, as its headers declare it.

@@ -1,13 +1,15 @@
 //! proto3 JSON of any message of the contract, by its descriptor.
 //!
-//! Input accepts original (`project_roles`) and lowerCamel (`projectRoles`) names and ignores
-//! unknown fields, so that newer clients keep working. Output is lowerCamel and leaves out
-//! default values, as the published servers answer.
+//! Input accepts original (`project_roles`) and lowerCamel (`projectRoles`) names. [`to_proto`]
+//! ignores unknown fields, as the published servers do; [`to_proto_strict`] refuses them. Output is
+//! lowerCamel and leaves out default values, as the published servers answer.
 
 use prost::Message;
 use prost_reflect::{
     DeserializeOptions, DynamicMessage, MessageDescriptor, ReflectMessage, SerializeOptions,
 };
+
+use crate::RefusedField;
 
 /// The reason why a conversion between JSON and proto bytes failed.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,14 @@ pub enum JsonError {
         message: String,
         /// The parser's error, with line and column.
         source: serde_json::Error,
+    },
+    /// The text has something that the message cannot take.
+    #[error("not valid JSON of {message}: {field}")]
+    Field {
+        /// Full name of the message.
+        message: String,
+        /// The place and the reason.
+        field: RefusedField,
     },
     /// The bytes are not this message.
     #[error("not valid protobuf of {message}: {source}")]
@@ -92,6 +102,22 @@ pub fn decode(message: &MessageDescriptor, bytes: &[u8]) -> Result<DynamicMessag
 /// JSON to proto bytes.
 pub fn to_proto(message: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, JsonError> {
     Ok(parse(message, json)?.encode_to_vec())
+}
+
+/// JSON to proto bytes. An unknown field or value is an error, and so is a field that is given twice:
+/// ignored, it would change what the rest means.
+///
+/// # Errors
+/// [`JsonError::Field`] for these, with the place; [`JsonError::Json`] for other errors.
+pub fn to_proto_strict(message: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, JsonError> {
+    if json.trim_ascii().is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(field) = RefusedField::find(message, json) {
+        let message = message.full_name().to_owned();
+        return Err(JsonError::Field { message, field });
+    }
+    Ok(parse_strict(message, json)?.encode_to_vec())
 }
 
 /// Proto bytes to JSON.

@@ -11,6 +11,7 @@
 //! * [`Request`]: the method and the subject of a typed request.
 //! * [`json`]: proto bytes to proto3 JSON and back, for the Connect protocol and the CLI.
 //! * [`FieldFault`]: the field that is wrong in JSON that people wrote.
+//! * [`RefusedField`]: the field of a request in JSON that a method of our own does not have.
 //! * [`validate`], [`validate_request`]: the rules that the contract itself carries.
 //! * [`one_spelling`]: rewrites the ids of a request to their canonical form.
 //! * [`ListAnswer`]: the list field of a typed answer.
@@ -26,6 +27,7 @@
 
 pub mod json;
 mod json_fault;
+mod json_strict;
 mod listed;
 mod method;
 mod names;
@@ -34,6 +36,7 @@ mod transcode;
 mod validate;
 
 pub use json_fault::{FieldFault, FieldStep, path_text};
+pub use json_strict::RefusedField;
 pub use listed::{ListAnswer, MachinePlace};
 pub use method::{Method, Request, Scope, method, methods};
 pub use names::{enum_number, enum_string};

@@ -11,7 +11,9 @@ use crate::api::v2::{
 
 const OPTIONS: &str = "metalstack.api.v2.";
 /// Packages served here: the published contract, our own, and gRPC's own services.
-const PACKAGES: [&str; 3] = ["metalstack.", "metalmesh.", "grpc."];
+const PACKAGES: [&str; 3] = ["metalstack.", OWN_PACKAGES, "grpc."];
+/// Start of the names of our own packages.
+const OWN_PACKAGES: &str = "metalmesh.";
 
 /// The scope of a method: exactly one kind, with the exact set of roles that may call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +113,12 @@ impl Method {
     /// `true` if a call has no side effects and one message each way, so that Connect permits a GET.
     pub fn is_read(&self) -> bool {
         !self.client_streaming && !self.server_streaming && READS.contains(&self.name.as_str())
+    }
+
+    /// `true` if requests in JSON may have no unknown fields: in the methods of our own packages. The
+    /// others are contracts of other projects, whose servers ignore them.
+    pub fn has_strict_json(&self) -> bool {
+        self.service.starts_with(OWN_PACKAGES)
     }
 }
 

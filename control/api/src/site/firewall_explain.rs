@@ -7,6 +7,7 @@ use control_convert::parse;
 use control_gate::Caller;
 use control_gate::refusal::invalid;
 use control_state::life::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
+use control_state::query::firewall_allocation;
 use control_state::{NetworkType, StateError, Tables};
 use proto_firewall::{Flow, PlacedRules, RuleScope, checked, explain};
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -52,6 +53,18 @@ impl FlowQuestion {
             port: u16::try_from(port).map_err(|_| invalid("port", "must be 0 to 65535"))?,
         })
     }
+
+    /// The flow. `is_egress` if it comes from a private network, `is_ingress` if it goes to one.
+    fn flow(&self, is_egress: bool, is_ingress: bool) -> Flow {
+        Flow {
+            from: self.from,
+            to: self.to,
+            protocol: self.protocol,
+            port: self.port,
+            is_ingress,
+            is_egress,
+        }
+    }
 }
 
 impl Services {
@@ -81,17 +94,15 @@ fn explanation(
         network_of(&intent, question.from),
         network_of(&intent, question.to),
     );
-    let is_private = |network: Option<&FirewallNetworkIntent>| {
-        network.is_some_and(|network| network.kind.is_child())
-    };
-    let flow = Flow {
-        from: question.from,
-        to: question.to,
-        protocol: question.protocol,
-        port: question.port,
-        is_ingress: is_private(output),
-        is_egress: is_private(input),
-    };
+    if let Some(reason) = reason_of_input(tables, &intent, question.to) {
+        return Ok(mesh::FirewallExplanation {
+            reason,
+            input: id_of(input),
+            decided_by_input: true,
+            ..mesh::FirewallExplanation::default()
+        });
+    }
+    let flow = question.flow(is_private(input), is_private(output));
     let sets = placed(&intent);
     let decision = explain(&sets, &flow);
     let mut shown = mesh::FirewallExplanation {
@@ -116,6 +127,29 @@ fn explanation(
         shown.rules = Some(rules(row, RuleDetail::Summary));
     }
     Ok(shown)
+}
+
+fn is_private(network: Option<&FirewallNetworkIntent>) -> bool {
+    network.is_some_and(|network| network.kind.is_child())
+}
+
+/// Why no rule decides about a destination: nothing is forwarded to it. `None` means that rules do.
+fn reason_of_input(tables: &Tables, intent: &FirewallIntent, to: IpAddr) -> Option<String> {
+    let allocation = firewall_allocation(tables, intent.machine)?;
+    let decides = "access to the firewall (input) decides, not these rules";
+    let mut addresses = allocation.networks.iter().flat_map(|network| &network.ips);
+    if addresses.any(|address| *address == to) {
+        return Some(format!(
+            "{to} is an address of the firewall itself: {decides}"
+        ));
+    }
+    let mut underlays = intent.networks.iter().filter(|network| {
+        let is_underlay = network.kind == NetworkType::Underlay;
+        is_underlay && network.prefixes.iter().any(|prefix| prefix.contains(&to))
+    });
+    let underlay = underlays.next()?;
+    let underlay = &underlay.network;
+    Some(format!("{to} is in the underlay {underlay}: {decides}"))
 }
 
 fn id_of(network: Option<&FirewallNetworkIntent>) -> String {

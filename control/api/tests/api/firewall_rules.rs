@@ -5,9 +5,11 @@ use mesh::operator_rules_service_client::OperatorRulesServiceClient;
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
+use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::node::{Node, wanted_machine};
+use crate::raw_http::{JSON, post};
 
 /// A data centre with an external network and an image for firewalls.
 pub(crate) async fn site(node: &Node) {
@@ -235,10 +237,61 @@ async fn the_operators_rules_decide_first_and_explain_says_so() {
         };
         assert_eq!(owner, wanted, "{}", found.reason);
     }
+    // The firewall's own addresses and the underlay are behind no rule.
+    for (to, place) in [
+        ("192.0.2.1", "an address of the firewall itself"),
+        ("10.1.0.77", "in the underlay underlay"),
+    ] {
+        let request = mesh::FirewallRulesServiceGetExplanationRequest {
+            to: to.into(),
+            ..explain("10.128.0.5", 443)
+        };
+        let answer = tenant.get_explanation(request).await.unwrap();
+        let found = answer.into_inner().explanation.unwrap();
+        assert!(found.decided_by_input && !found.accepted, "{to}");
+        assert!(found.reason.contains(place), "{}", found.reason);
+        assert_eq!((found.object.as_str(), found.output.as_str()), ("", ""));
+    }
     let sets = operator
         .list(mesh::OperatorRulesServiceListRequest {})
         .await
         .unwrap();
     assert_eq!(sets.into_inner().rules.len(), 2);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_request_changes_no_rules() {
+    let node = Node::start().await;
+    site(&node).await;
+    let (project, token) = node.tenant("acme").await;
+    let network = node.network(&token, &project).await;
+    let bearer = format!("Bearer {token}");
+    let call = async |method: &str, extra: (&str, Value)| {
+        let mut body = json!({ "project": &project, "network": &network });
+        body[extra.0] = extra.1;
+        let path = format!("/metalmesh.admin.v1.FirewallRulesService/{method}");
+        let headers = [JSON, ("authorization", bearer.as_str())];
+        let answer = post(&node, &path, &headers, body.to_string().into_bytes()).await;
+        (answer.status, answer.json())
+    };
+    let rules = |field: &str| {
+        let rule = json!({ "name": "one", field: [{ "cidr": "10.9.9.9/32" }] });
+        ("content", json!({ "cwnp": { "egress": [rule] } }))
+    };
+    let (status, wrong) = call("Set", rules("too")).await;
+    assert_eq!(status, 400, "{wrong}");
+    let message = wrong["message"].as_str().unwrap();
+    assert!(message.contains("content.cwnp.egress[0].too"), "{message}");
+    let none = call("Get", ("owner", "tenant".into())).await;
+    assert_eq!(none.0, 404, "{}", none.1);
+    let (status, made) = call("Set", rules("to")).await;
+    assert_eq!(status, 200, "{made}");
+    // A project removes its own set alone: there is no owner to name.
+    let (status, wrong) = call("Remove", ("owner", "operator".into())).await;
+    assert_eq!(status, 400, "{wrong}");
+    let (status, kept) = call("Get", ("owner", "tenant".into())).await;
+    assert_eq!(status, 200, "{kept}");
+    assert_eq!(kept["rules"]["revision"], "1");
     node.stop().await;
 }

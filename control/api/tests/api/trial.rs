@@ -128,7 +128,7 @@ async fn no_method_changes_anything_when_it_is_tried() {
         "{refused}"
     );
     let path = "/dry-run/metalmesh.admin.v1.JoinService/Create";
-    let ticket = json!({"kind": "JOIN_KIND_CORE", "name": Uuid::nil().to_string()});
+    let ticket = json!({"kind": "AGENT_KIND_CORE", "id": Uuid::nil().to_string()});
     assert!(call(&node, path, &node.admin, &ticket).await.is_err());
     node.stop().await;
 }

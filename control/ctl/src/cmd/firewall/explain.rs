@@ -60,7 +60,11 @@ pub(crate) async fn run(app: &App, args: ExplainArgs) -> Result<()> {
 }
 
 fn print(found: &FirewallExplanation) {
-    let verdict = if found.accepted { "accept" } else { "drop" };
+    let verdict = match found.accepted {
+        _ if found.decided_by_input => "input",
+        true => "accept",
+        false => "drop",
+    };
     let side = |network: &String| match network.is_empty() {
         true => "no network".to_owned(),
         false => network.clone(),
