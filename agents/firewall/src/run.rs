@@ -397,7 +397,11 @@ mod tests {
     #[test]
     fn looks_become_rarer_while_the_kernel_refuses() {
         for (failures, pause_ms) in [(0, 100), (1, 1000), (2, 2000), (4, 8000), (5, 8000)] {
-            assert_eq!(pause(failures), Duration::from_millis(pause_ms), "{failures}");
+            assert_eq!(
+                pause(failures),
+                Duration::from_millis(pause_ms),
+                "{failures}"
+            );
         }
         assert_eq!(pause(u32::MAX), RETRY_MAX);
     }

@@ -222,11 +222,8 @@ fn forward() -> Vec<Value> {
         let parts: Vec<Value> = asker.iter().cloned().chain([address]).collect();
         json!({"concat": parts})
     };
-    let known =
-        |version: &str, set: &str| json!([matches("==", address(version), json!(set)), {"accept": null}]);
-    let add = |version: &str, set: &str| {
-        json!([{"set": {"op": "add", "elem": address(version), "set": set}}])
-    };
+    let known = |version: &str, set: &str| json!([matches("==", address(version), json!(set)), {"accept": null}]);
+    let add = |version: &str, set: &str| json!([{"set": {"op": "add", "elem": address(version), "set": set}}]);
     let outside = matches("!=", meta("oifname"), json!(format!("{BRIDGE_PREFIX}*")));
     let asker = json!({"concat": asker});
     vec![

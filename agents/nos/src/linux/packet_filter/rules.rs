@@ -153,7 +153,8 @@ fn asked_sets() -> String {
 /// such address, also where nobody has it.
 fn asked() -> String {
     let known = |version: &str, set: &str| format!("meta mark . iif . {version} daddr @{set}");
-    let add = |version: &str, set: &str| format!("add @{set} {{ meta mark . iif . {version} daddr }}");
+    let add =
+        |version: &str, set: &str| format!("add @{set} {{ meta mark . iif . {version} daddr }}");
     format!(
         "oifname != \"{BRIDGE_PREFIX}*\" accept\n\
          {} accept\n{} accept\n\
