@@ -16,6 +16,7 @@ use crate::admit::{Admitted, ObjectAdmission};
 use crate::audit::AuditSchedule;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
+use crate::rule::RuleSet;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
@@ -145,6 +146,7 @@ impl FirewallAgent {
     /// drop everything. The sources of the last good configuration are followed until the file
     /// names others.
     fn boot(&mut self) {
+        self.close_open_kernel();
         match self.state.last_good() {
             Ok(Some(loaded)) => {
                 self.in_force = Arc::clone(&loaded.admitted);
@@ -161,6 +163,21 @@ impl FirewallAgent {
         self.heal();
         self.services
             .follow_rules(&self.in_force.rules, &self.state);
+    }
+
+    /// Drops everything if the kernel has no table of ours: to read and compile the last good rules
+    /// takes a while. Rules that outlived the agent stay.
+    fn close_open_kernel(&self) {
+        let closed = self
+            .kernel
+            .read()
+            .and_then(|installed| match installed.exists {
+                true => Ok(()),
+                false => self.kernel.enforce(&RuleSet::default()).map(drop),
+            });
+        if let Err(error) = closed {
+            error!(error = %Chain(&error), "the kernel cannot be closed before it has rules");
+        }
     }
 
     /// Follows the sources of a configuration.
