@@ -16,8 +16,7 @@ const LINE_STARTS_MAX: usize = 64;
 #[must_use]
 pub fn has_few_brackets(text: &[u8]) -> bool {
     let opening = text.iter().filter(|byte| matches!(byte, b'[' | b'{'));
-    opening.take(BRACKETS_MAX + 1).count() <= BRACKETS_MAX
-        && text.split(|byte| *byte == b'\n').all(has_few_starts)
+    opening.take(BRACKETS_MAX + 1).count() <= BRACKETS_MAX && lines(text).all(has_few_starts)
 }
 
 /// `true` if a text [has few brackets](has_few_brackets), or never more than [`NESTING_MAX`] open
@@ -26,8 +25,11 @@ pub fn has_few_brackets(text: &[u8]) -> bool {
 #[must_use]
 pub fn is_flat(text: &[u8]) -> bool {
     has_few_brackets(text)
-        || (text.split(|byte| *byte == b'\n').all(has_few_starts)
-            && Nesting::deepest(text) <= NESTING_MAX)
+        || (lines(text).all(has_few_starts) && Nesting::deepest(text) <= NESTING_MAX)
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 fn has_few_starts(line: &[u8]) -> bool {
