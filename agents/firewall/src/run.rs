@@ -133,6 +133,10 @@ impl FirewallAgent {
     /// drop everything. The sources of the last good configuration are followed until the file
     /// names others.
     fn boot(&mut self) {
+        // To read and compile the last good rules takes a while.
+        if let Err(error) = self.kernel.close() {
+            error!(error = %Chain(&error), "the kernel cannot be closed before it has rules");
+        }
         match self.state.last_good() {
             Ok(Some(loaded)) => {
                 self.in_force = Arc::clone(&loaded.admitted);

@@ -2,6 +2,7 @@
 //!
 //! [`Places`] limits what is in use at the same time, in total and per caller. [`Buckets`] limits
 //! the rate per caller (GCRA). [`network`] is the key of a caller that is known by its address only.
+//! [`is_flat`] and [`has_few_brackets`] bound the nesting of YAML before it is parsed.
 //!
 //! Invariants:
 //! - memory is bounded by the number of places, or by the maximum of callers of the buckets;
@@ -11,8 +12,10 @@
 
 mod address;
 mod buckets;
+mod nesting;
 mod places;
 
 pub use address::network;
 pub use buckets::{Buckets, Rate};
+pub use nesting::{BRACKETS_MAX, NESTING_MAX, has_few_brackets, is_flat};
 pub use places::{Place, Places};

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 pub struct AddressBlock {
     /// The prefix, canonical: `10.0.0.0/8`.
     pub cidr: String,
-    /// Prefixes in `cidr` that are left out.
+    /// Prefixes in `cidr` that are left out, at most 256.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
 }
 
 /// Destinations by their name in the DNS.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamePattern {
     /// The whole name: `www.example.com`.

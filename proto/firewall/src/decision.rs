@@ -52,7 +52,9 @@ pub fn explain(sets: &[PlacedRules], flow: &Flow) -> Decision {
         rules.map(move |(index, rule)| ((at, index), set, rule))
     });
     let operators = all.clone().filter(|(_, _, rule)| rule.is_operators());
-    let tenants = all.filter(|(_, set, rule)| !rule.is_operators() && set.allows(rule));
+    // Rules that match are few: what the operator allows is asked of them alone.
+    let tenants =
+        all.filter(|(_, set, rule)| !rule.is_operators() && rule.matches(flow) && set.allows(rule));
     let deciding = operators
         .filter(|(_, _, rule)| rule.action != Action::Log)
         .chain(tenants)

@@ -10,11 +10,15 @@
 //! - no I/O, no clock: checks and decisions are functions of their arguments;
 //! - an object that passes [`check()`] has canonical prefixes, real ports and a name that fits a
 //!   counter of the kernel; the firewall agent checks it again, and has the last word;
-//! - a rule that is wrong decides about nothing.
+//! - a rule that is wrong decides about nothing;
+//! - the work of a check grows with the text and with the prefixes that it may make, which are
+//!   bounded for each field and each set before they are made.
 
 mod action;
 mod address_block;
+mod address_range;
 mod allowed_networks;
+mod budget;
 mod check;
 mod content;
 mod decision;
@@ -33,8 +37,10 @@ mod violation;
 pub use action::{Action, Direction};
 pub use address_block::{AddressBlock, NamePattern};
 pub use allowed_networks::AllowedNetworks;
+pub use budget::{ENTRIES_MAX, ENTRIES_TOTAL_MAX, NAMES_TOTAL_MAX, RuleBudget, entry_count};
 pub use check::{
-    check, checked, checked_operator_rule, checked_policy, checked_service, rule_name, service_name,
+    check, checked, checked_after, checked_operator_rule, checked_policy, checked_service,
+    rule_name, service_name,
 };
 pub use content::RuleContent;
 pub use decision::{Decision, Flow, PlacedRules, explain};

@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 
-use crate::{Action, Direction, ProtocolMatch};
+use crate::{Action, Direction, NamePattern, ProtocolMatch, entry_count, prefixes};
 
 /// The list that a rule is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,11 +33,26 @@ pub struct CheckedRule {
     /// Destination prefixes, disjoint. `None` means names of the DNS, which only the firewall
     /// resolves.
     pub destinations: Option<Vec<IpNet>>,
+    /// The names, each once, in small letters and without a dot at the end.
+    pub names: BTreeSet<NamePattern>,
     /// Protocols and ports.
     pub protocols: Vec<ProtocolMatch>,
 }
 
 impl CheckedRule {
+    /// Number of its entries in the kernel.
+    #[must_use]
+    pub(crate) fn entries(&self) -> usize {
+        let any = prefixes::any();
+        let destinations = self.destinations.as_deref().unwrap_or(&any);
+        entry_count(
+            &self.sources,
+            destinations,
+            &self.protocols,
+            self.names.len(),
+        )
+    }
+
     /// Controller, list and name, as output names the rule: `cwnp egress/web`.
     #[must_use]
     pub fn object(&self) -> String {

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::address_range::{AddressRange, merged_ranges};
 use crate::protocol_match::number;
-use crate::{AddressBlock, PortSpec, ProtocolMatch, Violation, prefixes};
+use crate::{AddressBlock, ENTRIES_MAX, PortSpec, ProtocolMatch, Violation, prefixes};
 
 /// Longest name of an object, bytes: the limit of names in Kubernetes.
 pub const NAME_LEN_MAX: usize = 63;
@@ -19,6 +20,8 @@ pub(crate) const NETWORK_NAME_LEN_MAX: usize = NAME_LEN_MAX - crate::scope::MARK
 pub const DNS_NAME_LEN_MAX: usize = 240;
 /// Longest label of a name of the DNS, bytes (RFC 1035).
 const DNS_LABEL_LEN_MAX: usize = 63;
+/// Exceptions that one block may have.
+pub(crate) const EXCEPTIONS_MAX: usize = 256;
 /// Largest rate limit, MiB/s: 4 GiB/s, the most that the kernel's burst can hold.
 const RATE_MAX: u32 = 4095;
 
@@ -52,9 +55,9 @@ pub fn name(field: &str, text: &str, len_max: usize) -> Result<String, Violation
 /// A prefix without bits after its length.
 ///
 /// # Errors
-/// The text is no prefix, or has such bits.
+/// The text is no prefix, or has such bits, or zeros in front of a number: some read 010 as 8.
 pub fn prefix(field: &str, text: &str) -> Result<IpNet, Violation> {
-    let Ok(net) = text.parse::<IpNet>() else {
+    let Some(net) = read_prefix(text) else {
         let problem = format!("{:?} is not a prefix", shortened(text));
         let remedy = "write it as 10.0.0.0/8 or fd00::/8";
         return Err(Violation::new(field, problem, remedy));
@@ -65,6 +68,17 @@ pub fn prefix(field: &str, text: &str) -> Result<IpNet, Violation> {
         return Err(Violation::new(field, problem, &remedy));
     }
     Ok(net)
+}
+
+/// Reads a prefix. The standard library refuses addresses that could be read in two ways.
+fn read_prefix(text: &str) -> Option<IpNet> {
+    let (address, length) = text.split_once('/')?;
+    let bits: u8 = length.parse().ok()?;
+    // Also without a sign.
+    let is_plain = bits.to_string() == length;
+    IpNet::new(address.parse().ok()?, bits)
+        .ok()
+        .filter(|_| is_plain)
 }
 
 /// An address.
@@ -118,34 +132,65 @@ pub fn dns_name(text: &str, has_stars: bool) -> Option<String> {
 /// The addresses of blocks, disjoint; every address if there are none.
 ///
 /// # Errors
-/// A prefix is wrong, an exception is outside of its prefix, or no address is left.
-pub fn addresses(field: &str, blocks: &[AddressBlock]) -> Result<Vec<IpNet>, Violation> {
+/// A prefix is wrong, an exception is outside of its prefix, no address is left, or the addresses
+/// need more prefixes than a rule may have entries.
+pub(crate) fn ranges(field: &str, blocks: &[AddressBlock]) -> Result<Vec<AddressRange>, Violation> {
     if blocks.is_empty() {
-        return Ok(prefixes::any());
+        return Ok(prefixes::any().iter().map(AddressRange::of).collect());
     }
     let mut all = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
-        let field = format!("{field}[{index}]");
-        let cidr = prefix(&format!("{field}.cidr"), &block.cidr)?;
-        let mut excepted = Vec::new();
-        for text in &block.except {
-            let field = format!("{field}.except");
-            let except = prefix(&field, text)?;
-            if !prefixes::contains(&cidr, &except) {
-                let problem = format!("{except} is not in {cidr}");
-                let remedy = "remove it, or correct one of both";
-                return Err(Violation::new(&field, problem, remedy));
-            }
-            excepted.push(except);
-        }
-        all.extend(prefixes::subtract(cidr, &excepted));
+        all.extend(block_ranges(&format!("{field}[{index}]"), block)?);
     }
     if all.is_empty() {
         let problem = "the exceptions leave no address";
         let remedy = "remove an exception, or the rule";
         return Err(Violation::new(field, problem, remedy));
     }
-    Ok(prefixes::merged(&all))
+    few_prefixes(field, merged_ranges(all))
+}
+
+/// The addresses of a block that are not excepted.
+fn block_ranges(field: &str, block: &AddressBlock) -> Result<Vec<AddressRange>, Violation> {
+    let cidr = prefix(&format!("{field}.cidr"), &block.cidr)?;
+    let field = format!("{field}.except");
+    if block.except.len() > EXCEPTIONS_MAX {
+        let problem = format!("there are {} exceptions", block.except.len());
+        let remedy = format!("use at most {EXCEPTIONS_MAX} in a block");
+        return Err(Violation::new(&field, problem, &remedy));
+    }
+    let mut excepted = Vec::with_capacity(block.except.len());
+    for text in &block.except {
+        let except = prefix(&field, text)?;
+        if !prefixes::contains(&cidr, &except) {
+            let problem = format!("{except} is not in {cidr}");
+            let remedy = "remove it, or correct one of both";
+            return Err(Violation::new(&field, problem, remedy));
+        }
+        excepted.push(except);
+    }
+    Ok(AddressRange::of(&cidr).without(&excepted))
+}
+
+/// Refuses addresses that need more prefixes than a rule may have entries, before one is made.
+fn few_prefixes(field: &str, ranges: Vec<AddressRange>) -> Result<Vec<AddressRange>, Violation> {
+    let count: usize = ranges.iter().map(|range| range.prefix_count()).sum();
+    if count > ENTRIES_MAX {
+        let problem = format!("it needs {count} prefixes; a field may have {ENTRIES_MAX}");
+        let remedy = "use fewer exceptions, or exceptions with shorter prefixes: each splits its \
+                      prefix up to its own length";
+        return Err(Violation::new(field, problem, remedy));
+    }
+    Ok(ranges)
+}
+
+/// Prefixes, merged.
+///
+/// # Errors
+/// There are more than a rule may have entries.
+pub(crate) fn merged(field: &str, named: &[IpNet]) -> Result<Vec<AddressRange>, Violation> {
+    let ranges = named.iter().map(AddressRange::of).collect();
+    few_prefixes(field, merged_ranges(ranges))
 }
 
 /// The protocols of ports, each once and sorted; every packet if there are none.

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::address_range::aligned_blocks;
+
 /// IP protocol numbers of the rules.
 pub mod number {
     /// ICMP for IPv4.
@@ -55,6 +57,15 @@ impl ProtocolMatch {
                 ..
             } => !is_ipv4,
             _ => true,
+        }
+    }
+
+    /// Number of values under a mask that it is for: those of a range of ports are at most 30.
+    #[must_use]
+    pub fn blocks(self) -> usize {
+        match self {
+            Self::Ports { first, last, .. } => aligned_blocks(first.into(), last.into()),
+            _ => 1,
         }
     }
 }

@@ -1,23 +1,18 @@
 //! Bounds of all rules together.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use proto_firewall::Violation;
+use proto_firewall::{RuleBudget, Violation};
 
-use super::{Admitted, Problem, fqdns};
-use crate::compile::{ENTRIES_MAX, entry_count};
+use super::{Admitted, Problem};
+use crate::compile::entry_count;
 use crate::rule::{NameSelector, Rule, RuleId};
-
-/// Entries that all rules together may have. It bounds the memory of the kernel's maps: about
-/// 150 bytes each.
-const ENTRIES_TOTAL_MAX: usize = 524_288;
 
 /// The share of the bounds that the rules so far have taken.
 #[derive(Default)]
 struct TakenBounds<'a> {
-    entries: usize,
     ids: HashSet<&'a RuleId>,
-    names: BTreeSet<NameSelector>,
+    budget: RuleBudget<NameSelector>,
 }
 
 impl<'a> TakenBounds<'a> {
@@ -27,25 +22,7 @@ impl<'a> TakenBounds<'a> {
             let problem = "another object has the same name";
             return Some(Violation::new("name", problem, "rename one of them"));
         }
-        if let Some(violation) = fqdns::too_many(rule, &mut self.names) {
-            return Some(violation);
-        }
-        let count = entry_count(rule);
-        if count == 0 {
-            let problem = "source, destination and protocol have no address family in common";
-            let remedy = "use IPv4 on both sides, or IPv6";
-            return Some(Violation::new("from", problem, remedy));
-        }
-        if count > ENTRIES_MAX || self.entries.saturating_add(count) > ENTRIES_TOTAL_MAX {
-            let problem = format!(
-                "it needs {count} entries: one for each source, destination and block of ports; a \
-                 rule may have {ENTRIES_MAX}, all together {ENTRIES_TOTAL_MAX}"
-            );
-            let remedy = "use shorter prefixes, or fewer ports";
-            return Some(Violation::new("ports", problem, remedy));
-        }
-        self.entries += count;
-        None
+        self.budget.take(entry_count(rule), rule.names.iter()).err()
     }
 }
 

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 
 use proto_firewall::{NamePattern, Violation};
 
-use crate::rule::{NameSelector, Rule};
-
-/// Different names and patterns that all policies together may have. A new flow costs a lookup for
-/// each of them at most, and a DNS answer a comparison.
-const NAMES_TOTAL_MAX: usize = 512;
+use crate::rule::NameSelector;
 
 /// The names of a policy that was checked, each once.
 pub(super) fn names(
@@ -27,21 +23,4 @@ pub(super) fn names(
     };
     let found: BTreeSet<NameSelector> = patterns.iter().filter_map(read).collect();
     Ok(found.into_iter().collect())
-}
-
-/// The violation of a policy whose names are too many together with those of earlier ones, which are in
-/// `seen`.
-pub(super) fn too_many(rule: &Rule, seen: &mut BTreeSet<NameSelector>) -> Option<Violation> {
-    let new = rule
-        .names
-        .iter()
-        .filter(|name| !seen.contains(name))
-        .count();
-    if seen.len() + new > NAMES_TOTAL_MAX {
-        let problem = format!("all policies together have more than {NAMES_TOTAL_MAX} names");
-        let remedy = "use patterns, or fewer names";
-        return Some(Violation::new("toFQDNs", problem, remedy));
-    }
-    seen.extend(rule.names.iter().cloned());
-    None
 }

@@ -32,7 +32,7 @@ fn service(value: &Value, index: usize, allowed: &AllowedNetworks) -> Result<Rul
         rule: 0,
     };
     let build = || -> Result<Rule, Violation> {
-        let rule = typed(id.clone(), checked_service(name, &spec)?);
+        let rule = typed(id.clone(), checked_service(name, &spec, SCOPE)?);
         check("loadBalancerIPs", &rule.destinations, &allowed.ingress)?;
         Ok(rule)
     };

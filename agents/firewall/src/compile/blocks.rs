@@ -90,4 +90,23 @@ mod tests {
             assert_eq!(found, expected, "{first}-{last}");
         }
     }
+
+    #[test]
+    fn blocks_are_counted_as_they_are_made() {
+        for (first, last) in [
+            (0, 0),
+            (0, 65_535),
+            (1, 65_535),
+            (0, 65_534),
+            (1, 65_534),
+            (443, 448),
+        ] {
+            let ports = ProtocolMatch::Ports {
+                protocol: 6,
+                first,
+                last,
+            };
+            assert_eq!(ports.blocks(), blocks(ports).len(), "{first}-{last}");
+        }
+    }
 }

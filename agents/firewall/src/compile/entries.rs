@@ -5,26 +5,15 @@ use super::shape::Shape;
 use crate::rule::prefixes::is_ipv4;
 use crate::rule::{ProtocolMatch, Rule};
 
-/// Entries that one rule may have: sources × destinations × blocks of ports. More would let one
-/// tenant fill the firewall's memory; a rule beyond it is refused.
-pub const ENTRIES_MAX: usize = 16_384;
-
-/// Number of entries that [`entries`] makes of a rule.
+/// Number of entries that [`for_each_entry`] makes of a rule, for each of its names.
 #[must_use]
 pub fn entry_count(rule: &Rule) -> usize {
-    [true, false]
-        .into_iter()
-        .map(|family| {
-            let of =
-                |prefixes: &[IpNet]| prefixes.iter().filter(|net| is_ipv4(net) == family).count();
-            let protocols = rule.protocols.iter().filter(|match_| match_.fits(family));
-            let blocks: usize = protocols.map(|match_| blocks(*match_).len()).sum();
-            of(&rule.sources)
-                .saturating_mul(of(&rule.destinations))
-                .saturating_mul(blocks)
-        })
-        .sum::<usize>()
-        .saturating_mul(rule.names.len().max(1))
+    proto_firewall::entry_count(
+        &rule.sources,
+        &rule.destinations,
+        &rule.protocols,
+        rule.names.len(),
+    )
 }
 
 /// The entries of a rule: a packet matches the rule if it matches one of them.

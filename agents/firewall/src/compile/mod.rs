@@ -32,7 +32,7 @@ pub mod shape;
 
 pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use compiler::RuleCompiler;
-pub use entries::{ENTRIES_MAX, entry_count};
+pub use entries::entry_count;
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
 pub use input::{INPUT, PINGS_PER_SECOND};
 pub(crate) use layer::PREFIX_DROPPED;
@@ -42,7 +42,7 @@ use crate::rule::RuleSet;
 
 /// Compiles rules into the table that the kernel should hold.
 ///
-/// Rules beyond [`ENTRIES_MAX`] entries must have been refused before.
+/// Rules beyond [`proto_firewall::ENTRIES_MAX`] entries must have been refused before.
 #[must_use]
 pub fn compile(rules: &RuleSet) -> NftTable {
     compile_noting(rules).0

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use proto_bounds::NESTING_MAX;
 use proto_firewall::printable;
 
 /// A reason why a configuration cannot be used.
@@ -37,6 +38,16 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// A text that is nested so deeply that the parser would take long.
+    pub(super) fn nested() -> Self {
+        Self::Field {
+            line: 0,
+            field: "the file".to_owned(),
+            problem: format!("more than {NESTING_MAX} brackets are open at once"),
+            remedy: "close them, or write it in lines".to_owned(),
+        }
+    }
+
     /// The error of the YAML parser, with its line, the field and a remedy.
     pub(super) fn of_parser(error: &serde_norway::Error) -> Self {
         let whole = error.to_string();

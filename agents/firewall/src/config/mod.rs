@@ -13,9 +13,11 @@ mod sources;
 mod static_source;
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use serde::Deserialize;
 
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
@@ -55,19 +57,30 @@ impl Config {
     /// Parses a text without checking whether its sources are served.
     ///
     /// # Errors
-    /// The text is no valid configuration.
+    /// The text is no valid configuration, or nested so deeply that reading it would take long.
     pub fn decode(text: &str) -> Result<Self, ConfigError> {
+        if !proto_bounds::is_flat(text.as_bytes()) {
+            return Err(ConfigError::nested());
+        }
         serde_norway::from_str(text).map_err(|error| ConfigError::of_parser(&error))
     }
 
     /// Reads a file's text.
     ///
     /// # Errors
-    /// The file cannot be read, is too large or no text.
+    /// The file cannot be read, is no regular file, is too large or no text.
     pub fn read(path: &Path) -> Result<String, ConfigError> {
-        let read = || -> std::io::Result<String> {
+        let read = || -> io::Result<String> {
             let mut text = String::new();
-            let file = fs::File::open(path)?;
+            // To open a pipe would wait for its writer.
+            let file = fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(OFlag::O_NONBLOCK.bits())
+                .open(path)?;
+            if !file.metadata()?.is_file() {
+                let problem = "it is no regular file; name a file";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+            }
             file.take(FILE_LEN_MAX + 1).read_to_string(&mut text)?;
             Ok(text)
         };

@@ -53,6 +53,17 @@ impl Kernel {
         self.apply(self.compiler.borrow_mut().compile(rules))
     }
 
+    /// Drops every packet if the kernel has no table of ours. Rules that outlived an agent stay.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::read`] and [`Kernel::apply`].
+    pub fn close(&self) -> Result<(), NetlinkError> {
+        if self.read()?.exists {
+            return Ok(());
+        }
+        self.enforce(&RuleSet::default()).map(drop)
+    }
+
     /// Makes the kernel's table the desired one. All changes that decide about packets are one
     /// transaction; the removal of chains and sets that are unused afterwards is another one.
     ///

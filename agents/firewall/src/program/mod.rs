@@ -11,6 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use base_runtime::{logging, shutdown};
+use proto_firewall::printable;
 
 pub use arguments::Cli;
 use arguments::Command;
@@ -103,7 +104,8 @@ fn check(args: &FileArgs) -> Result<()> {
     let text = || {
         let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         lines.push(format!(
-            "{name}: {rules} rules, {} problems",
+            "{}: {rules} rules, {} problems",
+            printable(&name),
             problems.len()
         ));
         lines

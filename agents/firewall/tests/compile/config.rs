@@ -229,3 +229,38 @@ fn errors_name_line_field_and_remedy() {
         assert!(!error(text).is_empty(), "{text:?}");
     }
 }
+
+#[test]
+fn a_deeply_nested_text_is_refused_before_it_is_parsed() {
+    for text in [
+        format!("sources: {}", "[".repeat(250_000)),
+        format!("sources: {}", "{a: ".repeat(50_000)),
+        "- ".repeat(50_000),
+    ] {
+        let found = error(&text);
+        assert!(
+            found.contains("more than 64 brackets are open at once"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for path in [
+        pipe.as_path(),
+        folder.path(),
+        std::path::Path::new("/dev/zero"),
+    ] {
+        let found = Config::read(path).unwrap_err();
+        let cause = std::error::Error::source(&found).unwrap().to_string();
+        assert!(
+            cause.contains("no regular file"),
+            "{}: {cause}",
+            path.display()
+        );
+    }
+}

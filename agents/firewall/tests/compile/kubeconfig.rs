@@ -160,3 +160,16 @@ fn an_entry_that_is_not_used_is_checked_too() {
     let error = Kubeconfig::parse(text.as_bytes()).unwrap_err().to_string();
     assert!(error.starts_with("users[1].user.exec: "), "{error}");
 }
+
+#[test]
+fn brackets_are_counted_before_they_are_parsed() {
+    for text in [
+        format!("contexts: {}", "[".repeat(250_000)),
+        format!("contexts: {}", "[ # ]\n".repeat(2000)),
+        format!("contexts: {}", "{a: ".repeat(2000)),
+        format!("contexts:\n  {}", "- ".repeat(50_000)),
+    ] {
+        let found = Kubeconfig::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(found.contains("more than 1024 brackets"), "{found}");
+    }
+}

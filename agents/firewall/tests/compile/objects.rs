@@ -347,3 +347,35 @@ fn a_rule_with_too_many_entries_is_refused() {
     let found = problems(&rest);
     assert!(found[0].contains("it needs 32768 entries"), "{found:?}");
 }
+
+#[test]
+fn exceptions_that_need_too_many_prefixes_are_refused_alone() {
+    for (blocks, exceptions, expected) in [
+        (1, 256, "cwnp egress/x rule 0: to: it needs "),
+        (2, 256, "cwnp egress/x rule 0: to: it needs "),
+        (
+            1,
+            1024,
+            "to[0].except: there are 1024 exceptions; use at most 256",
+        ),
+        (
+            1,
+            6000,
+            "to[0].except: there are 6000 exceptions; use at most 256",
+        ),
+    ] {
+        let holes =
+            (0..exceptions).map(|hole| format!("'{:x}:{hole:x}::{hole:x}/128'", hole * 7 + 1));
+        let block = format!(
+            "{{cidr: '::/0', except: [{}]}}",
+            holes.collect::<Vec<_>>().join(", ")
+        );
+        let rest = format!(
+            "    cwnp:\n      egress:\n      - {{name: x, to: [{}]}}\n      - {{name: y}}\n",
+            vec![block; blocks].join(", ")
+        );
+        let found = problems(&rest);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(expected), "{found:?}");
+    }
+}

@@ -1,8 +1,10 @@
 //! The agent itself: boot, changes of its file, drift, trials, and the text for others.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agents_firewall::compile::compile;
@@ -176,4 +178,85 @@ fn a_trial_is_confirmed_or_rolled_back() {
     await_rules(&site, NTP);
     let _lock = state.lock().unwrap();
     assert!(state.lock().is_err(), "one process changes rules");
+}
+
+/// What `nft monitor` of the router's namespace prints.
+struct Monitor(std::process::Child, BufReader<std::process::ChildStdout>);
+
+impl Monitor {
+    /// Waits until the monitor sees changes.
+    fn start(site: &Site) -> Self {
+        let mut child = Command::new("ip")
+            .args([
+                "netns",
+                "exec",
+                &site.router.0,
+                "stdbuf",
+                "-oL",
+                "nft",
+                "monitor",
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        std::thread::scope(|scope| {
+            let seen = scope.spawn(|| lines.read_line(&mut String::new()).unwrap());
+            while !seen.is_finished() {
+                site.router.output("nft add table ip noticed");
+                site.router.output("nft delete table ip noticed");
+            }
+        });
+        Self(child, lines)
+    }
+
+    /// The first transaction that makes a table of ours.
+    fn first_of_ours(&mut self) -> String {
+        let mut transaction = String::new();
+        loop {
+            let from = transaction.len();
+            assert!(
+                self.1.read_line(&mut transaction).unwrap() > 0,
+                "{transaction}"
+            );
+            if transaction[from..].starts_with("# new generation") {
+                if transaction.contains("add chain") {
+                    return transaction;
+                }
+                transaction.clear();
+            }
+        }
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_boot_closes_the_kernel_before_it_reads_the_last_good_rules() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("close");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yaml");
+    fs::write(&config, text(DNS)).unwrap();
+    with_agent(&site, folder.path(), || await_rules(&site, DNS));
+    site.router.output("nft flush ruleset");
+    let mut monitor = Monitor::start(&site);
+    with_agent(&site, folder.path(), || await_rules(&site, DNS));
+    let first = monitor.first_of_ours();
+    assert!(first.contains("forward"), "{first}");
+    assert!(!first.contains("cwnp/egress/dns"), "{first}");
+    // After a mere restart of the agent the rules stay.
+    let generation = site.with_kernel(|kernel| kernel.generation().unwrap());
+    with_agent(&site, folder.path(), || await_rules(&site, DNS));
+    assert_eq!(
+        generation,
+        site.with_kernel(|kernel| kernel.generation().unwrap())
+    );
 }

@@ -9,7 +9,7 @@ use control_gate::refusal::invalid;
 use control_state::life::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
 use control_state::query::firewall_allocation;
 use control_state::{NetworkType, StateError, Tables};
-use proto_firewall::{Flow, PlacedRules, RuleScope, checked, explain};
+use proto_firewall::{Flow, PlacedRules, RuleBudget, RuleScope, checked_after, explain};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_types::{IpNet, MachineId, ProjectId};
 use tonic::Status;
@@ -165,13 +165,15 @@ fn placed(intent: &FirewallIntent) -> Vec<PlacedRules> {
     };
     let egress = all(|set| &set.row.current.content.allowed_networks.egress_prefixes);
     let ingress = all(|set| &set.row.current.content.allowed_networks.ingress_prefixes);
+    // All sets of a firewall share its bounds.
+    let mut budget = RuleBudget::default();
     let of_set = |set: &RuleSetIntent| {
         let scope = RuleScope {
             owner: set.set().owner,
             network: set.network.as_deref(),
         };
         PlacedRules {
-            rules: checked(&set.row.current.content, scope).0,
+            rules: checked_after(&set.row.current.content, scope, &mut budget).0,
             allowed_egress: egress.clone(),
             allowed_ingress: ingress.clone(),
         }

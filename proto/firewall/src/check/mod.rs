@@ -10,9 +10,11 @@ use std::collections::BTreeSet;
 pub use rules::{checked_operator_rule, checked_policy, rule_name};
 pub use services::{checked_service, service_name};
 
+use crate::budget::PREFIXES_TOTAL_MAX;
 use crate::parts::{NAME_LEN_MAX, NETWORK_NAME_LEN_MAX};
 use crate::{
-    CheckedRule, RuleContent, RuleList, RuleOwner, RuleScope, RuleSpec, ServiceSpec, Violation,
+    CheckedRule, RuleBudget, RuleContent, RuleList, RuleOwner, RuleScope, RuleSpec, ServiceSpec,
+    Violation,
 };
 
 /// Every object that is wrong. Empty means that the content may be stored.
@@ -27,10 +29,25 @@ pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
 /// not.
 #[must_use]
 pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>, Vec<Violation>) {
-    let mut found = Checked::default();
+    checked_after(content, scope, &mut RuleBudget::default())
+}
+
+/// As [`checked`], for one of several sets of a firewall; `budget` has what those before it took.
+pub fn checked_after(
+    content: &RuleContent,
+    scope: RuleScope<'_>,
+    budget: &mut RuleBudget,
+) -> (Vec<CheckedRule>, Vec<Violation>) {
+    let mut found = Checked {
+        rules: Vec::new(),
+        wrong: Vec::new(),
+        names: BTreeSet::new(),
+        prefixes: 0,
+        budget,
+    };
     for (index, spec) in content.operator_rules.iter().enumerate() {
         let object = object("firewall rules", &spec.name, index);
-        found.take(&object, operator_rule(spec, index, scope));
+        found.take(&object, || operator_rule(spec, index, scope));
     }
     for (list, name, specs) in [
         (RuleList::Egress, "cwnp egress", &content.egress_policies),
@@ -38,12 +55,12 @@ pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>
     ] {
         for (index, spec) in specs.iter().enumerate() {
             let object = object(name, &spec.name, index);
-            found.take(&object, policy(spec, index, list, scope));
+            found.take(&object, || policy(spec, index, list, scope));
         }
     }
     for (index, spec) in content.load_balancers.iter().enumerate() {
         let object = object("service", &spec.name, index);
-        found.take(&object, service(spec, scope));
+        found.take(&object, || service(spec, scope));
     }
     (found.rules, found.wrong)
 }
@@ -67,7 +84,7 @@ fn policy(
 }
 
 fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<CheckedRule, Violation> {
-    checked_service(service_name(spec, scope)?, spec)
+    checked_service(service_name(spec, scope)?, spec, scope)
 }
 
 /// Longest name of an object in a set.
@@ -88,26 +105,48 @@ fn object(list: &str, name: &str, index: usize) -> String {
 }
 
 /// Rules and violations that were found so far.
-#[derive(Default)]
-struct Checked {
+struct Checked<'a> {
     rules: Vec<CheckedRule>,
     wrong: Vec<Violation>,
     names: BTreeSet<(RuleList, String)>,
+    /// Prefixes that were made of the objects so far, also of those that are beyond the budget.
+    prefixes: usize,
+    budget: &'a mut RuleBudget,
 }
 
-impl Checked {
-    fn take(&mut self, object: &str, rule: Result<CheckedRule, Violation>) {
-        let unique = rule.and_then(|rule| {
-            if self.names.insert((rule.list, rule.name.clone())) {
-                return Ok(rule);
-            }
-            let problem = "another object of the list has the same name";
-            Err(Violation::new("name", problem, "rename one of them"))
-        });
-        match unique {
+impl Checked<'_> {
+    /// Takes an object, unless those before it have used up the set's prefixes: then it is not even
+    /// read.
+    fn take(&mut self, object: &str, rule: impl FnOnce() -> Result<CheckedRule, Violation>) {
+        match self.bounded(rule) {
             Ok(rule) => self.rules.push(rule),
             Err(wrong) => self.wrong.push(wrong.of(object)),
         }
+    }
+
+    fn bounded(
+        &mut self,
+        rule: impl FnOnce() -> Result<CheckedRule, Violation>,
+    ) -> Result<CheckedRule, Violation> {
+        if self.prefixes > PREFIXES_TOTAL_MAX {
+            let problem =
+                format!("the objects before it need more than {PREFIXES_TOTAL_MAX} prefixes");
+            let remedy = "use fewer or shorter exceptions, or fewer prefixes";
+            return Err(Violation::new("the set", problem, remedy));
+        }
+        let rule = rule();
+        self.prefixes += match &rule {
+            Ok(rule) => rule.sources.len() + rule.destinations.as_ref().map_or(0, Vec::len),
+            // Prefixes are made only of objects that are right.
+            Err(_) => 0,
+        };
+        let rule = rule?;
+        if !self.names.insert((rule.list, rule.name.clone())) {
+            let problem = "another object of the list has the same name";
+            return Err(Violation::new("name", problem, "rename one of them"));
+        }
+        self.budget.take(rule.entries(), rule.names.iter())?;
+        Ok(rule)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Destinations of policies by their names in the DNS.
 
+use std::collections::BTreeSet;
+
 use crate::parts::{DNS_NAME_LEN_MAX, dns_name, shortened};
 use crate::{Direction, NamePattern, RuleSpec, Violation};
 
@@ -27,6 +29,19 @@ pub(super) fn check(spec: &RuleSpec, direction: Direction) -> Result<(), Violati
     }
     let mut all = spec.to_fqdns.iter().enumerate();
     all.try_for_each(|(index, name)| check_name(&format!("toFQDNs[{index}]"), name))
+}
+
+/// Names that [`check`] found right, each once: in small letters and without a dot at the end.
+pub(super) fn normalized(names: &[NamePattern]) -> BTreeSet<NamePattern> {
+    let own = |text: &Option<String>, has_stars| {
+        let text = text.as_deref();
+        text.and_then(|text| dns_name(text, has_stars))
+    };
+    let all = names.iter().map(|name| NamePattern {
+        match_name: own(&name.match_name, false),
+        match_pattern: own(&name.match_pattern, true),
+    });
+    all.collect()
 }
 
 fn check_name(field: &str, name: &NamePattern) -> Result<(), Violation> {

@@ -1,9 +1,12 @@
 //! Rules of operators, and policies of tenants.
 
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 
 use super::{name_len_max, names};
-use crate::parts::{addresses, name, protocols, shortened};
+use crate::address_range::{self, AddressRange};
+use crate::parts::{merged, name, protocols, ranges, shortened};
 use crate::{Action, CheckedRule, Direction, RuleList, RuleScope, RuleSpec, Violation, prefixes};
 
 /// The name of a rule; one without a name has that of its place in its list.
@@ -33,6 +36,7 @@ pub fn checked_operator_rule(
         let problem = "rules of operators have no names";
         return Err(Violation::new("toFQDNs", problem, remedy));
     }
+    let protocols = protocols("ports", &spec.ports)?;
     let ends = RuleEnds::of(spec, scope, direction)?;
     Ok(CheckedRule {
         list: RuleList::Operator,
@@ -41,7 +45,8 @@ pub fn checked_operator_rule(
         direction,
         sources: ends.sources,
         destinations: Some(ends.destinations),
-        protocols: protocols("ports", &spec.ports)?,
+        names: BTreeSet::new(),
+        protocols,
     })
 }
 
@@ -104,6 +109,7 @@ pub fn checked_policy(
         return Err(Violation::new("direction", problem, remedy));
     }
     names::check(spec, direction)?;
+    let protocols = protocols("ports", &spec.ports)?;
     let ends = RuleEnds::of(spec, scope, direction)?;
     Ok(CheckedRule {
         list,
@@ -112,7 +118,8 @@ pub fn checked_policy(
         direction,
         sources: ends.sources,
         destinations: spec.to_fqdns.is_empty().then_some(ends.destinations),
-        protocols: protocols("ports", &spec.ports)?,
+        names: names::normalized(&spec.to_fqdns),
+        protocols,
     })
 }
 
@@ -124,28 +131,33 @@ struct RuleEnds {
 
 impl RuleEnds {
     fn of(spec: &RuleSpec, scope: RuleScope<'_>, direction: Direction) -> Result<Self, Violation> {
-        let mut ends = Self {
-            sources: addresses("from", &spec.from)?,
-            destinations: addresses("to", &spec.to)?,
-        };
-        let Some(network) = scope.network else {
-            return Ok(ends);
-        };
-        let (field, blocks, inner) = match direction {
-            Direction::Ingress => ("to", &spec.to, &mut ends.destinations),
-            _ => ("from", &spec.from, &mut ends.sources),
-        };
-        if blocks.is_empty() {
-            *inner = prefixes::merged(network);
+        let mut sources = ranges("from", &spec.from)?;
+        let mut destinations = ranges("to", &spec.to)?;
+        if let Some(network) = scope.network {
+            let (field, blocks, inner) = match direction {
+                Direction::Ingress => ("to", &spec.to, &mut destinations),
+                _ => ("from", &spec.from, &mut sources),
+            };
+            if blocks.is_empty() {
+                *inner = merged(field, network)?;
+            }
+            inside(field, inner, network)?;
         }
-        inside(field, inner, network)?;
-        Ok(ends)
+        // Prefixes are made only of what is right.
+        Ok(Self {
+            sources: address_range::prefixes(&sources),
+            destinations: address_range::prefixes(&destinations),
+        })
     }
 }
 
 /// Refuses addresses of other networks in the rules of a network.
-fn inside(field: &str, named: &[IpNet], network: &[IpNet]) -> Result<(), Violation> {
-    let Some(outside) = prefixes::outside(named, network) else {
+pub(super) fn inside(
+    field: &str,
+    named: &[AddressRange],
+    network: &[IpNet],
+) -> Result<(), Violation> {
+    let Some(outside) = address_range::outside(named, network) else {
         return Ok(());
     };
     let network = prefixes::merged(network);

@@ -1,12 +1,20 @@
 //! Services of type `LoadBalancer`.
 
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
 use ipnet::IpNet;
 
 use super::name_len_max;
-use crate::parts::{NAME_LEN_MAX, address, name, prefix, protocols};
+use super::rules::inside;
+use crate::address_range;
+use crate::parts::{NAME_LEN_MAX, address, merged, name, prefix, protocols};
 use crate::{
     Action, CheckedRule, Direction, RuleList, RuleScope, ServiceSpec, Violation, prefixes,
 };
+
+/// The address of all hosts of a segment.
+const BROADCAST: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);
 
 /// The name of a service, with its namespace: `default/shop`.
 ///
@@ -23,7 +31,11 @@ pub fn service_name(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<String, 
 ///
 /// # Errors
 /// The first field that is wrong.
-pub fn checked_service(name: String, spec: &ServiceSpec) -> Result<CheckedRule, Violation> {
+pub fn checked_service(
+    name: String,
+    spec: &ServiceSpec,
+    scope: RuleScope<'_>,
+) -> Result<CheckedRule, Violation> {
     if spec
         .kind
         .as_deref()
@@ -35,25 +47,44 @@ pub fn checked_service(name: String, spec: &ServiceSpec) -> Result<CheckedRule, 
     complete(spec)?;
     let addresses = spec.load_balancer_ips.iter();
     let destinations: Vec<IpNet> = addresses
-        .map(|text| address("loadBalancerIPs", text).map(IpNet::from))
+        .map(|text| service_address(text).map(IpNet::from))
         .collect::<Result<_, _>>()?;
+    let field = "loadBalancerIPs";
+    let destinations = merged(field, &destinations)?;
+    if let Some(network) = scope.network {
+        inside(field, &destinations, network)?;
+    }
     let ranges = spec.load_balancer_source_ranges.iter();
     let ranges: Vec<IpNet> = ranges
         .map(|text| prefix("loadBalancerSourceRanges", text))
         .collect::<Result<_, _>>()?;
     let sources = match ranges.is_empty() {
         true => prefixes::any(),
-        false => prefixes::merged(&ranges),
+        false => address_range::prefixes(&merged("loadBalancerSourceRanges", &ranges)?),
     };
+    let protocols = protocols("ports", &spec.ports)?;
     Ok(CheckedRule {
         list: RuleList::Service,
         name,
         action: Action::Accept,
         direction: Direction::Ingress,
         sources,
-        destinations: Some(prefixes::merged(&destinations)),
-        protocols: protocols("ports", &spec.ports)?,
+        destinations: Some(address_range::prefixes(&destinations)),
+        names: BTreeSet::new(),
+        protocols,
     })
+}
+
+/// An address that packets of others may have as their destination.
+fn service_address(text: &str) -> Result<IpAddr, Violation> {
+    let found = address("loadBalancerIPs", text)?;
+    let own = found.to_canonical();
+    if own.is_loopback() || own.is_unspecified() || own.is_multicast() || own == BROADCAST {
+        let problem = format!("{found} is no address of a service");
+        let remedy = "name an address that its clients reach";
+        return Err(Violation::new("loadBalancerIPs", problem, remedy));
+    }
+    Ok(found)
 }
 
 /// Refuses a service without an address or a port: its rule would be wider than the service.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Uri};
+use proto_bounds::BRACKETS_MAX;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -77,11 +78,16 @@ impl Kubeconfig {
     /// Parses the content of a file.
     ///
     /// # Errors
-    /// It is too large, no kubeconfig, or has a field that is refused.
+    /// It is too large or too nested, no kubeconfig, or has a field that is refused.
     pub fn parse(bytes: &[u8]) -> Result<Self, KubeconfigError> {
         if bytes.len() > FILE_LEN_MAX {
             return Err(KubeconfigError::TooLarge {
                 bytes_max: FILE_LEN_MAX,
+            });
+        }
+        if !proto_bounds::has_few_brackets(bytes) {
+            return Err(KubeconfigError::Nested {
+                brackets_max: BRACKETS_MAX,
             });
         }
         let value: Value = serde_norway::from_slice(bytes).map_err(|error| {

@@ -26,6 +26,15 @@ pub enum KubeconfigError {
         /// Largest size, bytes.
         bytes_max: usize,
     },
+    /// The file has so many brackets and braces that reading it could take long.
+    #[error(
+        "the kubeconfig has more than {brackets_max} brackets and braces, or a line of many dashes; \
+         write it as kubectl does"
+    )]
+    Nested {
+        /// Most opening brackets and braces.
+        brackets_max: usize,
+    },
     /// The file is no YAML.
     #[error("line {line}: the kubeconfig is no valid YAML; write it as kubectl does")]
     Syntax {
