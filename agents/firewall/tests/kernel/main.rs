@@ -15,4 +15,5 @@ mod names;
 mod namespace;
 mod nat;
 mod site;
+mod spoofed;
 mod text;
