@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::compile::{DROPPED, compile};
+use crate::compile::{DROPPED, SPOOFED, compile};
 use crate::interpret::{FlowState, Packet, decide};
 use crate::model::{Element, NftTable};
-use crate::rule::{NameSelector, NetworkKind, RuleSet};
+use crate::rule::{NameSelector, Network, NetworkKind, RuleSet};
 use crate::view::RuleView;
 
 /// The first packet of a flow.
@@ -87,6 +87,7 @@ pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Exp
         }
         (Some(rule), true) => format!("{} accepts it", rule.id),
         (Some(rule), false) => format!("{} drops it", rule.id),
+        (None, _) if last == SPOOFED => spoofed(rules, &packet),
         (None, _) if last == DROPPED => "no rule accepts it".to_owned(),
         (None, _) => format!("it is counted by {last}"),
     };
@@ -99,6 +100,22 @@ pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Exp
         name: name.map(ToString::to_string),
         logged_by: counters,
     }
+}
+
+/// The reason why a packet's source is not one of the network that it comes from.
+fn spoofed(rules: &RuleSet, packet: &Packet) -> String {
+    let (source, input) = (packet.source, &packet.input);
+    let mut networks = rules.networks.iter();
+    let from = networks
+        .find(|network| network.interfaces.contains(input))
+        .map_or_else(
+            || format!("the interface {input}"),
+            |network| format!("the network {} ({input})", network.id),
+        );
+    let owner = owner_of(rules, source).map_or_else(String::new, |owner| {
+        format!(": it belongs to the network {}", owner.id)
+    });
+    format!("a packet with the source {source} does not come from {from}{owner}")
 }
 
 /// The table with resolved addresses in its sets of names.
@@ -121,18 +138,20 @@ pub fn with_addresses(mut table: NftTable, resolved: &Resolved) -> NftTable {
 /// The first interface of the network with the longest prefix for an address; without one, of the
 /// first external network.
 fn interface_of(rules: &RuleSet, address: IpAddr) -> String {
-    let networks = || {
-        let all = rules.networks.iter();
-        all.filter(|network| network.kind != NetworkKind::Underlay)
-    };
-    let longest = networks()
+    let mut networks = rules.networks.iter();
+    owner_of(rules, address)
+        .or_else(|| networks.find(|network| network.kind == NetworkKind::External))
+        .and_then(|network| network.interfaces.first().cloned())
+        .unwrap_or_default()
+}
+
+/// The network with the longest prefix for an address.
+fn owner_of(rules: &RuleSet, address: IpAddr) -> Option<&Network> {
+    let networks = rules.networks.iter();
+    networks
+        .filter(|network| network.kind != NetworkKind::Underlay)
         .flat_map(|network| network.prefixes.iter().map(move |prefix| (prefix, network)))
         .filter(|(prefix, _)| prefix.contains(&address))
         .max_by_key(|(prefix, _)| prefix.prefix_len())
-        .map(|(_, network)| network);
-    let external = || networks().find(|network| network.kind == NetworkKind::External);
-    longest
-        .or_else(external)
-        .and_then(|network| network.interfaces.first().cloned())
-        .unwrap_or_default()
+        .map(|(_, network)| network)
 }

@@ -15,6 +15,22 @@ pub(super) fn of_input(rules: &RuleSet) -> String {
     format!("{:016x}", hasher.finish())
 }
 
+/// Part of the names of the chains and sets that check sources.
+pub(super) fn of_sources(rules: &RuleSet) -> String {
+    let mut hasher = DefaultHasher::new();
+    for network in &rules.networks {
+        network.id.hash(&mut hasher);
+        network.kind.hash(&mut hasher);
+        network.interfaces.hash(&mut hasher);
+        network.prefixes.hash(&mut hasher);
+        network.nat_addresses.hash(&mut hasher);
+    }
+    let listen = rules.resolver.as_ref().map(|resolver| &resolver.listen);
+    listen.hash(&mut hasher);
+    rules.input.management_interfaces.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
 /// Part of the names of layers and of the set of private interfaces: it differs if the operator's
 /// rules or these interfaces differ.
 pub(super) fn epoch(rules: &RuleSet) -> String {

@@ -3,6 +3,8 @@
 use super::accounting;
 use super::layer::{PREFIX_DROPPED, log};
 use super::layers::Layer;
+use super::source_rule::SourceCheck;
+use super::sources;
 use crate::model::{
     BaseChain, Chain, Element, Expression, MetaKey, NftRule, NftSet, NftTable, SetSpec, Verdict,
 };
@@ -73,7 +75,8 @@ pub(super) fn interface_key(name: &str) -> Vec<u8> {
     key
 }
 
-/// Adds the base chain: rate limits, the state of flows, the layers, and the drop.
+/// Adds the base chain: rate limits, the state of flows, the check of sources, the layers, and the
+/// drop.
 pub(super) fn add_forward(
     table: &mut NftTable,
     rules: &RuleSet,
@@ -103,6 +106,8 @@ pub(super) fn add_forward(
     chain.rules.push(rule(established, Some(Verdict::Accept)));
     let invalid = by_state(STATE_INVALID, INVALID);
     chain.rules.push(rule(invalid, Some(Verdict::Drop)));
+    let check = SourceCheck::forward(rules);
+    chain.rules.extend(sources::add(table, rules, &check));
     for layer in layers {
         let expressions = match layer.direction {
             Direction::Ingress => by_interface(MetaKey::OutputName, &private),

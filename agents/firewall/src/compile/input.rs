@@ -9,6 +9,8 @@ use super::epoch;
 use super::frame::{self, by_interface, by_state, rule};
 use super::layer::{self, PREFIX_DROPPED, log};
 use super::layers::Layer;
+use super::source_rule::SourceCheck;
+use super::sources;
 use crate::model::{
     BaseChain, Chain, Expression, MetaKey, NftRule, NftTable, PayloadBase, Verdict,
 };
@@ -40,6 +42,9 @@ pub(super) fn add(table: &mut NftTable, rules: &RuleSet) {
     };
     input.add_interfaces(rules);
     input.add_states();
+    let check = SourceCheck::input(rules);
+    let checked = sources::add(input.table, rules, &check);
+    input.chain.rules.extend(checked);
     input.add_ping(true);
     input.add_ping(false);
     input.jump(&access::needed(), None);

@@ -14,6 +14,8 @@
 //! with the private interfaces: then old rules read old maps, which stay until a second transaction.
 //! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
 //! neither accepts.
+//!
+//! Before any layer the sources of new flows are checked ([`sources`]).
 
 pub(crate) mod access;
 mod accounting;
@@ -29,6 +31,8 @@ pub(crate) mod layers;
 mod names;
 mod nat;
 pub mod shape;
+pub(crate) mod source_rule;
+mod sources;
 
 pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use compiler::RuleCompiler;
@@ -36,6 +40,7 @@ pub use entries::entry_count;
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
 pub use input::{INPUT, PINGS_PER_SECOND};
 pub(crate) use layer::PREFIX_DROPPED;
+pub use source_rule::SPOOFED;
 
 use crate::model::NftTable;
 use crate::rule::RuleSet;

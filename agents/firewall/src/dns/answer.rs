@@ -54,7 +54,7 @@ pub fn resolved_addresses(query: &DnsQuery, answer: &[u8]) -> Vec<ResolvedAddres
             return found;
         }
         let alias = own.iter().find_map(|record| match &record.rdata {
-            RData::CNAME(target) => Some((labels(&target.0), record.ttl)),
+            RData::CNAME(target) => Some((labels(&target.0), ttl(record))),
             _ => None,
         });
         let Some((target, ttl)) = alias else {
@@ -74,13 +74,18 @@ fn addresses(records: &[&ResourceRecord<'_>], is_ipv4: bool, ttl_max: u32) -> Ve
             RData::AAAA(aaaa) if !is_ipv4 => IpAddr::V6(Ipv6Addr::from(aaaa.address)),
             _ => continue,
         };
-        let seconds = record.ttl.min(ttl_max);
+        let seconds = ttl(record).min(ttl_max);
         found.push(ResolvedAddress {
             address,
             lifetime: Duration::from_secs(u64::from(seconds)),
         });
     }
     found
+}
+
+/// The TTL of a record, seconds. One with the highest bit is 0 (RFC 2181, 8).
+fn ttl(record: &ResourceRecord<'_>) -> u32 {
+    i32::try_from(record.ttl).map_or(0, i32::cast_unsigned)
 }
 
 fn labels(name: &Name<'_>) -> Vec<Vec<u8>> {

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
@@ -10,6 +11,10 @@ use crate::rule::{NetworkKind, RuleSet};
 pub struct AddressGuard {
     /// Prefixes of private networks and of the underlay.
     inside: Vec<IpNet>,
+    /// Addresses of the firewall, and broadcast addresses.
+    own: BTreeSet<IpAddr>,
+    /// Those that the rules name.
+    named: BTreeSet<IpAddr>,
     /// Prefixes that the operator allows, and those of external networks: addresses there may be of
     /// the ranges for private use.
     outside: Vec<IpNet>,
@@ -31,9 +36,24 @@ impl AddressGuard {
         let outside = of(true).filter(|prefix| prefix.prefix_len() > 0);
         Self {
             inside: of(false).collect(),
+            own: BTreeSet::new(),
+            named: named(rules),
             outside: outside.chain(rules.allowed_egress.clone()).collect(),
             allowed: rules.allowed_egress.clone(),
         }
+    }
+
+    /// The guard of a host with these addresses.
+    #[must_use]
+    pub fn with_own(mut self, own: &BTreeSet<IpAddr>) -> Self {
+        self.own.clone_from(own);
+        self
+    }
+
+    /// The addresses of this host.
+    #[must_use]
+    pub fn own(&self) -> &BTreeSet<IpAddr> {
+        &self.own
     }
 
     /// `true` if a name may be resolved to the address.
@@ -50,16 +70,36 @@ impl AddressGuard {
         };
         !is_special
             && !is_in(&self.inside)
+            && !self.own.contains(&address)
+            && !self.named.contains(&address)
             && (!is_for_private_use || is_in(&self.outside))
             && (self.allowed.is_empty() || is_in(&self.allowed))
     }
 }
 
+/// Addresses of the firewall in rules, and the broadcast addresses of networks.
+fn named(rules: &RuleSet) -> BTreeSet<IpAddr> {
+    let translated = rules.networks.iter();
+    let translated = translated.flat_map(|network| network.nat_addresses.clone());
+    let listen = rules.resolver.iter();
+    let listen = listen.flat_map(|resolver| resolver.listen.clone());
+    let prefixes = rules.networks.iter().flat_map(|network| &network.prefixes);
+    let broadcast = prefixes.filter_map(|prefix| match prefix {
+        // A prefix of one or two addresses has none (RFC 3021).
+        IpNet::V4(prefix) if prefix.prefix_len() < 31 => Some(IpAddr::V4(prefix.broadcast())),
+        _ => None,
+    });
+    translated.chain(listen).chain(broadcast).collect()
+}
+
 /// Addresses that lead to no other host, or to many.
 fn is_special_v4(address: Ipv4Addr) -> bool {
-    // 0.0.0.0/8 is this host; 240.0.0.0/4 has the broadcast address.
-    let first = address.octets()[0];
+    // 0.0.0.0/8 is this host; 240.0.0.0/4 has the broadcast address; 192.0.0.0/24 is for protocols,
+    // 198.18.0.0/15 for measurements.
+    let [first, second, third, _] = address.octets();
     first == 0
+        || (first, second, third) == (192, 0, 0)
+        || (first, second & 0xFE) == (198, 18)
         || first >= 240
         || address.is_loopback()
         || address.is_link_local()
@@ -73,13 +113,22 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_special_v6(address: Ipv6Addr) -> bool {
-    // Forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4) would go around the checks
-    // of IPv4 addresses.
-    let [first, second, third, fourth, fifth, ..] = address.segments();
-    let carries_ipv4 = (first, second, third, fourth, fifth) == (0, 0, 0, 0, 0)
+    // Forms that carry an IPv4 address (mapped, compatible, translated, NAT64, 6to4, ISATAP) would go
+    // around the checks of IPv4 addresses.
+    let [first, second, third, fourth, fifth, sixth, ..] = address.segments();
+    let is_zero = (first, second, third, fourth) == (0, 0, 0, 0);
+    let is_translated = fifth == 0xFFFF && sixth == 0;
+    let carries_ipv4 = (is_zero && (fifth == 0 || is_translated))
         || (first == 0x64 && second == 0xFF9B)
-        || first == 0x2002;
+        || first == 0x2002
+        || (fifth & 0xFDFF == 0 && sixth == 0x5EFE);
+    // 2001::/23 is for protocols, with Teredo; 100::/64 is discarded, 5f00::/16 is for segment
+    // routing.
+    let is_for_protocols = (first == 0x2001 && second & 0xFE00 == 0)
+        || (first, second, third, fourth) == (0x100, 0, 0, 0)
+        || first == 0x5F00;
     carries_ipv4
+        || is_for_protocols
         || address.is_unspecified()
         || address.is_loopback()
         || address.is_multicast()
@@ -91,6 +140,42 @@ fn is_special_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::AddressGuard;
+    use crate::admit::admit;
+    use crate::config::Config;
+
+    #[test]
+    fn the_firewalls_addresses_and_broadcast_ones_are_not_learned() {
+        let text = "
+sources:
+  static:
+    firewall:
+      networks:
+      - {networkID: tenant, networkType: private, vrf: 42, prefixes: [10.0.0.0/8]}
+      - {networkID: internet, networkType: external, vrf: 104, prefixes: [203.0.113.0/24, 192.0.2.0/31]}
+      egressRules: [{networkID: internet, ips: [198.51.100.7]}]
+      dnsServerAddress: 192.0.2.53
+      dnsListenAddresses: [198.51.100.8]
+controllers: {firewall: {source: static}}
+";
+        let admitted = admit(&Config::parse(text).unwrap());
+        assert_eq!(admitted.problems, vec![]);
+        let guard = AddressGuard::new(&admitted.rules);
+        let guard = guard.with_own(&["203.0.113.9".parse().unwrap()].into());
+        for (address, expected) in [
+            ("198.51.100.7", false),
+            ("198.51.100.8", false),
+            ("203.0.113.9", false),
+            ("203.0.113.255", false),
+            ("203.0.113.254", true),
+            ("192.0.2.1", true),
+        ] {
+            assert_eq!(
+                guard.allows(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
+        }
+    }
 
     #[test]
     fn addresses_inside_are_not_learned() {
@@ -99,8 +184,14 @@ mod tests {
                 .map(|net| net.parse().unwrap())
                 .collect()
         };
+        let addresses = |text: &str| {
+            let all = text.split_whitespace();
+            all.map(|own| own.parse().unwrap()).collect()
+        };
         let open = AddressGuard {
-            inside: nets("198.18.0.0/15 2001:db8:a::/48"),
+            inside: nets("198.51.100.0/24 2001:db8:a::/48"),
+            own: addresses("203.0.113.254"),
+            named: addresses("203.0.113.255 2001:db8:b::fe"),
             outside: nets("10.99.0.0/16 fd99::/16"),
             allowed: nets(""),
         };
@@ -112,7 +203,24 @@ mod tests {
         for (address, in_open, in_closed) in [
             ("203.0.113.7", true, false),
             ("192.0.2.7", true, true),
+            ("198.51.100.1", false, false),
+            ("203.0.113.254", false, false),
+            ("203.0.113.255", false, false),
+            ("2001:db8:b::fe", false, false),
             ("198.18.0.1", false, false),
+            ("198.19.255.255", false, false),
+            ("198.20.0.1", true, false),
+            ("192.0.0.170", false, false),
+            ("192.0.1.1", true, false),
+            ("2001::1", false, false),
+            ("2001:0:a00:1::1", false, false),
+            ("2001:200::1", true, false),
+            ("2001:db8:b::5efe:a00:1", false, false),
+            ("2001:db8:b::200:5efe:a00:1", false, false),
+            ("::ffff:0:203.0.113.7", false, false),
+            ("100::1", false, false),
+            ("100:0:0:1::1", true, false),
+            ("5f00::1", false, false),
             ("2001:db8:a::1", false, false),
             ("2001:db8:b::1", true, false),
             ("10.0.0.1", false, false),

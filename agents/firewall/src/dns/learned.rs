@@ -1,24 +1,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use ipnet::IpNet;
 
 use super::answer::ResolvedAddress;
 use super::guard::AddressGuard;
+use super::held_address::{Asker, EvictionQueue, HeldAddress};
 use super::key_of;
 use super::limits::NameLimits;
 use crate::netlink::TimedElement;
-use crate::rule::NameSelector;
+use crate::rule::{NameSelector, NetworkKind, RuleSet};
 
 /// A timeout that is later by less than this needs no change in the kernel.
 const REFRESH_MIN: Duration = Duration::from_secs(1);
+/// A timeout in the kernel that is later than ours by no more than this is ours.
+const ADOPT_TOLERANCE: Duration = Duration::from_secs(2);
+/// The part of all addresses that is given up at once when there is no room: to find them costs a
+/// look at each.
+const EVICTED_PART: usize = 64;
 
 /// The addresses of names, with the end of their lifetimes. The kernel's sets have the same.
 #[derive(Debug, Default)]
 pub(super) struct LearnedNames {
     limits: NameLimits,
     /// Every name and pattern of the rules.
-    names: BTreeMap<NameSelector, BTreeMap<IpAddr, Instant>>,
+    names: BTreeMap<NameSelector, BTreeMap<IpAddr, HeldAddress>>,
     guard: AddressGuard,
+    /// Prefixes of private networks.
+    networks: Vec<(IpNet, Asker)>,
 }
 
 /// The result of an answer.
@@ -26,6 +37,8 @@ pub(super) struct LearnedNames {
 pub(super) struct LearnOutcome {
     /// Elements that the kernel needs.
     pub(super) elements: Vec<TimedElement>,
+    /// Elements that make room for these, and must go before.
+    pub(super) evicted: Vec<TimedElement>,
     /// Addresses that are forbidden.
     pub(super) forbidden: Vec<IpAddr>,
     /// Addresses for which there was no room.
@@ -44,13 +57,34 @@ impl LearnedNames {
     pub(super) fn configure(
         &mut self,
         names: &BTreeSet<&NameSelector>,
-        guard: AddressGuard,
+        rules: &RuleSet,
     ) -> Vec<TimedElement> {
-        self.guard = guard;
+        self.guard = AddressGuard::new(rules).with_own(self.guard.own());
+        let private = rules.networks.iter();
+        let private = private.filter(|network| network.kind == NetworkKind::Private);
+        let prefixes = private.flat_map(|network| {
+            let id: Asker = network.id.as_str().into();
+            let prefixes = network.prefixes.iter();
+            prefixes.map(move |prefix| (*prefix, Arc::clone(&id)))
+        });
+        self.networks = prefixes.collect();
         self.names.retain(|name, _| names.contains(name));
         for name in names {
             self.names.entry((*name).clone()).or_default();
         }
+        self.remove_forbidden()
+    }
+
+    /// Takes over the addresses of this host; returns the elements that they forbid.
+    pub(super) fn set_own(&mut self, own: &BTreeSet<IpAddr>) -> Vec<TimedElement> {
+        if self.guard.own() == own {
+            return Vec::new();
+        }
+        self.guard = std::mem::take(&mut self.guard).with_own(own);
+        self.remove_forbidden()
+    }
+
+    fn remove_forbidden(&mut self) -> Vec<TimedElement> {
         let mut forbidden = Vec::new();
         for (name, addresses) in &mut self.names {
             addresses.retain(|address, _| {
@@ -69,62 +103,154 @@ impl LearnedNames {
         self.names.keys()
     }
 
-    /// Learns the addresses in an answer for `name`.
+    /// Learns the addresses in an answer for `name`, which `client` asked for.
     pub(super) fn learn(
         &mut self,
         name: &str,
         resolved: &[ResolvedAddress],
+        client: IpAddr,
         now: Instant,
     ) -> LearnOutcome {
         let mut outcome = LearnOutcome::default();
         self.expire(now);
-        let mut room = self.limits.addresses_max.saturating_sub(self.len());
-        let (low, high) = (self.limits.lifetime_min, self.limits.lifetime_max);
-        let name_max = self.limits.name_addresses_max;
-        for (selector, addresses) in &mut self.names {
-            if !selector.matches(name) {
-                continue;
-            }
+        let asker = self.asker(client);
+        let matching = self.names.keys().filter(|own| own.matches(name));
+        for selector in matching.cloned().collect::<Vec<_>>() {
+            let mut allowed = Vec::new();
             for one in resolved.iter().take(self.limits.answer_addresses_max) {
-                if !self.guard.allows(one.address) {
+                if self.guard.allows(one.address) {
+                    allowed.push(*one);
+                } else {
                     outcome.forbidden.push(one.address);
-                    continue;
                 }
-                let lifetime = one.lifetime.clamp(low, high);
-                let until = now + lifetime;
-                let is_full = room == 0 || addresses.len() >= name_max;
-                match addresses.get_mut(&one.address) {
-                    Some(old) if until.saturating_duration_since(*old) < REFRESH_MIN => continue,
-                    Some(old) => *old = until,
-                    None if is_full => {
-                        outcome.without_room += 1;
-                        continue;
-                    }
-                    None => {
-                        addresses.insert(one.address, until);
-                        room -= 1;
-                    }
-                }
-                outcome
-                    .elements
-                    .push(element(selector, one.address, lifetime));
             }
+            self.hold(&selector, &allowed, &asker, now, &mut outcome);
         }
         outcome
     }
 
+    /// The private network with the longest prefix for a client.
+    fn asker(&self, client: IpAddr) -> Asker {
+        let own = self.networks.iter();
+        own.filter(|(prefix, _)| prefix.contains(&client))
+            .max_by_key(|(prefix, _)| prefix.prefix_len())
+            .map_or_else(|| Asker::from(""), |(_, network)| Arc::clone(network))
+    }
+
+    /// Holds addresses of a name for a network.
+    fn hold(
+        &mut self,
+        selector: &NameSelector,
+        resolved: &[ResolvedAddress],
+        asker: &Asker,
+        now: Instant,
+        outcome: &mut LearnOutcome,
+    ) {
+        let (low, high) = (self.limits.lifetime_min, self.limits.lifetime_max);
+        let mut new = BTreeMap::new();
+        let Some(addresses) = self.names.get_mut(selector) else {
+            return;
+        };
+        for one in resolved {
+            let lifetime = one.lifetime.clamp(low, high);
+            let Some(held) = addresses.get_mut(&one.address) else {
+                new.insert(one.address, lifetime);
+                continue;
+            };
+            let until = now + lifetime;
+            let old = held.until().unwrap_or(now);
+            held.extend(Arc::clone(asker), until, now);
+            if until.saturating_duration_since(old) >= REFRESH_MIN {
+                let element = element(selector, one.address, lifetime);
+                outcome.elements.push(element);
+            }
+        }
+        outcome
+            .evicted
+            .extend(self.make_room(selector, new.len(), asker, now));
+        let mut room = self.limits.addresses_max.saturating_sub(self.len());
+        let Some(addresses) = self.names.get_mut(selector) else {
+            return;
+        };
+        for (address, lifetime) in new {
+            if room == 0 || addresses.len() >= self.limits.name_addresses_max {
+                outcome.without_room += 1;
+                continue;
+            }
+            let held = HeldAddress::new(Arc::clone(asker), now + lifetime, now);
+            addresses.insert(address, held);
+            room -= 1;
+            outcome.elements.push(element(selector, address, lifetime));
+        }
+    }
+
+    /// Gives up addresses so that a name has room for `count` more; returns their elements.
+    fn make_room(
+        &mut self,
+        selector: &NameSelector,
+        count: usize,
+        asker: &Asker,
+        now: Instant,
+    ) -> Vec<TimedElement> {
+        let mut evicted = Vec::new();
+        let own = self.names.get(selector).map_or(0, BTreeMap::len);
+        let surplus = (own + count).saturating_sub(self.limits.name_addresses_max);
+        if surplus > 0 {
+            let all = self.entries().filter(|(name, _, _)| *name == selector);
+            evicted.extend(evict(all, surplus, asker, now));
+        }
+        self.forget(&evicted);
+        if self.len() + count > self.limits.addresses_max {
+            let surplus = count.max(self.limits.addresses_max / EVICTED_PART);
+            let more = evict(self.entries(), surplus, asker, now);
+            self.forget(&more);
+            evicted.extend(more);
+        }
+        let gone = evicted.iter();
+        gone.map(|(name, address)| element(name, *address, Duration::ZERO))
+            .collect()
+    }
+
+    fn forget(&mut self, evicted: &[(NameSelector, IpAddr)]) {
+        for (name, address) in evicted {
+            if let Some(addresses) = self.names.get_mut(name) {
+                addresses.remove(address);
+            }
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&NameSelector, IpAddr, &HeldAddress)> + Clone {
+        let names = self.names.iter();
+        names.flat_map(|(name, addresses)| {
+            let own = addresses.iter();
+            own.map(move |(address, held)| (name, *address, held))
+        })
+    }
+
     /// Takes over an address that the kernel or the state file has, if the rules still want it.
-    pub(super) fn adopt(&mut self, name: &NameSelector, address: IpAddr, until: Instant) -> bool {
+    pub(super) fn adopt(
+        &mut self,
+        name: &NameSelector,
+        address: IpAddr,
+        until: Instant,
+        now: Instant,
+    ) -> bool {
         let has_room = self.len() < self.limits.addresses_max;
         let allows = self.guard.allows(address);
         let Some(addresses) = self.names.get_mut(name).filter(|_| allows) else {
             return false;
         };
         let has_room = has_room && addresses.len() < self.limits.name_addresses_max;
+        let nobody = || Asker::from("");
         match addresses.get_mut(&address) {
-            Some(own) => *own = (*own).max(until),
+            Some(own)
+                if own
+                    .until()
+                    .is_some_and(|old| until <= old + ADOPT_TOLERANCE) => {}
+            Some(own) => own.extend(nobody(), until, now),
             None if has_room => {
-                addresses.insert(address, until);
+                let held = HeldAddress::new(nobody(), until, now);
+                addresses.insert(address, held);
             }
             None => return false,
         }
@@ -134,20 +260,19 @@ impl LearnedNames {
     /// Forgets addresses whose lifetime has ended, as the kernel does.
     pub(super) fn expire(&mut self, now: Instant) {
         for addresses in self.names.values_mut() {
-            addresses.retain(|_, until| *until > now);
+            addresses.retain(|_, held| held.expire(now));
         }
     }
 
     /// Every address with its name and the end of its lifetime.
     pub(super) fn all(&self) -> impl Iterator<Item = LearnedAddress<'_>> {
-        self.names.iter().flat_map(|(name, addresses)| {
-            addresses
-                .iter()
-                .map(move |(address, until)| LearnedAddress {
-                    name,
-                    address: *address,
-                    until: *until,
-                })
+        self.entries().filter_map(|(name, address, held)| {
+            let until = held.until()?;
+            Some(LearnedAddress {
+                name,
+                address,
+                until,
+            })
         })
     }
 
@@ -159,7 +284,7 @@ impl LearnedNames {
             .collect()
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.names.values().map(BTreeMap::len).sum()
     }
 }
@@ -170,6 +295,22 @@ pub(super) struct LearnedAddress<'a> {
     pub(super) name: &'a NameSelector,
     pub(super) address: IpAddr,
     pub(super) until: Instant,
+}
+
+/// Chooses addresses that make room for those of `asker`.
+fn evict<'a>(
+    entries: impl Iterator<Item = (&'a NameSelector, IpAddr, &'a HeldAddress)> + Clone,
+    count: usize,
+    asker: &Asker,
+    now: Instant,
+) -> Vec<(NameSelector, IpAddr)> {
+    let places = entries.map(|(name, address, held)| ((name, address), held));
+    let mut queue = EvictionQueue::new(places);
+    let next = || queue.next(asker, now);
+    let chosen = std::iter::from_fn(next).take(count);
+    chosen
+        .map(|(name, address)| (name.clone(), address))
+        .collect()
 }
 
 fn element(name: &NameSelector, address: IpAddr, lifetime: Duration) -> TimedElement {

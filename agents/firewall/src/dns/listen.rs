@@ -62,6 +62,14 @@ pub(super) fn places(resolver: &NameResolver, rules: &RuleSet) -> BTreeSet<Liste
     found
 }
 
+/// The addresses of this host, and the broadcast addresses of its interfaces.
+pub(super) fn own_addresses() -> BTreeSet<IpAddr> {
+    let all = getifaddrs().into_iter().flatten();
+    all.flat_map(|own| [own.address, own.broadcast])
+        .filter_map(|address| address.as_ref().and_then(ip_address))
+        .collect()
+}
+
 fn ip_address(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|own| own.ip().into());
     v4.or_else(|| address.as_sockaddr_in6().map(|own| own.ip().into()))

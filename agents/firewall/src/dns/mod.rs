@@ -15,7 +15,10 @@ mod answer;
 mod budget;
 mod failure_code;
 mod guard;
+mod held_address;
 mod learned;
+#[cfg(test)]
+mod learned_tests;
 mod limits;
 mod listen;
 mod proxy;

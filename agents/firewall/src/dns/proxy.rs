@@ -125,7 +125,7 @@ impl DnsProxy {
         };
         let (proxy, socket, bytes) = (self.clone(), Arc::clone(socket), bytes.to_vec());
         tasks.spawn(async move {
-            let Some(answer) = proxy.answer(&bytes, false).await else {
+            let Some(answer) = proxy.answer(&bytes, client.ip(), false).await else {
                 return;
             };
             permit.charge(answer.len());
@@ -147,7 +147,7 @@ impl DnsProxy {
         tasks.spawn(async move {
             let mut stream = stream;
             while let Ok(Ok(bytes)) = timeout(IDLE_MAX, read_message(&mut stream)).await {
-                let Some(answer) = proxy.answer(&bytes, true).await else {
+                let Some(answer) = proxy.answer(&bytes, client, true).await else {
                     break;
                 };
                 permit.charge(answer.len().max(1024));
@@ -161,7 +161,7 @@ impl DnsProxy {
     }
 
     /// The answer to a client's message. `None` if it must not be answered.
-    async fn answer(&self, bytes: &[u8], over_tcp: bool) -> Option<Vec<u8>> {
+    async fn answer(&self, bytes: &[u8], client: IpAddr, over_tcp: bool) -> Option<Vec<u8>> {
         let query = match DnsQuery::parse(bytes) {
             Ok(query) => query,
             Err(refusal) => return refusal,
@@ -172,7 +172,8 @@ impl DnsProxy {
         let resolved = resolved_addresses(&query, &answer);
         if !resolved.is_empty() {
             // Before the client sees the answer: it connects at once.
-            self.shared.service.learn(query.name(), &resolved);
+            let service = &self.shared.service;
+            service.learn(query.name(), &resolved, client);
         }
         let len_max = if over_tcp {
             TCP_LEN_MAX

@@ -7,7 +7,6 @@ use tracing::{debug, warn};
 
 use super::address_of;
 use super::answer::ResolvedAddress;
-use super::guard::AddressGuard;
 use super::learned::LearnedNames;
 use super::limits::NameLimits;
 use super::saved::SavedName;
@@ -55,7 +54,7 @@ impl NameService {
         let names = rules.selectors();
         let forbidden = {
             let mut learned = self.learned.lock();
-            learned.configure(&names, AddressGuard::new(rules))
+            learned.configure(&names, rules)
         };
         if names.is_empty() {
             return Ok(());
@@ -79,8 +78,8 @@ impl NameService {
             for set in [name.set(true), name.set(false)] {
                 for element in kernel.timed(&set)? {
                     let address = address_of(&element.key);
-                    let adopted =
-                        address.is_some_and(|own| learned.adopt(name, own, now + element.lifetime));
+                    let until = now + element.lifetime;
+                    let adopted = address.is_some_and(|own| learned.adopt(name, own, until, now));
                     if adopted {
                         held.insert((element.set, element.key), element.lifetime);
                     } else {
@@ -103,9 +102,32 @@ impl NameService {
         Ok(())
     }
 
-    /// Learns the addresses of a name, and puts them into the kernel.
-    pub fn learn(&self, name: &str, resolved: &[ResolvedAddress]) {
-        let outcome = self.learned.lock().learn(name, resolved, Instant::now());
+    /// Takes over the addresses of this host: no name leads to one of them.
+    pub fn set_own(&self, own: &BTreeSet<IpAddr>) {
+        let forbidden = self.learned.lock().set_own(own);
+        self.remove(&forbidden);
+    }
+
+    /// Removes elements from the kernel.
+    fn remove(&self, elements: &[TimedElement]) {
+        if elements.is_empty() {
+            return;
+        }
+        match self.kernel.lock().remove_timed(elements) {
+            Ok(made) => self.remember(made),
+            // They end with their lifetimes, or with the repair of the table.
+            Err(error) => warn!(
+                error = %base_runtime::Chain(&error),
+                "addresses of names stay in the kernel"
+            ),
+        }
+    }
+
+    /// Learns the addresses of a name that a client asked for, and puts them into the kernel.
+    pub fn learn(&self, name: &str, resolved: &[ResolvedAddress], client: IpAddr) {
+        let now = Instant::now();
+        let outcome = self.learned.lock().learn(name, resolved, client, now);
+        self.remove(&outcome.evicted);
         if !outcome.forbidden.is_empty() {
             let address = outcome.forbidden.first();
             warn!(
@@ -170,7 +192,7 @@ impl NameService {
                 continue;
             };
             // A clock that was set back must not make an address stay for ever.
-            learned.adopt(&name, own.address, now + rest.min(longest));
+            learned.adopt(&name, own.address, now + rest.min(longest), now);
         }
     }
 

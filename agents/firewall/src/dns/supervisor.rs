@@ -10,7 +10,7 @@ use tracing::{error, info, warn};
 
 use super::budget::ClientBudgets;
 use super::limits::NameLimits;
-use super::listen::{ListenPlace, places};
+use super::listen::{ListenPlace, own_addresses, places};
 use super::proxy::DnsProxy;
 use super::saved::SavedName;
 use super::service::NameService;
@@ -107,6 +107,7 @@ impl NameSupervisor {
         let Some(running) = &mut self.running else {
             return;
         };
+        self.service.set_own(&own_addresses());
         let wanted = places(&running.resolver, rules);
         running.places.retain(|place, open| {
             let is_wanted = wanted.contains(place);

@@ -70,7 +70,7 @@ impl Row {
     }
 }
 
-fn verdicts(found: &Statistics) -> [Row; 8] {
+fn verdicts(found: &Statistics) -> [Row; 9] {
     let sum = Statistics::sum;
     let row = |names, value| Row { names, value };
     [
@@ -79,6 +79,7 @@ fn verdicts(found: &Statistics) -> [Row; 8] {
         row(&[("verdict", "denied")], sum(&found.rules.drop)),
         row(&[("verdict", "logged")], sum(&found.rules.log)),
         row(&[("verdict", "unmatched")], found.dropped),
+        row(&[("verdict", "spoofed")], found.spoofed),
         row(&[("verdict", "invalid")], found.invalid),
         row(&[("verdict", "rate_limited")], sum(&found.rate_limited)),
         row(&[("verdict", "translated")], sum(&found.translated)),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::traffic::DeviceStatistics;
 use crate::compile::{
-    DROPPED, ESTABLISHED, EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT, INVALID,
+    DROPPED, ESTABLISHED, EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT, INVALID, SPOOFED,
 };
 use crate::netlink::CounterValue;
 use crate::rule::{Action, RuleSet};
@@ -27,6 +27,8 @@ pub struct Statistics {
     pub established: CounterValue,
     /// Packets that connection tracking refuses.
     pub invalid: CounterValue,
+    /// Forwarded packets whose source does not belong to the network that they come from.
+    pub spoofed: CounterValue,
     /// Forwarded packets that no rule accepted.
     pub dropped: CounterValue,
     /// Packets above the rate limit of a network, by its id.
@@ -87,6 +89,7 @@ impl Statistics {
         match name.as_str() {
             ESTABLISHED => return &mut self.established,
             INVALID => return &mut self.invalid,
+            SPOOFED => return &mut self.spoofed,
             DROPPED => return &mut self.dropped,
             INTERNAL_IN => return &mut internal.incoming,
             INTERNAL_OUT => return &mut internal.outgoing,

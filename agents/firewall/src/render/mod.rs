@@ -9,12 +9,14 @@
 
 mod lines;
 mod sets;
+mod sources;
 
 use ipnet::IpNet;
 
 use crate::compile::PINGS_PER_SECOND;
 use crate::compile::access::{self, InputInterfaces};
 use crate::compile::layers::{Layer, layers};
+use crate::compile::source_rule::SourceCheck;
 use crate::model::TABLE;
 use crate::rule::prefixes::{is_ipv4, merged};
 use crate::rule::{Direction, Network, NetworkKind, Rule, RuleSet};
@@ -26,11 +28,14 @@ const LAYER_LINES_MAX: usize = 64;
 /// Renders rules.
 #[must_use]
 pub fn render(rules: &RuleSet) -> String {
+    let check = SourceCheck::forward(rules);
     let mut text = format!(
         "# Written by metalmesh-firewall; changes are overwritten.\n\
-         table inet {TABLE} {{\n{}  chain forward {{\n    \
+         table inet {TABLE} {{\n{}{}{}  chain forward {{\n    \
          type filter hook forward priority 1; policy drop;\n",
-        name_sets(rules)
+        name_sets(rules),
+        sources::chains(&check),
+        sources::chains(&SourceCheck::input(rules)),
     );
     let mut line = |content: &str| text.push_str(&format!("    {content}\n"));
     for limit in &rules.rate_limits {
@@ -44,6 +49,9 @@ pub fn render(rules: &RuleSet) -> String {
     }
     line("ct state invalid counter drop");
     line("ct state established,related counter accept");
+    if let Some(jump) = sources::jump(&check) {
+        line(&jump);
+    }
     let private: Vec<String> = private(rules)
         .flat_map(|network| network.interfaces.clone())
         .collect();
@@ -122,6 +130,7 @@ fn input_lines(rules: &RuleSet) -> Vec<String> {
         "ct state invalid counter drop".to_owned(),
         "ct state established,related counter accept".to_owned(),
     ];
+    lines.extend(sources::jump(&SourceCheck::input(rules)));
     for name in ["icmp", "icmpv6"] {
         lines.push(format!(
             "{name} type echo-request limit rate {PINGS_PER_SECOND}/second counter accept"

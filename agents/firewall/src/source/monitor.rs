@@ -62,7 +62,8 @@ impl MonitorReport {
                 *bytes = value.bytes;
                 continue;
             }
-            let is_drop = name == "dropped" || name == "invalid" || name.starts_with("rate-limit/");
+            let is_drop = matches!(name.as_str(), "dropped" | "invalid" | "spoofed")
+                || name.starts_with("rate-limit/");
             let action = if is_drop { "drop" } else { "accept" };
             let rules = report.rules.entry(action).or_default();
             rules.insert(name.clone(), (*value).into());

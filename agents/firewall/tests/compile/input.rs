@@ -68,6 +68,8 @@ fn only_the_fabric_and_management_reach_the_firewall() {
         ("lan1 10.250.1.1 udp 4789", "firewall/input/vxlan/0"),
         ("lan0 10.250.1.1 udp 68", "firewall/input/dhcp/0"),
         ("vrf42 fd00:a::2 icmp6 135", "firewall/input/neighbour/0"),
+        ("vrf42 fe80::2 icmp6 135", "firewall/input/neighbour/0"),
+        ("vrf42 :: icmp6 135", "firewall/input/neighbour/0"),
         ("vrf42 10.0.0.2 icmp 8", "input/ping"),
         ("vrf104 2001:db8::1 icmp6 128", "input/ping"),
         (
@@ -89,9 +91,11 @@ fn only_the_fabric_and_management_reach_the_firewall() {
         ("vrf42 10.0.0.2 tcp 22", "input/private"),
         ("vlan42 10.0.0.2 tcp 9100", "input/private"),
         // A tenant that writes a manager's address into its packets.
-        ("vrf42 192.0.2.7 tcp 22", "input/private"),
+        ("vrf42 192.0.2.7 tcp 22", "input/spoofed"),
+        ("vrf42 2001:db8::7 icmp6 128", "input/spoofed"),
+        ("vrf104 10.0.0.2 icmp 8", "input/spoofed"),
         ("vrf42 fe80::2 tcp 179", "input/private"),
-        ("vrf42 10.250.1.1 udp 4789", "input/private"),
+        ("vrf42 10.250.1.1 udp 4789", "input/spoofed"),
         ("vrf42 fe80::2 icmp6 134", "input/private"),
         ("vrf42 10.0.0.2 udp 53", "input/private"),
         ("vrf104 198.51.100.1 tcp 22", "input/dropped"),

@@ -177,6 +177,13 @@ fn addresses_are_those_of_the_name_that_was_asked_for() {
         found(1, good, &[a(b"\xC0\x0C", 1, 300)]),
         one("192.0.2.1", 300)
     );
+    // The highest bit makes a TTL 0 (RFC 2181, 8), also of an alias.
+    for (ttl, expected) in [(0x7FFF_FFFF, 0x7FFF_FFFF), (0x8000_0000, 0), (u32::MAX, 0)] {
+        let answer = [a(b"\xC0\x0C", 1, ttl)];
+        assert_eq!(found(1, good, &answer), one("192.0.2.1", expected));
+        let aliased = [alias(OWN, OTHER, ttl), a(OTHER, 1, u32::MAX / 2)];
+        assert_eq!(found(1, good, &aliased), one("192.0.2.1", expected));
+    }
     assert_eq!(found(1, good, &[a(OTHER, 1, 300)]), [], "another name");
     let chain = [
         alias(OWN, OTHER, 50),

@@ -128,30 +128,50 @@ fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
     })
 }
 
-fn network(id: &str, kind: NetworkKind) -> Network {
+fn network(id: &str, kind: NetworkKind, prefixes: &[&str]) -> Network {
     Network {
         id: id.to_owned(),
         kind,
         interfaces: vec![format!("vrf-{id}")],
-        prefixes: Vec::new(),
+        prefixes: prefixes.iter().map(|text| text.parse().unwrap()).collect(),
         nat_addresses: Vec::new(),
         masquerade: false,
     }
+}
+
+/// Two private networks, one of which has an external one inside and may not know its prefixes.
+fn networks() -> impl Strategy<Value = Vec<Network>> {
+    (any::<bool>(), any::<bool>()).prop_map(|(is_known, has_default)| {
+        let own: &[&str] = if is_known {
+            &["10.0.0.0/29", "fd00::/125"]
+        } else {
+            &[]
+        };
+        let outside: &[&str] = if has_default {
+            &["0.0.0.0/0", "::/0"]
+        } else {
+            &["10.0.0.12/31", "10.0.0.4/31", "fd00::c/127"]
+        };
+        let mut outside = network("out", NetworkKind::External, outside);
+        outside.nat_addresses = vec!["10.0.0.12".parse().unwrap(), "fd00::f".parse().unwrap()];
+        vec![
+            network("in", NetworkKind::Private, own),
+            network("in2", NetworkKind::Private, &["10.0.0.8/30", "fd00::8/126"]),
+            outside,
+        ]
+    })
 }
 
 fn rule_set() -> impl Strategy<Value = RuleSet> {
     let action = prop_oneof![Just(Action::Accept), Just(Action::Drop), Just(Action::Log)];
     let operator = prop::collection::vec(rule(action), 0..6);
     let tenant = prop::collection::vec(tenant_rule(), 0..6);
-    (operator, tenant).prop_map(|(mut operator, mut tenant)| {
+    (networks(), operator, tenant).prop_map(|(networks, mut operator, mut tenant)| {
         for (index, rule) in operator.iter_mut().chain(&mut tenant).enumerate() {
             rule.id.object = format!("rule-{index}");
         }
         RuleSet {
-            networks: vec![
-                network("in", NetworkKind::Private),
-                network("out", NetworkKind::External),
-            ],
+            networks,
             operator,
             tenant,
             ..RuleSet::default()
@@ -160,7 +180,8 @@ fn rule_set() -> impl Strategy<Value = RuleSet> {
 }
 
 fn packet() -> impl Strategy<Value = Packet> {
-    let interface = || prop_oneof![Just("vrf-in"), Just("vrf-out")].prop_map(str::to_owned);
+    let names = ["vrf-in", "vrf-in2", "vrf-out", "lan0"];
+    let interface = move || prop::sample::select(names.to_vec()).prop_map(str::to_owned);
     let low = (0_u8..16, 0_u8..16, any::<bool>());
     (low, 0_u8..6, 0_u16..40, interface(), interface()).prop_map(
         |((source, destination, is_ipv4), protocol, port, input, output)| {
@@ -204,8 +225,8 @@ fn matches(rule: &Rule, packet: &Packet, resolved: &Resolved) -> bool {
     let is_there = |nets: &[IpNet], address| nets.iter().any(|net| net.contains(&address));
     let direction = match rule.direction {
         Direction::Any => true,
-        Direction::Ingress => packet.output == "vrf-in",
-        Direction::Egress => packet.input == "vrf-in",
+        Direction::Ingress => packet.output.starts_with("vrf-in"),
+        Direction::Egress => packet.input.starts_with("vrf-in"),
     };
     let protocol = rule.protocols.iter().any(|protocol| match *protocol {
         ProtocolMatch::Any => true,
@@ -226,8 +247,43 @@ fn matches(rule: &Rule, packet: &Packet, resolved: &Resolved) -> bool {
         && is_there(&rule.destinations, packet.destination)
 }
 
+/// `true` if the source does not belong to the network that the packet comes from.
+fn is_spoofed(rules: &RuleSet, packet: &Packet) -> bool {
+    let by_interface = |name: &str| {
+        let mut networks = rules.networks.iter();
+        networks.find(|network| network.interfaces.iter().any(|own| own == name))
+    };
+    let is_kind = |network: Option<&Network>, kind| network.is_some_and(|own| own.kind == kind);
+    let from = by_interface(&packet.input).filter(|network| network.kind == NetworkKind::Private);
+    let prefixes = rules.networks.iter().flat_map(|network| {
+        let named = network.prefixes.iter().filter(|net| net.prefix_len() > 0);
+        named.map(move |net| (net, network))
+    });
+    let owner = prefixes
+        .filter(|(net, _)| net.contains(&packet.source))
+        .max_by_key(|(net, _)| net.prefix_len())
+        .map(|(_, network)| network);
+    let mut networks = rules.networks.iter();
+    let is_own = networks.any(|network| network.nat_addresses.contains(&packet.source));
+    let has_owner = is_kind(owner, NetworkKind::Private);
+    match from {
+        Some(from) if owner == Some(from) => false,
+        _ if is_own || has_owner || packet.source.is_unspecified() => true,
+        Some(from) if from.prefixes.is_empty() => false,
+        Some(_) => {
+            let to = by_interface(&packet.output);
+            let is_way_out = is_kind(to, NetworkKind::External);
+            !(is_way_out && is_kind(owner, NetworkKind::External))
+        }
+        None => false,
+    }
+}
+
 /// The plain verdict of rules.
 fn verdict(rules: &RuleSet, packet: &Packet, resolved: &Resolved) -> bool {
+    if is_spoofed(rules, packet) {
+        return false;
+    }
     let decisive = |rule: &&Rule| rule.action != Action::Log && matches(rule, packet, resolved);
     rules
         .rules()
@@ -283,6 +339,7 @@ proptest! {
             let decided = rules.rules().find(|rule| rule.id.counter() == *last);
             match decided {
                 Some(rule) => prop_assert!(matches(rule, packet, &resolved), "{last} for {packet:?}"),
+                None if is_spoofed(&rules, packet) => prop_assert_eq!(last, "spoofed"),
                 None => prop_assert_eq!(last, "dropped"),
             }
         }

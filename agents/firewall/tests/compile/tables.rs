@@ -69,7 +69,9 @@ fn ten_thousand_permits_are_one_map_and_one_rule() {
 /// The chains of layers.
 fn layers(table: &NftTable) -> Vec<String> {
     let all = table.chains.iter();
-    all.filter(|(name, chain)| chain.base.is_none() && !name.starts_with("input-"))
+    let of_sources = ["input-", "sources.", "spoofed"];
+    let is_layer = |name: &str| !of_sources.iter().any(|begin| name.starts_with(begin));
+    all.filter(|(name, chain)| chain.base.is_none() && is_layer(name))
         .map(|(name, _)| name.clone())
         .collect()
 }
@@ -132,6 +134,31 @@ fn explain_names_the_rule() {
             expected,
             "{from} {to} {port}"
         );
+    }
+    // From another network than the source's.
+    for (from, input, reason) in [
+        (
+            "10.0.0.1",
+            "vrf104",
+            "a packet with the source 10.0.0.1 does not come from the network internet (vrf104): \
+             it belongs to the network tenant",
+        ),
+        (
+            "198.51.100.1",
+            "vrf42",
+            "a packet with the source 198.51.100.1 does not come from the network tenant (vrf42)",
+        ),
+    ] {
+        let question = Question {
+            from: from.parse().unwrap(),
+            to: "198.51.100.2".parse().unwrap(),
+            protocol: 6,
+            port: 26,
+            input: Some(input.to_owned()),
+            output: None,
+        };
+        let answer = explain(&rules, &question, &Resolved::new());
+        assert_eq!((answer.accepted, answer.reason.as_str()), (false, reason));
     }
     let to_service = Question {
         from: "198.51.100.1".parse().unwrap(),

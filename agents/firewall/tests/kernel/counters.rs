@@ -147,7 +147,8 @@ fn learned_addresses_are_no_reason_to_read_the_table() {
         service.configure(&before).unwrap();
         let address = OUTSIDE.parse().unwrap();
         let lifetime = Duration::from_secs(3600);
-        service.learn("api.example.test", &[ResolvedAddress { address, lifetime }]);
+        let found = [ResolvedAddress { address, lifetime }];
+        service.learn("api.example.test", &found, INSIDE.parse().unwrap());
         let (known, current) = (
             kernel.known_generation().unwrap(),
             kernel.generation().unwrap(),

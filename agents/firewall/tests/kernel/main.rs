@@ -16,4 +16,5 @@ mod namespace;
 mod nat;
 mod routes;
 mod site;
+mod spoofed;
 mod text;

@@ -24,6 +24,7 @@ fd00:b::10 api.example.test
 10.0.0.77 inside.wild.example.test
 127.0.0.1 loop.wild.example.test
 198.51.100.1 far.wild.example.test
+203.0.113.1 self.wild.example.test
 ";
 
 #[test]
@@ -64,7 +65,7 @@ fn a_name_passes_when_it_was_resolved_and_only_to_its_addresses() {
     resolve(&site, "alias.wild.example.test", TYPE::A);
     assert!(passes(&site, "203.0.113.11", 5000));
     // Names that lead inside, to the firewall itself, or where the operator allows nobody.
-    for name in ["inside", "loop", "far"] {
+    for name in ["inside", "loop", "far", "self"] {
         let answer = resolve(&site, &format!("{name}.wild.example.test"), TYPE::A);
         assert_eq!(addresses(&answer).len(), 1, "the answer itself passes");
     }
@@ -147,9 +148,10 @@ fn a_lifetime_that_ends_closes_new_flows_only() {
         address: OUTSIDE.parse().unwrap(),
         lifetime: Duration::from_secs(seconds),
     };
+    let client_address = INSIDE.parse().unwrap();
     assert!(!passes(&site, OUTSIDE, 5000));
     let generation = site.with_kernel(|kernel| kernel.generation().unwrap());
-    service.learn("api.example.test", &[resolved(0)]);
+    service.learn("api.example.test", &[resolved(0)], client_address);
     let later = site.with_kernel(|kernel| kernel.generation().unwrap());
     assert!(
         service.made_all_since(generation, later),
@@ -176,8 +178,8 @@ fn a_lifetime_that_ends_closes_new_flows_only() {
     assert!(arrives(&client, &server), "the flow from before goes on");
     assert_eq!(service.elements(), Vec::new());
     // A new answer opens it again, and a longer one keeps it open.
-    service.learn("api.example.test", &[resolved(1)]);
-    service.learn("api.example.test", &[resolved(3600)]);
+    service.learn("api.example.test", &[resolved(1)], client_address);
+    service.learn("api.example.test", &[resolved(3600)], client_address);
     assert!(is_open());
     let set = NameSelector::name("api.example.test").unwrap().set(true);
     let elements = site.with_kernel(|kernel| kernel.timed(&set).unwrap());

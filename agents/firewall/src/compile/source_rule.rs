@@ -1,0 +1,242 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use crate::rule::prefixes::{contains, merged, subtract};
+use crate::rule::{Network, NetworkKind, RuleSet};
+
+/// Counter of forwarded packets whose source does not belong to the network that they come from, and
+/// name of the chain that drops them.
+pub const SPOOFED: &str = "spoofed";
+/// Counter of such packets for the firewall itself.
+const INPUT_SPOOFED: &str = "input/spoofed";
+
+/// One step of the check of sources. The first that matches decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceRule {
+    /// Interfaces that the packet comes in by. `None` means every interface.
+    pub(crate) inputs: Option<Vec<String>>,
+    /// Interfaces that the packet leaves by. `None` means every interface.
+    pub(crate) outputs: Option<Vec<String>>,
+    /// Prefixes of the source, disjoint. `None` means every source.
+    pub(crate) sources: Option<Vec<IpNet>>,
+    /// `true` if the packet is dropped, `false` if rules decide about it.
+    pub(crate) is_spoofed: bool,
+}
+
+/// The steps for the packets of a hook. A packet that none matches is for the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceCheck {
+    /// Name of the chain of the steps.
+    pub(crate) name: &'static str,
+    /// Name of the chain that drops.
+    pub(crate) spoofed: &'static str,
+    pub(crate) counter: &'static str,
+    pub(crate) rules: Vec<SourceRule>,
+}
+
+/// What the networks of a firewall say about sources.
+struct SourceNetworks<'a> {
+    rules: &'a RuleSet,
+    /// Sources that no other network than their own private one has, and the firewall's own.
+    taken: Vec<IpNet>,
+    /// Addresses of external networks, which machines may have, too.
+    external: Vec<IpNet>,
+}
+
+impl SourceCheck {
+    /// The check of forwarded packets.
+    pub(crate) fn forward(rules: &RuleSet) -> Self {
+        let networks = SourceNetworks::new(rules);
+        let mut steps = Steps::default();
+        steps.spoofed(None, Some(martians()));
+        for network in networks.known() {
+            let own = networks.own_prefixes(network);
+            steps.valid(network.interfaces.clone(), None, Some(own));
+        }
+        steps.spoofed(None, Some(networks.taken.clone()));
+        steps.valid(networks.interfaces_without_prefixes(), None, None);
+        let outside = networks.interfaces(NetworkKind::External);
+        let private = networks.interfaces(NetworkKind::Private);
+        let external = Some(networks.external.clone());
+        steps.valid(private.clone(), Some(outside), external);
+        steps.spoofed(Some(private), None);
+        Self {
+            name: "sources",
+            spoofed: SPOOFED,
+            counter: SPOOFED,
+            rules: steps.rules,
+        }
+    }
+
+    /// The check of packets for the firewall itself, from private and external networks.
+    pub(crate) fn input(rules: &RuleSet) -> Self {
+        let networks = SourceNetworks::new(rules);
+        let mut steps = Steps::default();
+        for network in networks.known() {
+            let mut own = networks.own_prefixes(network);
+            own.extend(neighbours());
+            steps.valid(network.interfaces.clone(), None, Some(merged(&own)));
+        }
+        let private = networks.interfaces(NetworkKind::Private);
+        let management = &rules.input.management_interfaces;
+        let mut checked = networks.interfaces(NetworkKind::External);
+        checked.retain(|name| !management.contains(name));
+        checked.extend(private.clone());
+        steps.spoofed(Some(checked), Some(networks.taken.clone()));
+        steps.valid(networks.interfaces_without_prefixes(), None, None);
+        steps.valid(private.clone(), None, Some(networks.external.clone()));
+        steps.spoofed(Some(private), None);
+        Self {
+            name: "input-sources",
+            spoofed: "input-spoofed",
+            counter: INPUT_SPOOFED,
+            rules: steps.rules,
+        }
+    }
+}
+
+impl<'a> SourceNetworks<'a> {
+    fn new(rules: &'a RuleSet) -> Self {
+        let mut networks = Self {
+            rules,
+            taken: Vec::new(),
+            external: Vec::new(),
+        };
+        let own = rules.networks.iter();
+        let own = own.flat_map(|network| &network.nat_addresses);
+        let listen = rules.resolver.iter().flat_map(|resolver| &resolver.listen);
+        let mut taken: Vec<IpNet> = own.chain(listen).map(|own| IpNet::from(*own)).collect();
+        for network in networks.known() {
+            taken.extend(networks.own_prefixes(network));
+        }
+        // The default route names no address in particular.
+        taken.retain(|prefix| prefix.prefix_len() > 0);
+        networks.taken = merged(&taken);
+        let outside = rules.networks.iter();
+        let outside = outside.filter(|network| network.kind == NetworkKind::External);
+        let mut external: Vec<IpNet> = outside
+            .flat_map(|network| network.prefixes.clone())
+            .collect();
+        external.retain(|prefix| prefix.prefix_len() > 0);
+        networks.external = merged(&external);
+        networks
+    }
+
+    fn private(&self) -> impl Iterator<Item = &'a Network> + use<'a> {
+        let all = self.rules.networks.iter();
+        all.filter(|network| network.kind == NetworkKind::Private)
+    }
+
+    /// Private networks whose prefixes are known.
+    fn known(&self) -> impl Iterator<Item = &'a Network> + use<'a> {
+        self.private()
+            .filter(|network| !network.prefixes.is_empty())
+    }
+
+    /// Interfaces of private networks that name no prefix: sources of others are refused there, and
+    /// nothing more can be known.
+    fn interfaces_without_prefixes(&self) -> Vec<String> {
+        let unknown = self.private().filter(|network| network.prefixes.is_empty());
+        unknown
+            .flat_map(|network| network.interfaces.clone())
+            .collect()
+    }
+
+    fn interfaces(&self, kind: NetworkKind) -> Vec<String> {
+        let networks = self.rules.networks.iter();
+        networks
+            .filter(|network| network.kind == kind)
+            .flat_map(|network| network.interfaces.clone())
+            .collect()
+    }
+
+    /// The prefixes of a network without those that another network has inside of them: an address
+    /// belongs to the network with the longest prefix for it.
+    fn own_prefixes(&self, network: &Network) -> Vec<IpNet> {
+        let others = self.rules.networks.iter();
+        let others: Vec<IpNet> = others
+            .filter(|other| other.id != network.id)
+            .flat_map(|other| other.prefixes.clone())
+            .filter(|prefix| !network.prefixes.contains(prefix))
+            .collect();
+        let own = network.prefixes.iter().flat_map(|prefix| {
+            let inside = |other: &&IpNet| contains(prefix, other);
+            let inside: Vec<IpNet> = others.iter().filter(inside).copied().collect();
+            subtract(*prefix, &inside)
+        });
+        merged(&own.collect::<Vec<_>>())
+    }
+}
+
+/// Steps while they are collected. One that no packet matches is left out.
+#[derive(Default)]
+struct Steps {
+    rules: Vec<SourceRule>,
+}
+
+impl Steps {
+    fn valid(
+        &mut self,
+        inputs: Vec<String>,
+        outputs: Option<Vec<String>>,
+        sources: Option<Vec<IpNet>>,
+    ) {
+        self.push(SourceRule {
+            inputs: Some(inputs),
+            outputs,
+            sources,
+            is_spoofed: false,
+        });
+    }
+
+    fn spoofed(&mut self, inputs: Option<Vec<String>>, sources: Option<Vec<IpNet>>) {
+        self.push(SourceRule {
+            inputs,
+            outputs: None,
+            sources,
+            is_spoofed: true,
+        });
+    }
+
+    fn push(&mut self, rule: SourceRule) {
+        let is_empty = |names: &Option<Vec<String>>| names.as_ref().is_some_and(Vec::is_empty);
+        let has_no_source = rule.sources.as_ref().is_some_and(Vec::is_empty);
+        if !is_empty(&rule.inputs) && !is_empty(&rule.outputs) && !has_no_source {
+            self.rules.push(rule);
+        }
+    }
+}
+
+/// Sources that no host has (RFC 6890), and those that no router forwards.
+fn martians() -> Vec<IpNet> {
+    let v4 = |a, b, len| prefix(Ipv4Addr::new(a, b, 0, 0).into(), len);
+    let v6 = |first, len| prefix(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0).into(), len);
+    let all = [
+        v4(0, 0, 8),
+        v4(127, 0, 8),
+        v4(169, 254, 16),
+        v4(224, 0, 3),
+        // `::`, `::1`.
+        v6(0, 127),
+        prefix(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().into(), 96),
+        v6(0xFE80, 10),
+        v6(0xFF00, 8),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Sources of neighbour discovery besides a network's own: link-local, and `::` while an address is
+/// tried.
+fn neighbours() -> Vec<IpNet> {
+    let link_local = Ipv6Addr::new(0xFE80, 0, 0, 0, 0, 0, 0, 0);
+    let all = [
+        prefix(link_local.into(), 10),
+        prefix(Ipv6Addr::UNSPECIFIED.into(), 128),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn prefix(address: IpAddr, len: u8) -> Option<IpNet> {
+    IpNet::new(address, len).ok()
+}

@@ -1,0 +1,60 @@
+//! The check of sources as chains.
+
+use ipnet::IpNet;
+
+use super::quoted;
+use crate::compile::source_rule::{SourceCheck, SourceRule};
+use crate::rule::prefixes::is_ipv4;
+
+/// The chains of a check.
+pub(super) fn chains(check: &SourceCheck) -> String {
+    if check.rules.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "  chain {} {{\n    \
+         limit rate 10/second log prefix \"nftables-firewall-dropped: \"\n    \
+         counter drop\n  }}\n  chain {} {{\n",
+        check.spoofed, check.name
+    );
+    for rule in &check.rules {
+        for line in lines(rule, check.spoofed) {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    text.push_str("  }\n");
+    text
+}
+
+/// The line that leads to a check.
+pub(super) fn jump(check: &SourceCheck) -> Option<String> {
+    let has_rules = !check.rules.is_empty();
+    has_rules.then(|| format!("jump {}", check.name))
+}
+
+fn lines(rule: &SourceRule, spoofed: &str) -> Vec<String> {
+    let mut interfaces = String::new();
+    for (key, names) in [("iifname", &rule.inputs), ("oifname", &rule.outputs)] {
+        if let Some(names) = names {
+            interfaces += &format!("{key} {{ {} }} ", quoted(names));
+        }
+    }
+    let end = if rule.is_spoofed {
+        format!("jump {spoofed}")
+    } else {
+        "return".to_owned()
+    };
+    let Some(sources) = &rule.sources else {
+        return vec![format!("{interfaces}{end}")];
+    };
+    let mut lines = Vec::new();
+    for (family, name) in [(true, "ip"), (false, "ip6")] {
+        let own = sources.iter().filter(|prefix| is_ipv4(prefix) == family);
+        let own: Vec<String> = own.map(IpNet::to_string).collect();
+        if !own.is_empty() {
+            let list = own.join(", ");
+            lines.push(format!("{interfaces}{name} saddr {{ {list} }} {end}"));
+        }
+    }
+    lines
+}
