@@ -24,6 +24,13 @@ pub fn contains(outer: &IpNet, inner: &IpNet) -> bool {
         && outer.contains(&inner.addr())
 }
 
+/// The addresses of `prefix` that are in none of `excepted`, as the fewest disjoint prefixes: at most
+/// twice the length of an address for each exception.
+#[must_use]
+pub fn subtract(prefix: &IpNet, excepted: &[IpNet]) -> Vec<IpNet> {
+    address_range::prefixes(&AddressRange::of(prefix).without(excepted))
+}
+
 /// Sorts the prefixes, and merges those that overlap or adjoin.
 #[must_use]
 pub fn merged(prefixes: &[IpNet]) -> Vec<IpNet> {

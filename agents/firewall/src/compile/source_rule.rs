@@ -163,7 +163,7 @@ impl<'a> SourceNetworks<'a> {
         let own = network.prefixes.iter().flat_map(|prefix| {
             let inside = |other: &&IpNet| contains(prefix, other);
             let inside: Vec<IpNet> = others.iter().filter(inside).copied().collect();
-            subtract(*prefix, &inside)
+            subtract(prefix, &inside)
         });
         merged(&own.collect::<Vec<_>>())
     }
