@@ -255,7 +255,10 @@ fn a_refused_transaction_changes_nothing() {
     );
     let error = site.with_kernel(|kernel| kernel.apply(&bad).unwrap_err());
     let text = error.to_string();
-    assert!(text.starts_with("cannot add a rule to chain forward"), "{text}");
+    assert!(
+        text.starts_with("cannot add a rule to chain forward"),
+        "{text}"
+    );
     assert_eq!(site.router.output("nft list ruleset"), before);
     assert_eq!(site.apply(DNS), Vec::new());
 }
