@@ -9,5 +9,6 @@ mod kubeconfig;
 mod messages;
 mod objects;
 mod properties;
+mod source_networks;
 mod sources;
 mod tables;

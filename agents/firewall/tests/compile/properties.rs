@@ -9,11 +9,13 @@ use agents_firewall::model::{Chain, NftTable};
 use agents_firewall::netlink::encode_expressions;
 use agents_firewall::plan::{Change, Installed, InstalledChain, InstalledRule, plan, split};
 use agents_firewall::rule::{
-    Action, Controller, Direction, NameSelector, Network, NetworkKind, ProtocolMatch, Rule, RuleId,
-    RuleSet, prefixes, protocol_number as number,
+    Action, Controller, Direction, NameSelector, ProtocolMatch, Rule, RuleId, RuleSet, prefixes,
+    protocol_number as number,
 };
 use ipnet::IpNet;
 use proptest::prelude::*;
+
+use crate::source_networks::{is_spoofed, networks};
 
 /// Addresses of few bits, so that rules and packets meet.
 fn address() -> impl Strategy<Value = IpAddr> {
@@ -128,40 +130,6 @@ fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
     })
 }
 
-fn network(id: &str, kind: NetworkKind, prefixes: &[&str]) -> Network {
-    Network {
-        id: id.to_owned(),
-        kind,
-        interfaces: vec![format!("vrf-{id}")],
-        prefixes: prefixes.iter().map(|text| text.parse().unwrap()).collect(),
-        nat_addresses: Vec::new(),
-        masquerade: false,
-    }
-}
-
-/// Two private networks, one of which has an external one inside and may not know its prefixes.
-fn networks() -> impl Strategy<Value = Vec<Network>> {
-    (any::<bool>(), any::<bool>()).prop_map(|(is_known, has_default)| {
-        let own: &[&str] = if is_known {
-            &["10.0.0.0/29", "fd00::/125"]
-        } else {
-            &[]
-        };
-        let outside: &[&str] = if has_default {
-            &["0.0.0.0/0", "::/0"]
-        } else {
-            &["10.0.0.12/31", "10.0.0.4/31", "fd00::c/127"]
-        };
-        let mut outside = network("out", NetworkKind::External, outside);
-        outside.nat_addresses = vec!["10.0.0.12".parse().unwrap(), "fd00::f".parse().unwrap()];
-        vec![
-            network("in", NetworkKind::Private, own),
-            network("in2", NetworkKind::Private, &["10.0.0.8/30", "fd00::8/126"]),
-            outside,
-        ]
-    })
-}
-
 fn rule_set() -> impl Strategy<Value = RuleSet> {
     let action = prop_oneof![Just(Action::Accept), Just(Action::Drop), Just(Action::Log)];
     let operator = prop::collection::vec(rule(action), 0..6);
@@ -245,38 +213,6 @@ fn matches(rule: &Rule, packet: &Packet, resolved: &Resolved) -> bool {
         && protocol
         && is_there(&rule.sources, packet.source)
         && is_there(&rule.destinations, packet.destination)
-}
-
-/// `true` if the source does not belong to the network that the packet comes from.
-fn is_spoofed(rules: &RuleSet, packet: &Packet) -> bool {
-    let by_interface = |name: &str| {
-        let mut networks = rules.networks.iter();
-        networks.find(|network| network.interfaces.iter().any(|own| own == name))
-    };
-    let is_kind = |network: Option<&Network>, kind| network.is_some_and(|own| own.kind == kind);
-    let from = by_interface(&packet.input).filter(|network| network.kind == NetworkKind::Private);
-    let prefixes = rules.networks.iter().flat_map(|network| {
-        let named = network.prefixes.iter().filter(|net| net.prefix_len() > 0);
-        named.map(move |net| (net, network))
-    });
-    let owner = prefixes
-        .filter(|(net, _)| net.contains(&packet.source))
-        .max_by_key(|(net, _)| net.prefix_len())
-        .map(|(_, network)| network);
-    let mut networks = rules.networks.iter();
-    let is_own = networks.any(|network| network.nat_addresses.contains(&packet.source));
-    let has_owner = is_kind(owner, NetworkKind::Private);
-    match from {
-        Some(from) if owner == Some(from) => false,
-        _ if is_own || has_owner || packet.source.is_unspecified() => true,
-        Some(from) if from.prefixes.is_empty() => false,
-        Some(_) => {
-            let to = by_interface(&packet.output);
-            let is_way_out = is_kind(to, NetworkKind::External);
-            !(is_way_out && is_kind(owner, NetworkKind::External))
-        }
-        None => false,
-    }
 }
 
 /// The plain verdict of rules.
