@@ -1,4 +1,4 @@
-//! What a message cannot take of a JSON text: unknown fields and values, and fields given twice.
+//! Finds in a JSON text unknown fields and values of a message, and fields that are given twice.
 //!
 //! The parser ignores these or stops at them without their place. This pass goes before it, reads the
 //! text once and stores only the path to where it is. It judges nothing else: numbers, texts and
@@ -44,7 +44,7 @@ impl RefusedField {
     }
 }
 
-/// What a place of the text takes.
+/// The type of a place in the text.
 enum Shape {
     Message(MessageDescriptor),
     /// A list of these.
@@ -52,7 +52,7 @@ enum Shape {
     /// A map with these values.
     Map(Kind),
     Enum(EnumDescriptor),
-    /// What this pass does not judge.
+    /// Anything that this pass does not judge.
     Other,
 }
 
