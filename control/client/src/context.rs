@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ClientError;
@@ -111,7 +112,11 @@ impl ServerContexts {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_norway::from_str(&text).map_err(|source| ClientError::ContextFile {
+        let parsed = match proto_bounds::is_flat(text.as_bytes()) {
+            true => serde_norway::from_str(&text),
+            false => Err(serde_norway::Error::custom("it is nested too deeply")),
+        };
+        parsed.map_err(|source| ClientError::ContextFile {
             path: path.to_owned(),
             source,
         })

@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use proto_bounds::NESTING_MAX;
+use serde_json::Value;
 
 /// Largest part of a file that is read, bytes. Longer files are cut there, far above the size of
 /// any document or key.
@@ -53,6 +55,24 @@ pub(crate) fn read(path: &Path) -> Result<String> {
         .take(FILE_BYTES_MAX);
     file.read_to_string(&mut text).with_context(named)?;
     Ok(text)
+}
+
+/// Reads a YAML or JSON text of one document.
+///
+/// # Errors
+/// It is none, or is nested too deeply.
+pub(crate) fn yaml(text: &str) -> Result<Value> {
+    check_nesting(text)?;
+    Ok(serde_norway::from_str(text)?)
+}
+
+/// Refuses a text that is nested so deeply that the parser would take long.
+pub(crate) fn check_nesting(text: &str) -> Result<()> {
+    ensure!(
+        proto_bounds::is_flat(text.as_bytes()),
+        "more than {NESTING_MAX} brackets are open at once; close them, or write it in lines"
+    );
+    Ok(())
 }
 
 /// Reads a token: one line of printable ASCII characters.

@@ -182,11 +182,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "control-client",
-        &["proto-public", "proto-types", "proto-errors"],
+        &[
+            "proto-bounds",
+            "proto-public",
+            "proto-types",
+            "proto-errors",
+        ],
     ),
     (
         "control-ctl",
         &[
+            "proto-bounds",
             "proto-backup",
             "control-client",
             "control-policy",

@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, command: FilesystemCommand) -> Result<()> {
     match command {
         FilesystemCommand::Create { file } => {
             let text = files::read(&file)?;
-            let value: serde_json::Value = serde_norway::from_str(&text)
+            let value = files::yaml(&text)
                 .with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
             let layout = from_json("metalstack.api.v2.FilesystemLayout", &value)?;
             let request = admin::FilesystemServiceCreateRequest {

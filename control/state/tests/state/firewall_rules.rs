@@ -361,3 +361,46 @@ fn the_operators_budget_is_not_the_projects() {
     world.ok(write(network(RuleOwner::Tenant), large(1_900)));
     world.ok(write(firewall(RuleOwner::Operator), large(1_900)));
 }
+
+#[test]
+fn what_the_firewall_would_refuse_is_refused_when_it_is_written() {
+    let mut world = world();
+    let block = |cidr: &str, except: Vec<String>| AddressBlock {
+        cidr: cidr.into(),
+        except,
+    };
+    let rule = |index: usize, from: Vec<AddressBlock>, to: Vec<AddressBlock>| RuleSpec {
+        name: format!("r{index}"),
+        from,
+        to,
+        ..RuleSpec::default()
+    };
+    let policies = |rules: Vec<RuleSpec>| RuleContent {
+        egress_policies: rules,
+        ..RuleContent::default()
+    };
+    // The most exceptions of a block, in twenty rules of sixteen blocks.
+    let hole = |hole: u32| format!("{:x}:{hole:x}::{hole:x}/128", hole * 7 + 1);
+    let holes = block("::/0", (0..256).map(hole).collect());
+    let scattered = |index| rule(index, vec![], vec![holes.clone(); 16]);
+    // 16,384 entries each, the most of a rule.
+    let hosts = |third: u32| -> Vec<AddressBlock> {
+        (0..128)
+            .map(|host| block(&format!("10.0.{third}.{}/32", host * 2), vec![]))
+            .collect()
+    };
+    let full = |index| rule(index, hosts(1), hosts(2));
+    for (content, expected) in [
+        (policies((0..20).map(scattered).collect()), "it needs 2"),
+        (policies((0..59).map(full).collect()), "all together 524288"),
+    ] {
+        let op = write(firewall(RuleOwner::Tenant), content);
+        let error = world.apply(op).result.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidField);
+        assert!(error.message.contains(expected), "{}", error.message);
+    }
+    world.ok(write(
+        firewall(RuleOwner::Tenant),
+        policies((0..32).map(full).collect()),
+    ));
+}

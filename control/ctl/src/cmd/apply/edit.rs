@@ -62,7 +62,7 @@ async fn change(
     let shown = kind.editable(&edit.id, there);
     std::fs::write(file, serde_norway::to_string(&shown)?)?;
     open(file)?;
-    let text: Value = serde_norway::from_str(&files::read(file)?)?;
+    let text = files::yaml(&files::read(file)?)?;
     if kind::of_document(&text)?.name != kind.name {
         bail!("kind: cannot be changed from {}", kind.name);
     }

@@ -79,6 +79,7 @@ pub(crate) async fn apply(app: &App, apply: &ApplyArgs) -> Result<()> {
 /// The documents of a file, each with its place in it.
 fn documents(file: &Path) -> Result<Vec<(String, &'static AppliedKind, ObjectDocument)>> {
     let text = files::read(file)?;
+    files::check_nesting(&text).with_context(|| file.display().to_string())?;
     let mut found = Vec::new();
     for (at, document) in serde_norway::Deserializer::from_str(&text).enumerate() {
         let place = format!("document {} of {}", at + 1, file.display());

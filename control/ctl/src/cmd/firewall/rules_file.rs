@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<FirewallRuleContent> {
 }
 
 fn parse(text: &str) -> Result<FirewallRuleContent> {
-    let whole: Value = serde_norway::from_str(text)?;
+    let whole = files::yaml(text)?;
     // A file of the agent itself may be applied as it is.
     let rules = match whole.pointer("/sources/static") {
         Some(rules) => rules.clone(),
@@ -110,6 +110,7 @@ service:
 
     #[test]
     fn mistakes_are_refused_with_the_reason() {
+        let deep = "[".repeat(250_000);
         for (text, wanted) in [
             ("cwnp: {egres: []}", "cwnp.egres: "),
             ("firewall: {networks: []}", "control knows the networks"),
@@ -123,6 +124,7 @@ service:
             ),
             ("service: [7]", "service[0]: "),
             ("- 1", "begins with"),
+            (deep.as_str(), "more than 64 brackets are open at once"),
         ] {
             let error = format!("{:#}", parse(text).unwrap_err());
             assert!(error.contains(wanted), "{error}");

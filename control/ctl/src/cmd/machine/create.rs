@@ -169,7 +169,7 @@ fn rules(path: &Path) -> Result<FirewallRules> {
 }
 
 fn parse_rules(text: &str) -> Result<FirewallRules> {
-    let value: serde_json::Value = serde_norway::from_str(text)?;
+    let value = files::yaml(text)?;
     let message = proto_public::message("metalstack.api.v2.FirewallRules");
     let message = message.context("unknown message type")?;
     let rules = proto_public::json::parse_strict(&message, value.to_string().as_bytes())?;
