@@ -38,7 +38,8 @@ pub struct FirewallNetworkIntent {
     pub kind: NetworkType,
     /// VRF and VNI; 0 means none.
     pub vrf: u32,
-    /// Its prefixes.
+    /// Its prefixes. Of a private network of the firewall's project also those that its parent lets
+    /// machines announce, such as those of pods: the firewall drops other sources.
     pub prefixes: Vec<IpNet>,
     /// `true` if flows from private networks into it get the firewall's address.
     pub masquerades: bool,
@@ -77,7 +78,7 @@ pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallI
         allocation: allocation.id,
         hostname: allocation.hostname.clone(),
         networks: networks
-            .map(|network| network_intent(tables, network))
+            .map(|network| network_intent(tables, allocation.project, network))
             .collect(),
         sets: sets
             .map(|row| set_intent(tables, allocation, row))
@@ -85,15 +86,25 @@ pub fn firewall_desired(tables: &Tables, machine: MachineId) -> Option<FirewallI
     })
 }
 
-fn network_intent(tables: &Tables, joined: &AllocationNetwork) -> FirewallNetworkIntent {
+fn network_intent(
+    tables: &Tables,
+    project: ProjectId,
+    joined: &AllocationNetwork,
+) -> FirewallNetworkIntent {
     let network = tables.get::<Network>(&joined.network);
     let prefixes = network.map_or(&joined.prefixes, |network| &network.prefixes);
+    let parent = network
+        .filter(|network| network.project == Some(project))
+        .and_then(|network| tables.get::<Network>(network.parent.as_ref()?));
+    let announced = parent
+        .iter()
+        .flat_map(|parent| &parent.additional_announcable_cidrs);
     let nat = network.map_or(joined.nat, |network| network.nat);
     FirewallNetworkIntent {
         network: joined.network.clone(),
         kind: joined.kind,
         vrf: joined.vrf,
-        prefixes: prefixes.clone(),
+        prefixes: prefixes.iter().chain(announced).copied().collect(),
         masquerades: nat == NatType::Ipv4Masquerade,
     }
 }
