@@ -31,6 +31,7 @@ pub(crate) mod layers;
 mod names;
 mod nat;
 pub mod shape;
+mod source_networks;
 pub(crate) mod source_rule;
 mod sources;
 

@@ -2,8 +2,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use crate::rule::prefixes::{contains, merged, subtract};
-use crate::rule::{Network, NetworkKind, RuleSet};
+use super::source_networks::SourceNetworks;
+use crate::rule::prefixes::merged;
+use crate::rule::{NetworkKind, RuleSet};
 
 /// Counter of forwarded packets whose source does not belong to the network that they come from, and
 /// name of the chain that drops them.
@@ -33,15 +34,6 @@ pub(crate) struct SourceCheck {
     pub(crate) spoofed: &'static str,
     pub(crate) counter: &'static str,
     pub(crate) rules: Vec<SourceRule>,
-}
-
-/// What the networks of a firewall say about sources.
-struct SourceNetworks<'a> {
-    rules: &'a RuleSet,
-    /// Sources that no other network than their own private one has, and the firewall's own.
-    taken: Vec<IpNet>,
-    /// Addresses of external networks, which machines may have, too.
-    external: Vec<IpNet>,
 }
 
 impl SourceCheck {
@@ -93,79 +85,6 @@ impl SourceCheck {
             counter: INPUT_SPOOFED,
             rules: steps.rules,
         }
-    }
-}
-
-impl<'a> SourceNetworks<'a> {
-    fn new(rules: &'a RuleSet) -> Self {
-        let mut networks = Self {
-            rules,
-            taken: Vec::new(),
-            external: Vec::new(),
-        };
-        let own = rules.networks.iter();
-        let own = own.flat_map(|network| &network.nat_addresses);
-        let listen = rules.resolver.iter().flat_map(|resolver| &resolver.listen);
-        let mut taken: Vec<IpNet> = own.chain(listen).map(|own| IpNet::from(*own)).collect();
-        for network in networks.known() {
-            taken.extend(networks.own_prefixes(network));
-        }
-        // The default route names no address in particular.
-        taken.retain(|prefix| prefix.prefix_len() > 0);
-        networks.taken = merged(&taken);
-        let outside = rules.networks.iter();
-        let outside = outside.filter(|network| network.kind == NetworkKind::External);
-        let mut external: Vec<IpNet> = outside
-            .flat_map(|network| network.prefixes.clone())
-            .collect();
-        external.retain(|prefix| prefix.prefix_len() > 0);
-        networks.external = merged(&external);
-        networks
-    }
-
-    fn private(&self) -> impl Iterator<Item = &'a Network> + use<'a> {
-        let all = self.rules.networks.iter();
-        all.filter(|network| network.kind == NetworkKind::Private)
-    }
-
-    /// Private networks whose prefixes are known.
-    fn known(&self) -> impl Iterator<Item = &'a Network> + use<'a> {
-        self.private()
-            .filter(|network| !network.prefixes.is_empty())
-    }
-
-    /// Interfaces of private networks that name no prefix: sources of others are refused there, and
-    /// nothing more can be known.
-    fn interfaces_without_prefixes(&self) -> Vec<String> {
-        let unknown = self.private().filter(|network| network.prefixes.is_empty());
-        unknown
-            .flat_map(|network| network.interfaces.clone())
-            .collect()
-    }
-
-    fn interfaces(&self, kind: NetworkKind) -> Vec<String> {
-        let networks = self.rules.networks.iter();
-        networks
-            .filter(|network| network.kind == kind)
-            .flat_map(|network| network.interfaces.clone())
-            .collect()
-    }
-
-    /// The prefixes of a network without those that another network has inside of them: an address
-    /// belongs to the network with the longest prefix for it.
-    fn own_prefixes(&self, network: &Network) -> Vec<IpNet> {
-        let others = self.rules.networks.iter();
-        let others: Vec<IpNet> = others
-            .filter(|other| other.id != network.id)
-            .flat_map(|other| other.prefixes.clone())
-            .filter(|prefix| !network.prefixes.contains(prefix))
-            .collect();
-        let own = network.prefixes.iter().flat_map(|prefix| {
-            let inside = |other: &&IpNet| contains(prefix, other);
-            let inside: Vec<IpNet> = others.iter().filter(inside).copied().collect();
-            subtract(prefix, &inside)
-        });
-        merged(&own.collect::<Vec<_>>())
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 
 use super::answer::ResolvedAddress;
+use super::eviction::EvictionQueue;
 use super::guard::AddressGuard;
-use super::held_address::{Asker, EvictionQueue, HeldAddress};
+use super::held_address::{Asker, HeldAddress};
 use super::key_of;
 use super::limits::NameLimits;
 use crate::netlink::TimedElement;

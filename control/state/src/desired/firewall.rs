@@ -45,7 +45,8 @@ pub struct FirewallNetworkIntent {
     pub kind: NetworkType,
     /// VRF and VNI; 0 means none.
     pub vrf: u32,
-    /// Its prefixes.
+    /// Its prefixes. Of a private network of the firewall's project also those that its parent lets
+    /// machines announce, such as those of pods: the firewall drops other sources.
     pub prefixes: Vec<IpNet>,
     /// `true` if flows from private networks into it get the firewall's address.
     pub masquerades: bool,
@@ -130,7 +131,7 @@ fn intent(
         asn: allocation.asn,
         distance: firewall_distance(tables, machine),
         networks: networks
-            .map(|network| network_intent(tables, network))
+            .map(|network| network_intent(tables, allocation.project, network))
             .collect(),
         sets: sets
             .into_iter()
@@ -139,15 +140,25 @@ fn intent(
     }
 }
 
-fn network_intent(tables: &Tables, joined: &AllocationNetwork) -> FirewallNetworkIntent {
+fn network_intent(
+    tables: &Tables,
+    project: ProjectId,
+    joined: &AllocationNetwork,
+) -> FirewallNetworkIntent {
     let network = tables.get::<Network>(&joined.network);
     let prefixes = network.map_or(&joined.prefixes, |network| &network.prefixes);
+    let parent = network
+        .filter(|network| network.project == Some(project))
+        .and_then(|network| tables.get::<Network>(network.parent.as_ref()?));
+    let announced = parent
+        .iter()
+        .flat_map(|parent| &parent.additional_announcable_cidrs);
     let nat = network.map_or(joined.nat, |network| network.nat);
     FirewallNetworkIntent {
         network: joined.network.clone(),
         kind: joined.kind,
         vrf: joined.vrf,
-        prefixes: prefixes.clone(),
+        prefixes: prefixes.iter().chain(announced).copied().collect(),
         masquerades: nat == NatType::Ipv4Masquerade,
     }
 }

@@ -6,6 +6,7 @@ use proto_firewall::{
     AddressBlock, EgressAddresses, PortSpec, RateLimit, RuleContent, RuleOwner, RuleSpec,
 };
 
+use crate::networks::no_change;
 use crate::world::*;
 
 /// A world in which project 1 has machine 1 as a firewall.
@@ -225,7 +226,7 @@ fn a_firewall_gets_its_own_sets_and_those_of_its_private_networks() {
     assert_eq!(firewall_desired(&world.tables, id(2)), None);
 }
 
-/// Ten firewalls of two projects. A change is looked at by those alone that it is for.
+/// Eight firewalls of two projects. A change is looked at by those alone that it is for.
 #[test]
 fn a_change_of_a_network_concerns_its_own_firewalls_only() {
     let mut world = world();
@@ -269,6 +270,27 @@ fn a_change_of_a_network_concerns_its_own_firewalls_only() {
     };
     let rules = write(foreign, web(80));
     assert_eq!(concerned(&mut world, rules.into()), ids(&[6, 7, 8]));
+}
+
+/// A firewall drops sources of no network: those of pods are the private network's.
+#[test]
+fn a_firewall_gets_the_prefixes_that_machines_of_its_project_announce() {
+    let mut world = world();
+    let private = world.tables.get::<Network>(&text("private")).unwrap();
+    let (own, parent) = (private.prefixes.clone(), private.parent.clone().unwrap());
+    let pods = "172.16.0.0/12".parse().unwrap();
+    world.ok(UpdateNetwork {
+        additional_announcable_cidrs: Some(vec![pods]),
+        ..no_change(parent.as_str())
+    });
+    let desired = firewall_desired(&world.tables, id(1)).unwrap();
+    for network in desired.networks {
+        let has_pods = network.prefixes.contains(&pods);
+        assert_eq!(has_pods, network.network == text("private"));
+        if has_pods {
+            assert_eq!(network.prefixes, [own.clone(), vec![pods]].concat());
+        }
+    }
 }
 
 #[test]
