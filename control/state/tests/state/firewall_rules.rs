@@ -1,12 +1,11 @@
-//! Sets of firewall rules: who may write them, their revisions, and what firewalls get.
+//! Sets of firewall rules: who may write them, and their revisions.
 
-use control_state::life::{concerned_firewalls, firewall_desired};
+use control_state::life::firewall_desired;
 use control_state::*;
 use proto_firewall::{
     AddressBlock, EgressAddresses, PortSpec, RateLimit, RuleContent, RuleOwner, RuleSpec,
 };
 
-use crate::networks::no_change;
 use crate::world::*;
 
 /// A world in which project 1 has machine 1 as a firewall.
@@ -32,7 +31,7 @@ pub(crate) fn firewall(owner: RuleOwner) -> RuleSetKey {
     RuleSetKey { target, owner }
 }
 
-fn network(owner: RuleOwner) -> RuleSetKey {
+pub(crate) fn network(owner: RuleOwner) -> RuleSetKey {
     let target = RuleTarget::Network(text("private"));
     RuleSetKey { target, owner }
 }
@@ -189,108 +188,6 @@ fn what_is_wrong_is_named_with_field_and_remedy() {
         );
     }
     assert_eq!(world.tables.all::<FirewallRuleSet>().count(), 0);
-}
-
-#[test]
-fn a_firewall_gets_its_own_sets_and_those_of_its_private_networks() {
-    let mut world = world();
-    for owner in [RuleOwner::Tenant, RuleOwner::Operator] {
-        world.ok(write(network(owner), web(80)));
-        world.ok(write(firewall(owner), web(443)));
-    }
-    let desired = firewall_desired(&world.tables, id(1)).unwrap();
-    let keys: Vec<RuleSetKey> = desired.sets.iter().map(|set| set.set().clone()).collect();
-    let wanted = [
-        firewall(RuleOwner::Operator),
-        network(RuleOwner::Operator),
-        firewall(RuleOwner::Tenant),
-        network(RuleOwner::Tenant),
-    ];
-    assert_eq!(keys, wanted);
-    assert_eq!(desired.networks.len(), 3, "the underlay too");
-    // Rules of a network are for its own machines, under a name of their own.
-    let prefixes = &world
-        .tables
-        .get::<Network>(&text("private"))
-        .unwrap()
-        .prefixes;
-    let narrowed = &desired.sets[3].content().egress_policies[0];
-    let from: Vec<String> = narrowed
-        .from
-        .iter()
-        .map(|block| block.cidr.clone())
-        .collect();
-    let wanted: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
-    assert_eq!(from, wanted);
-    assert!(narrowed.name.starts_with("web."), "{}", narrowed.name);
-    assert_eq!(firewall_desired(&world.tables, id(2)), None);
-}
-
-/// Eight firewalls of two projects. A change is looked at by those alone that it is for.
-#[test]
-fn a_change_of_a_network_concerns_its_own_firewalls_only() {
-    let mut world = world();
-    world.ok(child("other", 1));
-    world.ok(child("foreign", 2));
-    for number in 2..=8 {
-        let (name, project) = match number {
-            2 => ("private", 1),
-            3..=5 => ("other", 1),
-            _ => ("foreign", 2),
-        };
-        world.waiting(number);
-        let networks = ["internet", name].map(|name| WantedNetwork {
-            network: text(name),
-            ips: vec![],
-        });
-        world.ok(AllocateMachine {
-            kind: AllocationType::Firewall,
-            project: id(project),
-            image: text("firewall-3.0"),
-            networks: networks.to_vec(),
-            ..allocation_of(number)
-        });
-    }
-    let concerned = |world: &mut World, op: Op| {
-        let outcome = world.apply(op);
-        outcome.result.unwrap();
-        concerned_firewalls(&world.tables, &outcome.changes)
-    };
-    let ids = |numbers: &[u128]| numbers.iter().map(|number| id(*number)).collect();
-    let rules = write(network(RuleOwner::Tenant), web(80));
-    assert_eq!(concerned(&mut world, rules.into()), ids(&[1, 2]));
-    let own = write(firewall(RuleOwner::Operator), web(80));
-    assert_eq!(concerned(&mut world, own.into()), ids(&[1]));
-    // An address in a network that all of them are in, of the project of three of them.
-    let address = ip(77, "internet", 2);
-    assert_eq!(concerned(&mut world, address.into()), ids(&[6, 7, 8]));
-    let foreign = RuleSetKey {
-        target: RuleTarget::Network(text("foreign")),
-        owner: RuleOwner::Operator,
-    };
-    let rules = write(foreign, web(80));
-    assert_eq!(concerned(&mut world, rules.into()), ids(&[6, 7, 8]));
-}
-
-/// A firewall drops sources of no network: those of pods are the private network's.
-#[test]
-fn a_firewall_gets_the_prefixes_that_machines_of_its_project_announce() {
-    let mut world = world();
-    let private = world.tables.get::<Network>(&text("private")).unwrap();
-    let (own, parent) = (private.prefixes.clone(), private.parent.clone().unwrap());
-    let pods = "172.16.0.0/12".parse().unwrap();
-    world.ok(UpdateNetwork {
-        additional_announcable_cidrs: Some(vec![pods]),
-        ..no_change(parent.as_str())
-    });
-    let desired = firewall_desired(&world.tables, id(1)).unwrap();
-    for network in desired.networks {
-        let has_pods = network.prefixes.contains(&pods);
-        assert_eq!(has_pods, network.network == text("private"));
-        if has_pods {
-            assert_eq!(network.prefixes, [own.clone(), vec![pods]].concat());
-        }
-    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod clock;
 mod contract_rules;
 mod cooldown;
 mod evpn;
+mod firewall_desired;
 mod firewall_revisions;
 mod firewall_routes;
 mod firewall_rules;
