@@ -44,7 +44,8 @@ pub fn entry_count(
         .saturating_mul(names.max(1))
 }
 
-/// The amounts that the rules of a firewall have taken of its bounds. `N` is a name or pattern of the DNS.
+/// The amounts that the rules of a firewall have taken of its bounds. `N` is a name or pattern of the
+/// DNS.
 #[derive(Clone, Debug)]
 pub struct RuleBudget<N = crate::NamePattern> {
     entries: usize,
