@@ -27,9 +27,13 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
                 }
                 Record::FirewallRuleSet(rules) => found.extend(of_rules(tables, rules)),
                 // Prefixes and NAT of its networks are in the desired state of a firewall, also
-                // where the network is another project's.
+                // where the network is another project's; and the prefixes that machines of its
+                // networks' parents may announce.
                 Record::Network(network) => {
-                    found.extend(firewalls_in(tables, &network.id, None));
+                    let children = tables.index().children.get(&network.id);
+                    for id in children.into_iter().flatten().chain([&network.id]) {
+                        found.extend(firewalls_in(tables, id, None));
+                    }
                 }
                 Record::Ip(ip) => {
                     found.extend(firewalls_in(tables, &ip.network, Some(ip.project)));
