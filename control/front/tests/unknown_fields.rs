@@ -47,10 +47,13 @@ async fn with_front(test: impl FnOnce(SocketAddr) + Send + 'static) {
     let address = listener.local_addr().unwrap();
     let front = Front::new(Arc::new(OpenGate), Routes::default());
     let stop = CancellationToken::new();
-    let server = tokio::spawn(serve::serve(listener, None, front, stop.clone()));
-    let tested = tokio::task::spawn_blocking(move || test(address)).await;
-    stop.cancel();
-    server.await.unwrap();
+    let end = stop.clone();
+    let tested = async {
+        let tested = tokio::task::spawn_blocking(move || test(address)).await;
+        end.cancel();
+        tested
+    };
+    let ((), tested) = tokio::join!(serve::serve(listener, None, front, stop), tested);
     tested.unwrap();
 }
 
