@@ -55,8 +55,8 @@ const PRINTING: [&[&str]; 5] = [
 ];
 
 /// All kinds of objects, as they are listed for people.
-const KINDS: &str = "audit, component, filesystem-layout, image, ip, join-ticket, machine, network, \
-    partition, policy, project, project-invite, quota, size, size-image-constraint, \
+const KINDS: &str = "audit, component, filesystem-layout, firewall-rules, image, ip, join-ticket, \
+    machine, network, partition, policy, project, project-invite, quota, size, size-image-constraint, \
     size-reservation, switch, task, tenant, tenant-invite, token";
 
 #[test]

@@ -149,7 +149,8 @@ fn event_name(change: &WatchChange) -> &'static str {
     }
 }
 
-/// An object as JSON, with its revision.
+/// An object as JSON, with the revision of the state. A revision of its own, such as that of a set of
+/// firewall rules, is `ownRevision`.
 fn object(change: &WatchChange) -> Result<Value> {
     let Some(object) = &change.object else {
         return Ok(json!({ "id": change.id, "revision": change.revision }));
@@ -160,6 +161,9 @@ fn object(change: &WatchChange) -> Result<Value> {
     let message = proto_public::json::decode(&descriptor, &object.value)?;
     let text = proto_public::json::print_full(&message)?;
     let mut fields: BTreeMap<String, Value> = serde_json::from_slice(&text)?;
+    if let Some(own) = fields.remove("revision") {
+        fields.insert("ownRevision".to_owned(), own);
+    }
     fields.insert("revision".to_owned(), json!(change.revision));
     Ok(json!(fields))
 }

@@ -94,7 +94,10 @@ fn fields(known: &ObjectKind) -> Vec<String> {
         last.is_none_or(|last| last == *field)
     };
     let names = descriptor.fields().filter(is_set);
-    let names = names.map(|field| field.json_name().to_owned());
+    let names = names.map(|field| match field.json_name() {
+        "revision" => "ownRevision".to_owned(),
+        other => other.to_owned(),
+    });
     let mut names: Vec<String> = names.chain(["revision".to_owned()]).collect();
     names.sort();
     names
