@@ -1,4 +1,4 @@
-//! What firewalls get: sets of rules and prefixes, and who is told of a change.
+//! The desired state of firewalls: sets of rules and prefixes, and who is told of a change.
 
 use control_state::life::{concerned_firewalls, firewall_desired};
 use control_state::*;
