@@ -180,7 +180,7 @@ fn a_trial_is_confirmed_or_rolled_back() {
     assert!(state.lock().is_err(), "one process changes rules");
 }
 
-/// The output of `nft monitor`, of the router's namespace prints.
+/// The output of `nft monitor` in the namespace of the router.
 struct Monitor(std::process::Child, BufReader<std::process::ChildStdout>);
 
 impl Monitor {
