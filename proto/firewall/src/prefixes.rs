@@ -46,13 +46,38 @@ pub fn outside(named: &[IpNet], outer: &[IpNet]) -> Option<IpNet> {
 
 #[cfg(test)]
 mod tests {
-    use super::{any, merged, outside};
+    use super::{any, merged, outside, subtract};
     use ipnet::IpNet;
 
     fn nets(text: &str) -> Vec<IpNet> {
         text.split_whitespace()
             .map(|net| net.parse().unwrap())
             .collect()
+    }
+
+    #[test]
+    fn exceptions_are_cut_out() {
+        for (prefix, excepted, expected) in [
+            ("10.0.0.0/8", "", "10.0.0.0/8"),
+            ("10.0.0.0/8", "11.0.0.0/8", "10.0.0.0/8"),
+            ("10.0.0.0/8", "10.0.0.0/8", ""),
+            ("10.0.0.0/8", "0.0.0.0/0", ""),
+            ("10.0.0.0/8", "::/0", "10.0.0.0/8"),
+            ("10.0.0.0/30", "10.0.0.1/32", "10.0.0.0/32 10.0.0.2/31"),
+            ("0.0.0.0/0", "255.255.255.255/32 0.0.0.0/1 128.0.0.0/1", ""),
+            ("0.0.0.0/0", "128.0.0.0/1", "0.0.0.0/1"),
+            ("::/0", "::/1 ::/2 8000::/2", "c000::/2"),
+            (
+                "10.0.0.0/30",
+                "10.0.0.0/31 10.0.0.0/32 9.0.0.0/8",
+                "10.0.0.2/31",
+            ),
+            ("10.0.0.0/30", "10.0.0.1/32 10.0.0.2/31", "10.0.0.0/32"),
+            ("fd00::/126", "fd00::3/128", "fd00::/127 fd00::2/128"),
+        ] {
+            let rest = subtract(&prefix.parse().unwrap(), &nets(excepted));
+            assert_eq!(rest, nets(expected), "{prefix} without {excepted}");
+        }
     }
 
     #[test]
