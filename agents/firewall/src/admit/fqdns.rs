@@ -13,7 +13,8 @@ pub(super) fn names(
 ) -> Result<Vec<NameSelector>, Violation> {
     if !patterns.is_empty() && !has_resolver {
         let problem = "the firewall has no DNS proxy, which learns the addresses of names";
-        let remedy = "set dnsServerAddress of the firewall, or use `to`";
+        let remedy = "set dnsServerAddress of the firewall (rules of control: dns_servers of its \
+                      partition), or use `to`";
         return Err(Violation::new("toFQDNs", problem, remedy));
     }
     let read = |own: &NamePattern| match (&own.match_name, &own.match_pattern) {

@@ -110,7 +110,6 @@ fn explanation(
         reason: "no rule accepts it".to_owned(),
         input: id_of(input),
         output: id_of(output),
-        undecided: undecided(&sets, &flow),
         ..mesh::FirewallExplanation::default()
     };
     if let Some((set, rule)) = decision.rule {
@@ -126,7 +125,25 @@ fn explanation(
         shown.object = object;
         shown.rules = Some(rules(row, RuleDetail::Summary));
     }
+    show_names(&mut shown, &intent, undecided(&sets, &flow));
     Ok(shown)
+}
+
+/// Adds the policies with names that only the firewall can decide about. It refuses them as long as
+/// it has no name server.
+fn show_names(
+    shown: &mut mesh::FirewallExplanation,
+    intent: &FirewallIntent,
+    undecided: Vec<String>,
+) {
+    if !intent.name_servers.is_empty() {
+        shown.undecided = undecided;
+    } else if !undecided.is_empty() {
+        shown.reason.push_str(
+            "; its policies with names are not in force, because it has no name server: set \
+             dns_servers of its partition",
+        );
+    }
 }
 
 fn is_private(network: Option<&FirewallNetworkIntent>) -> bool {

@@ -17,6 +17,7 @@ mod coverage;
 mod differences;
 mod fabric;
 mod firewall_access;
+mod firewall_names;
 mod firewall_questions;
 mod firewall_rules;
 mod health;

@@ -28,7 +28,7 @@ use crate::firewall_questions::{compare, web};
 use crate::fixture::PATIENCE;
 
 /// Runs a test in a network namespace of its own. The threads of its runtime inherit it.
-fn in_namespace<F: Future<Output = ()>>(test: fn() -> F) {
+pub(crate) fn in_namespace<F: Future<Output = ()>>(test: fn() -> F) {
     let on_thread = move || {
         if unshare(CloneFlags::CLONE_NEWNET).is_err() {
             println!("skipped: no right to make a network namespace");
@@ -46,6 +46,18 @@ fn in_namespace<F: Future<Output = ()>>(test: fn() -> F) {
         runtime.block_on(test());
     };
     std::thread::scope(|scope| scope.spawn(on_thread).join().unwrap());
+}
+
+/// Puts the identity of the installed system and the configuration of the agent into a folder.
+pub(crate) async fn install_agent(site: &Site, folder: &Path) -> AgentFiles {
+    let session = StoredSession {
+        credential: site.credential().await,
+        control: vec![site.control.address().to_string()],
+        ticket_id: String::new(),
+    };
+    let identity = StateDir::open(&folder.join("identity")).unwrap();
+    identity.store(&session).unwrap();
+    files(folder)
 }
 
 fn files(folder: &Path) -> AgentFiles {
@@ -66,7 +78,7 @@ fn files(folder: &Path) -> AgentFiles {
 }
 
 /// Waits for the counter of a rule in the kernel.
-async fn await_counter(name: &str, wanted: bool) {
+pub(crate) async fn await_counter(name: &str, wanted: bool) {
     let until = Instant::now() + PATIENCE;
     loop {
         let counters = Kernel::open().unwrap().counters().unwrap_or_default();
@@ -117,14 +129,7 @@ async fn whole_way() {
     let site = Site::start().await;
     site.allocate_firewall().await;
     let folder = tempfile::tempdir().unwrap();
-    let session = StoredSession {
-        credential: site.credential().await,
-        control: vec![site.control.address().to_string()],
-        ticket_id: String::new(),
-    };
-    let identity = StateDir::open(&folder.path().join("identity")).unwrap();
-    identity.store(&session).unwrap();
-    let files = files(folder.path());
+    let files = install_agent(&site, folder.path()).await;
     let set = site.set(RuleOwner::Tenant);
     site.write(&set, 80).await;
     let stop = CancellationToken::new();

@@ -16,6 +16,7 @@ mod draw;
 mod enrol;
 mod firewall;
 mod firewall_agent;
+mod firewall_names;
 mod firewall_questions;
 mod fixture;
 mod hammer;

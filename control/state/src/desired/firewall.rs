@@ -1,5 +1,6 @@
 //! Desired state of firewalls: their networks and the rules of all sets that are for them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -7,6 +8,7 @@ use proto_firewall::{RuleContent, RuleOwner};
 use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId, Timestamp};
 
 use crate::firewall::entity::{FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget};
+use crate::firewall::name_servers::name_servers;
 use crate::firewall::read::{
     firewall_allocation, has_address, rule_set_keys, rule_sets_of_firewall,
 };
@@ -32,6 +34,9 @@ pub struct FirewallIntent {
     pub distance: u32,
     /// Its networks.
     pub networks: Vec<FirewallNetworkIntent>,
+    /// Servers that its agent asks for the names in policies, in order. Empty means that no policy
+    /// with names can be in force.
+    pub name_servers: Vec<IpAddr>,
     /// The sets, in the order in which they decide.
     pub sets: Vec<RuleSetIntent>,
 }
@@ -133,6 +138,7 @@ fn intent(
         networks: networks
             .map(|network| network_intent(tables, allocation.project, network))
             .collect(),
+        name_servers: name_servers(tables, machine).unwrap_or_default(),
         sets: sets
             .into_iter()
             .map(|row| set_intent(tables, allocation, row))

@@ -8,17 +8,19 @@ use crate::firewall::entity::{FirewallRuleSet, RuleTarget};
 use crate::firewall::read::firewalls_in;
 use crate::firewall::standby::{has_applied, is_alive};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
+use crate::machine::read::partition_machines;
 use crate::tables::{Change, Record, Tables};
 
 /// The firewalls that changes may concern, as of tables that have the changes: those that changed
-/// themselves, that a changed set of rules is for, that are in a changed network, and whose
-/// project's addresses in one of their networks changed.
+/// themselves, that a changed set of rules is for, that are in a changed network, whose project's
+/// addresses in one of their networks changed, and whose partition's name servers changed.
 pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<MachineId> {
     let mut found = BTreeSet::new();
     for change in changes {
         if moves_standby(change) {
             found.extend(competitors(tables, change));
         }
+        found.extend(of_name_servers(tables, change));
         // The record before as well: a set or an address that is gone concerns them too.
         for record in [&change.before, &change.record].into_iter().flatten() {
             match record {
@@ -50,6 +52,21 @@ fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
         RuleTarget::Firewall(id) => vec![*id],
         RuleTarget::Network(id) => firewalls_in(tables, id, Some(rules.project)).collect(),
     }
+}
+
+/// The firewalls of a partition whose name servers changed.
+fn of_name_servers(tables: &Tables, change: &Change) -> Vec<MachineId> {
+    let (Some(Record::Partition(before)), Some(Record::Partition(after))) =
+        (&change.before, &change.record)
+    else {
+        return Vec::new();
+    };
+    if before.dns_servers == after.dns_servers {
+        return Vec::new();
+    }
+    let machines = partition_machines(tables, &after.id);
+    let firewalls = machines.filter(|machine| firewall(machine).is_some());
+    firewalls.map(|machine| machine.id).collect()
 }
 
 /// `true` if a firewall came, went, or changed its health: then others of its project may have

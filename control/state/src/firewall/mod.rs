@@ -3,5 +3,6 @@
 pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
+pub(crate) mod name_servers;
 pub(crate) mod read;
 pub(crate) mod standby;

@@ -2,7 +2,7 @@
 
 use control_state::life::{concerned_firewalls, firewall_desired};
 use control_state::*;
-use proto_firewall::RuleOwner;
+use proto_firewall::{NamePattern, RuleContent, RuleOwner, RuleSpec};
 
 use crate::firewall_rules::{firewall, network, web, world, write};
 use crate::networks::no_change;
@@ -108,4 +108,77 @@ fn a_firewall_gets_the_prefixes_that_machines_of_its_project_announce() {
             assert_eq!(network.prefixes, [own.clone(), vec![pods]].concat());
         }
     }
+}
+
+fn name_servers(world: &World, number: u128) -> Vec<String> {
+    let desired = firewall_desired(&world.tables, id(number)).unwrap();
+    let servers = desired.name_servers.iter();
+    servers.map(ToString::to_string).collect()
+}
+
+fn dns(servers: &[&str]) -> UpdatePartition {
+    let servers = servers.iter().map(|server| server.parse().unwrap());
+    UpdatePartition {
+        labels: None,
+        dns_servers: Some(servers.collect()),
+        ..relabel(LabelsUpdate::Replace(Labels::new()))
+    }
+}
+
+/// A machine keeps the servers that it was installed with; a firewall that got none follows its
+/// partition.
+#[test]
+fn a_firewall_asks_its_own_name_servers_or_its_partitions() {
+    let mut world = World::new();
+    let names = world.with_firewall_networks();
+    world.ok(dns(&[]));
+    for (number, named) in [(1, vec![]), (2, vec!["9.9.9.9"]), (3, vec!["10.1.0.7"])] {
+        world.waiting(number);
+        let networks = names.map(|name| WantedNetwork {
+            network: text(name),
+            ips: vec![],
+        });
+        world.ok(AllocateMachine {
+            kind: AllocationType::Firewall,
+            image: text("firewall-3.0"),
+            networks: networks.to_vec(),
+            dns_servers: named.iter().map(|server| server.parse().unwrap()).collect(),
+            ..allocation_of(number)
+        });
+    }
+    let asked = |world: &World| [1, 2, 3].map(|number| name_servers(world, number).join(" "));
+    assert_eq!(asked(&world), ["", "9.9.9.9", ""], "the third is in the underlay");
+    let named = |set: RuleSetKey| {
+        let rule = RuleSpec {
+            name: "api".into(),
+            to_fqdns: vec![NamePattern {
+                match_name: Some("api.example.com".into()),
+                match_pattern: None,
+            }],
+            ..RuleSpec::default()
+        };
+        let content = RuleContent {
+            egress_policies: vec![rule],
+            ..RuleContent::default()
+        };
+        write(set, content)
+    };
+    let of_firewall = |number: u128| RuleSetKey {
+        target: RuleTarget::Firewall(id(number)),
+        owner: RuleOwner::Tenant,
+    };
+    world.ok(named(of_firewall(2)));
+    for set in [of_firewall(1), network(RuleOwner::Operator)] {
+        let refused = world.apply(named(set)).result.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidField);
+        let message = refused.message;
+        assert!(message.contains("has no name server"), "{message}");
+        assert!(message.contains("--dns ADDRESS"), "{message}");
+    }
+    // Each firewall of the partition is told: `World::apply` compares.
+    world.ok(dns(&["10.1.0.7", "192.0.2.53"]));
+    let wanted = ["10.1.0.7 192.0.2.53", "9.9.9.9", "10.1.0.7"];
+    assert_eq!(asked(&world), wanted, "the operator may name any");
+    world.ok(named(of_firewall(1)));
+    world.ok(named(network(RuleOwner::Operator)));
 }

@@ -30,6 +30,9 @@ pub fn objects(desired: &FirewallDesired) -> Result<SourceObjects, ContentError>
     for network in &desired.networks {
         objects.firewall.networks.extend(network_object(network));
     }
+    if !desired.name_servers.is_empty() {
+        objects.firewall.dns_server_address = value(&desired.name_servers);
+    }
     for set in &desired.sets {
         add(&mut objects, set)?;
     }
@@ -156,6 +159,36 @@ mod tests {
         assert_eq!(admitted.rules.rate_limits.len(), 1);
         let addresses = &admitted.rules.networks[1].nat_addresses;
         assert_eq!(addresses.len(), 1);
+    }
+
+    #[test]
+    fn policies_with_names_need_a_name_server() {
+        let names = r#"{"egress_policies": [{"name": "api",
+            "toFQDNs": [{"matchName": "api.example.com"}], "ports": [{"port": 443}]}]}"#;
+        for (servers, wanted) in [
+            (vec![], 0),
+            (vec!["192.0.2.53"], 1),
+            (vec!["2001:db8::53", "192.0.2.53"], 1),
+        ] {
+            let state = FirewallDesired {
+                name_servers: servers.iter().map(ToString::to_string).collect(),
+                ..desired(vec![set("tenant", names)])
+            };
+            let objects = objects(&state).unwrap();
+            let admitted = admit_objects(&ControllerObjects {
+                firewall: &objects.firewall,
+                cwnp: Some(&objects.cwnp),
+                service: &objects.service,
+            });
+            assert_eq!(admitted.rules.tenant.len(), wanted, "{servers:?}");
+            let resolver = admitted.rules.needed_resolver();
+            let asked = resolver.map_or(0, |resolver| resolver.servers.len());
+            assert_eq!(asked, servers.len());
+            for problem in admitted.problems.iter().map(ToString::to_string) {
+                assert!(servers.is_empty(), "{problem}");
+                assert!(problem.contains("dns_servers of its partition"), "{problem}");
+            }
+        }
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use proto_errors::{Error, ErrorCode};
 use proto_firewall::{RuleContent, RuleOwner, RuleScope, Violation, check};
-use proto_types::ProjectId;
+use proto_types::{MachineId, ProjectId};
 
 use crate::firewall::entity::{RuleSetKey, RuleTarget};
-use crate::firewall::read::{CONTENT_BYTES_MAX, content_bytes, firewall_allocation, has_address};
-use crate::machine::entity::Allocation;
+use crate::firewall::name_servers::name_servers;
+use crate::firewall::read::{
+    CONTENT_BYTES_MAX, content_bytes, firewall_allocation, firewalls_in, has_address,
+};
+use crate::machine::entity::{Allocation, Machine};
 use crate::network::entity::{Network, NetworkType};
 use crate::reply::CheckResult;
 use crate::tables::Tables;
@@ -76,6 +79,7 @@ pub(super) fn check_content(
     let mut wrong = check(content, scope);
     if wrong.is_empty() {
         wrong = networks(tables, set, project, content);
+        wrong.extend(names(tables, set, project, content));
     }
     refuse(&wrong)
 }
@@ -131,6 +135,54 @@ fn networks(
         wrong.extend(foreign.map(|ip| foreign_address(object, &egress.network_id, ip)));
     }
     wrong
+}
+
+/// Policies with names, if a firewall that the set is for has no name server to ask: it would refuse
+/// them.
+fn names(
+    tables: &Tables,
+    set: &RuleSetKey,
+    project: ProjectId,
+    content: &RuleContent,
+) -> Vec<Violation> {
+    let policies = content.egress_policies.iter();
+    let named: Vec<_> = policies.filter(|rule| !rule.to_fqdns.is_empty()).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let firewalls: Vec<MachineId> = match &set.target {
+        RuleTarget::Firewall(id) => vec![*id],
+        RuleTarget::Network(id) => firewalls_in(tables, id, Some(project)).collect(),
+    };
+    let mut firewalls = firewalls.into_iter();
+    let without =
+        |id: &MachineId| name_servers(tables, *id).is_some_and(|servers| servers.is_empty());
+    let Some(firewall) = firewalls.find(without) else {
+        return Vec::new();
+    };
+    let partition = partition_of(tables, firewall);
+    let named = named.into_iter();
+    named
+        .map(|rule| no_name_server(&rule.name, firewall, &partition))
+        .collect()
+}
+
+fn partition_of(tables: &Tables, machine: MachineId) -> String {
+    let machine = tables.get::<Machine>(&machine);
+    let partition = machine.and_then(|machine| machine.partition.as_ref());
+    partition.map(ToString::to_string).unwrap_or_default()
+}
+
+fn no_name_server(name: &str, firewall: MachineId, partition: &str) -> Violation {
+    Violation {
+        object: format!("cwnp egress/{name}"),
+        field: "toFQDNs".to_owned(),
+        problem: format!("firewall {firewall} has no name server that it may ask"),
+        remedy: format!(
+            "set dns_servers of the partition (the operator: `metalmesh partition update \
+             {partition} --dns ADDRESS`), or use `to`"
+        ),
+    }
 }
 
 /// The type of a network of a firewall. `None` means that the firewall is not in it.
