@@ -5,19 +5,17 @@ use std::time::Duration;
 use control_state::query::firewall_allocation;
 use control_store::{Store, StoreError};
 use proto_types::{AllocationId, MachineId, Timestamp};
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::firewall::{
-    CandidateEffect, CandidateInbox, CandidateOutcome, CandidateState, FirewallAnswer,
+    ANSWER_MAX, CandidateEffect, CandidateEnd, CandidateInbox, CandidateOutcome, FirewallAnswer,
     FirewallBooks, FirewallNumbers, FirewallQuestion, FirewallTotals, RuleCandidate,
 };
 use crate::question::{LeaderAnswer, LeaderQuestion};
 
-/// Longest time for a firewall to compare a candidate. Beyond it the caller is told so.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Pause between two questions to the leader whether a firewall has answered.
-const ANSWER_PAUSE: Duration = Duration::from_millis(50);
+/// Longest time for the leader's answer about a candidate: that of the firewall, and the way there
+/// and an election.
+const COMPARE_MAX: Duration = ANSWER_MAX.saturating_add(Duration::from_secs(4));
 
 /// The firewalls' part of [`Presence`](crate::Presence).
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +54,9 @@ impl FirewallPresence<'_> {
         machine: MachineId,
         allocation: AllocationId,
     ) -> Result<Option<FirewallNumbers>, StoreError> {
-        let found = match self.ask(FirewallQuestion::Numbers(machine)).await? {
+        let question = about(FirewallQuestion::Numbers(machine));
+        let answer: LeaderAnswer = self.store.ask_leader(&question).await?;
+        let found = match answer.firewall {
             Some(FirewallAnswer::Numbers(found)) => found,
             _ => None,
         };
@@ -73,43 +73,30 @@ impl FirewallPresence<'_> {
         self.books.take_effect(machine, id, effect);
     }
 
-    /// Asks a firewall what rules would change there.
+    /// Asks a firewall what rules would change there. The leader answers when the firewall has.
     ///
     /// # Errors
     /// When no leader answers.
     pub async fn compare(&self, candidate: RuleCandidate) -> Result<CandidateOutcome, StoreError> {
-        let (machine, id) = (candidate.machine, candidate.id);
-        let until = Instant::now() + ANSWER_MAX;
-        let mut question = FirewallQuestion::Try(Box::new(candidate));
-        loop {
-            match self.ask(question).await? {
-                Some(FirewallAnswer::Candidate(CandidateState::Waiting)) => {}
-                Some(FirewallAnswer::Candidate(CandidateState::Answered(effect))) => {
-                    return Ok(CandidateOutcome::Compared(*effect));
-                }
-                Some(FirewallAnswer::Candidate(CandidateState::NotConnected)) => {
-                    return Ok(CandidateOutcome::NotConnected);
-                }
-                Some(FirewallAnswer::Candidate(CandidateState::Busy)) => {
-                    return Ok(CandidateOutcome::Busy);
-                }
-                // An older node leads.
-                _ => return Ok(CandidateOutcome::NotKnown),
-            }
-            if Instant::now() >= until {
-                return Ok(CandidateOutcome::TimedOut);
-            }
-            sleep(ANSWER_PAUSE).await;
-            question = FirewallQuestion::Effect { machine, id };
-        }
+        let question = about(FirewallQuestion::Try(Box::new(candidate)));
+        let asked = self.store.ask_leader_within(COMPARE_MAX, &question);
+        let answer: LeaderAnswer = asked.await?;
+        Ok(match answer.firewall {
+            Some(FirewallAnswer::Candidate(end)) => match end {
+                CandidateEnd::Answered(effect) => CandidateOutcome::Compared(*effect),
+                CandidateEnd::NotConnected => CandidateOutcome::NotConnected,
+                CandidateEnd::Busy => CandidateOutcome::Busy,
+                CandidateEnd::TimedOut => CandidateOutcome::TimedOut,
+            },
+            // An older node leads.
+            _ => CandidateOutcome::NotKnown,
+        })
     }
+}
 
-    async fn ask(&self, question: FirewallQuestion) -> Result<Option<FirewallAnswer>, StoreError> {
-        let question = LeaderQuestion {
-            firewall: Some(question),
-            ..LeaderQuestion::default()
-        };
-        let answer: LeaderAnswer = self.store.ask_leader(&question).await?;
-        Ok(answer.firewall)
+fn about(question: FirewallQuestion) -> LeaderQuestion {
+    LeaderQuestion {
+        firewall: Some(question),
+        ..LeaderQuestion::default()
     }
 }

@@ -14,7 +14,8 @@
 //!   judged;
 //! - counters of at most 10,000 switches with 512 ports each are kept, and of at most 10,000
 //!   firewalls, whose counters end with their allocation;
-//! - a firewall is asked about one candidate at a time, and all together about at most 16;
+//! - a firewall is asked about one candidate at a time, those of one project about at most 8 and all
+//!   together about at most 32; a caller is woken by the answer;
 //! - at most 200,000 machines are remembered; beyond that the longest silent one is forgotten.
 
 mod counters;
@@ -88,10 +89,18 @@ impl Presence {
             };
             let agents =
                 |view: &SessionView| asked.agents.iter().map(|id| is_here(view, id)).collect();
-            LeaderAnswer {
+            let answer = LeaderAnswer {
                 sessions: sessions.get().map(agents),
                 numbers: asked.switch.as_ref().and_then(|id| counters.lock().of(id)),
-                firewall: asked.firewall.map(|about| firewalls.answer(about)),
+                firewall: None,
+            };
+            let firewalls = firewalls.clone();
+            async move {
+                let firewall = match asked.firewall {
+                    Some(about) => Some(firewalls.answer(about).await),
+                    None => None,
+                };
+                LeaderAnswer { firewall, ..answer }
             }
         });
     }

@@ -251,7 +251,7 @@ impl<M: StateMachine> Store<M> {
                 }
             }
             ForwardedRequest::View => ForwardedAnswer::View(self.cluster_view_here()),
-            ForwardedRequest::Ask(question) => match self.answer_here(&question) {
+            ForwardedRequest::Ask(question) => match self.answer_here(&question).await {
                 Ok(answer) => ForwardedAnswer::Answered(answer),
                 Err(error) => failed(error),
             },

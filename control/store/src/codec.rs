@@ -6,11 +6,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The encoded answer to a question, once it is there.
+pub(crate) type AnswerFuture = BoxFuture<'static, Result<Bytes, StoreCodecError>>;
+
 /// Decodes a question to the leader, answers it and encodes the answer.
-pub(crate) type Answerer = Arc<dyn Fn(&[u8]) -> Result<Bytes, StoreCodecError> + Send + Sync>;
+pub(crate) type Answerer = Arc<dyn Fn(&[u8]) -> AnswerFuture + Send + Sync>;
 
 /// The version this build writes.
 pub(crate) const VERSION: u8 = 1;

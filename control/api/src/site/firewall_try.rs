@@ -61,6 +61,7 @@ impl Services {
     ) -> Result<mesh::FirewallRulesEffect, Status> {
         let candidate = RuleCandidate {
             id: Uuid::now_v7(),
+            asker: scope.project,
             machine: firewall.machine,
             allocation: firewall.allocation,
             set: scope.set.clone(),
@@ -77,7 +78,7 @@ impl Services {
             }
             CandidateOutcome::Busy => failed(
                 firewall,
-                "it compares other rules now; try again in a few seconds",
+                "it compares other rules now, or too many firewalls do; try again in a few seconds",
             ),
             CandidateOutcome::TimedOut => {
                 failed(firewall, "it did not answer in ten seconds; try again")

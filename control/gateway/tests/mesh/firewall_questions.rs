@@ -32,6 +32,7 @@ pub(crate) fn web(port: u32) -> RuleContent {
 pub(crate) fn candidate(site: &Site, set: RuleSetKey, content: RuleContent) -> RuleCandidate {
     RuleCandidate {
         id: Uuid::now_v7(),
+        asker: None,
         machine: site.machine,
         allocation: site.allocation(),
         set,

@@ -2,18 +2,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{CandidateEffect, FirewallNumbers};
 
-/// The state of a candidate at the leader.
+/// The end of a question to a firewall, as the leader knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CandidateState {
-    /// The firewall has not answered yet.
-    Waiting,
+pub(crate) enum CandidateEnd {
     /// The firewall has answered.
     Answered(Box<CandidateEffect>),
     /// The firewall has no session with the leader, or lost it.
     NotConnected,
     /// The firewall compares another candidate, or too many wait at the leader.
     Busy,
+    /// The firewall has not answered in time.
+    TimedOut,
 }
 
 /// The leader's answer about a firewall.
@@ -22,6 +22,6 @@ pub(crate) enum CandidateState {
 pub(crate) enum FirewallAnswer {
     /// The last counters. `None` means that it has none.
     Numbers(Option<FirewallNumbers>),
-    /// The state of a candidate.
-    Candidate(CandidateState),
+    /// The end of a question about a candidate.
+    Candidate(CandidateEnd),
 }

@@ -1,6 +1,6 @@
 use control_state::{RefusedRule, RuleSetKey};
 use proto_firewall::RuleContent;
-use proto_types::{AllocationId, MachineId};
+use proto_types::{AllocationId, MachineId, ProjectId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -9,6 +9,8 @@ use uuid::Uuid;
 pub struct RuleCandidate {
     /// Id of the question.
     pub id: Uuid,
+    /// The project that asks. `None` means an administrator.
+    pub asker: Option<ProjectId>,
     /// The firewall.
     pub machine: MachineId,
     /// Its allocation: another one is not asked.

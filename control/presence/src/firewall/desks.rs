@@ -1,18 +1,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use proto_types::{AllocationId, MachineId};
-use tokio::sync::watch;
-use tokio::time::Instant;
+use proto_types::{AllocationId, MachineId, ProjectId};
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use super::{CandidateEffect, CandidateState, RuleCandidate};
+use super::{CandidateEffect, CandidateEnd, RuleCandidate};
 
-/// Most candidates that wait for firewalls at once. Each may have two MiB.
-const WAITING_MAX: usize = 16;
-/// Longest time that a candidate waits: longer than its caller does.
-const WAIT_MAX: Duration = Duration::from_secs(15);
+/// Most candidates that wait for firewalls at once. Each may have two MiB. Further ones are refused.
+const WAITING_MAX: usize = 32;
+/// Most candidates of one asker that wait at once: as many as one call asks. Without it two calls
+/// could keep every other project from asking.
+const WAITING_EACH_MAX: usize = 8;
 
 /// The firewall whose agent has a session here, and the candidate that it was asked about.
 #[derive(Debug)]
@@ -28,8 +27,8 @@ struct CandidateDesk {
 #[derive(Debug)]
 struct AskedCandidate {
     id: Uuid,
-    at: Instant,
-    effect: Option<CandidateEffect>,
+    asker: Option<ProjectId>,
+    answer: oneshot::Sender<CandidateEffect>,
 }
 
 /// The candidates that wait for their firewalls. One firewall is asked about one at a time.
@@ -70,74 +69,69 @@ impl CandidateDesks {
         }
     }
 
-    /// Forgets what the firewalls were asked about.
-    pub(super) fn forget_asked(&mut self) {
+    /// Ends every question.
+    pub(super) fn end_all(&mut self) {
         for desk in self.desks.values_mut() {
             desk.end();
         }
     }
 
-    /// Asks a firewall.
-    pub(super) fn ask(&mut self, candidate: RuleCandidate) -> CandidateState {
-        let now = Instant::now();
-        let old = |desk: &&mut CandidateDesk| {
-            let asked = desk.asked.as_ref();
-            asked.is_some_and(|asked| now >= asked.at + WAIT_MAX)
-        };
-        self.desks
-            .values_mut()
-            .filter(old)
-            .for_each(CandidateDesk::end);
-        let waiting = self.desks.values().filter(|desk| desk.asked.is_some());
-        let is_full = waiting.count() >= WAITING_MAX;
+    /// Asks a firewall. The answer comes through the receiver, which is closed when the question ends
+    /// without one.
+    ///
+    /// # Errors
+    /// The firewall is not asked.
+    pub(super) fn ask(
+        &mut self,
+        candidate: RuleCandidate,
+    ) -> Result<oneshot::Receiver<CandidateEffect>, CandidateEnd> {
+        let waiting = || self.desks.values().filter_map(|desk| desk.asked.as_ref());
+        let is_full = waiting().count() >= WAITING_MAX;
+        let mine = waiting().filter(|asked| asked.asker == candidate.asker);
+        let has_share = mine.count() < WAITING_EACH_MAX;
         let desk = self.desks.get_mut(&candidate.machine);
         let Some(desk) = desk.filter(|desk| desk.allocation == candidate.allocation) else {
-            return CandidateState::NotConnected;
+            return Err(CandidateEnd::NotConnected);
         };
-        if desk.asked.is_some() || is_full {
-            return CandidateState::Busy;
+        if desk.asked.is_some() || is_full || !has_share {
+            return Err(CandidateEnd::Busy);
         }
+        let (answer, answered) = oneshot::channel();
         desk.asked = Some(AskedCandidate {
             id: candidate.id,
-            at: now,
-            effect: None,
+            asker: candidate.asker,
+            answer,
         });
         desk.sender.send_replace(Some(Arc::new(candidate)));
-        CandidateState::Waiting
+        Ok(answered)
     }
 
-    /// Takes what a firewall says about a candidate.
+    /// Takes what a firewall says about a candidate. One that nobody waits for is dropped.
     pub(super) fn take_effect(&mut self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
-        let desk = self.desks.get_mut(&machine);
-        let asked = desk.and_then(|desk| desk.asked.as_mut());
-        if let Some(asked) = asked.filter(|asked| asked.id == id) {
-            asked.effect = Some(effect);
+        if let Some(asked) = self.end(machine, id) {
+            // The caller may have gone this moment.
+            drop(asked.answer.send(effect));
         }
     }
 
-    /// The state of a candidate. An answer is given once.
-    pub(super) fn effect(&mut self, machine: MachineId, id: Uuid) -> CandidateState {
-        let desk = self.desks.get_mut(&machine);
-        let is_asked =
-            |desk: &&mut CandidateDesk| desk.asked.as_ref().is_some_and(|asked| asked.id == id);
-        // The firewall lost its session meanwhile, or another node leads.
-        let Some(desk) = desk.filter(is_asked) else {
-            return CandidateState::NotConnected;
-        };
-        let effect = desk.asked.as_mut().and_then(|asked| asked.effect.take());
-        let Some(effect) = effect else {
-            return CandidateState::Waiting;
-        };
-        desk.end();
-        CandidateState::Answered(Box::new(effect))
+    /// Ends the question about a candidate. `None` if the firewall is not asked about it.
+    fn end(&mut self, machine: MachineId, id: Uuid) -> Option<AskedCandidate> {
+        let desk = self.desks.get_mut(&machine)?;
+        desk.asked.as_ref().filter(|asked| asked.id == id)?;
+        desk.end()
+    }
+
+    /// Gives up the question about a candidate.
+    pub(super) fn give_up(&mut self, machine: MachineId, id: Uuid) {
+        drop(self.end(machine, id));
     }
 }
 
 impl CandidateDesk {
     /// Ends the question, and frees its content.
-    fn end(&mut self) {
-        self.asked = None;
+    fn end(&mut self) -> Option<AskedCandidate> {
         self.sender.send_replace(None);
+        self.asked.take()
     }
 }
 
@@ -145,6 +139,7 @@ impl CandidateDesk {
 mod tests {
     use control_state::RuleTarget;
     use proto_firewall::{RuleContent, RuleOwner};
+    use tokio::sync::oneshot::error::TryRecvError;
 
     use super::*;
 
@@ -155,6 +150,7 @@ mod tests {
     fn candidate(question: u128, machine: u128, allocation: u128) -> RuleCandidate {
         RuleCandidate {
             id: id(question),
+            asker: Some(id(1)),
             machine: id(machine),
             allocation: id(allocation),
             set: control_state::RuleSetKey {
@@ -165,60 +161,72 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_firewall_is_asked_about_one_candidate_at_a_time() {
+    fn refused(desks: &mut CandidateDesks, candidate: RuleCandidate) -> CandidateEnd {
+        desks.ask(candidate).unwrap_err()
+    }
+
+    #[test]
+    fn a_firewall_is_asked_about_one_candidate_at_a_time() {
         let mut desks = CandidateDesks::default();
-        assert_eq!(desks.ask(candidate(1, 1, 1)), CandidateState::NotConnected);
+        let end = refused(&mut desks, candidate(1, 1, 1));
+        assert_eq!(end, CandidateEnd::NotConnected);
         let (_, mut inbox) = desks.open(id(1), id(1));
-        assert_eq!(
-            desks.ask(candidate(1, 1, 9)),
-            CandidateState::NotConnected,
-            "of an earlier allocation"
-        );
-        assert_eq!(desks.ask(candidate(2, 1, 1)), CandidateState::Waiting);
-        assert_eq!(desks.ask(candidate(3, 1, 1)), CandidateState::Busy);
+        let end = refused(&mut desks, candidate(1, 1, 9));
+        assert_eq!(end, CandidateEnd::NotConnected, "of an earlier allocation");
+        let mut answer = desks.ask(candidate(2, 1, 1)).unwrap();
+        let end = refused(&mut desks, candidate(3, 1, 1));
+        assert_eq!(end, CandidateEnd::Busy);
         let seen = inbox.borrow_and_update().clone().unwrap();
         assert_eq!(seen.id, id::<Uuid>(2));
-        assert_eq!(desks.effect(id(1), id(2)), CandidateState::Waiting);
         // An answer to an earlier question counts for nothing.
         let effect = CandidateEffect {
             added: 7,
             ..CandidateEffect::default()
         };
         desks.take_effect(id(1), id(1), effect.clone());
-        assert_eq!(desks.effect(id(1), id(2)), CandidateState::Waiting);
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
         desks.take_effect(id(1), id(2), effect.clone());
-        assert_eq!(
-            desks.effect(id(1), id(2)),
-            CandidateState::Answered(Box::new(effect))
-        );
-        assert_eq!(desks.effect(id(1), id(2)), CandidateState::NotConnected);
+        assert_eq!(answer.try_recv(), Ok(effect));
         assert!(inbox.borrow_and_update().is_none(), "the content is freed");
-        // A caller that went away does not block the firewall for ever.
-        assert_eq!(desks.ask(candidate(4, 1, 1)), CandidateState::Waiting);
-        tokio::time::advance(WAIT_MAX).await;
-        assert_eq!(desks.ask(candidate(5, 1, 1)), CandidateState::Waiting);
+        // A caller that went away does not block the firewall.
+        let _gone = desks.ask(candidate(4, 1, 1)).unwrap();
+        desks.give_up(id(1), id(3));
+        assert_eq!(refused(&mut desks, candidate(5, 1, 1)), CandidateEnd::Busy);
+        desks.give_up(id(1), id(4));
+        let mut answer = desks.ask(candidate(5, 1, 1)).unwrap();
+        desks.end_all();
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
     }
 
-    #[tokio::test]
-    async fn the_waiting_candidates_are_bounded_and_end_with_the_session() {
+    #[test]
+    fn the_waiting_candidates_are_bounded_and_end_with_the_session() {
         let mut desks = CandidateDesks::default();
         let number = |number: usize| u128::try_from(number).unwrap();
         let all: Vec<_> = (0..=WAITING_MAX)
             .map(|machine| desks.open(id(number(machine)), id(1)))
             .collect();
+        let of = |asker: usize, machine: usize| RuleCandidate {
+            asker: Some(id(number(asker))),
+            ..candidate(1, number(machine), 1)
+        };
+        let mut answers = Vec::new();
         for machine in 0..WAITING_MAX {
-            let asked = desks.ask(candidate(1, number(machine), 1));
-            assert_eq!(asked, CandidateState::Waiting);
+            let asker = machine / WAITING_EACH_MAX;
+            answers.push(desks.ask(of(asker, machine)).unwrap());
+            if (machine + 1) % WAITING_EACH_MAX == 0 {
+                let more = of(asker, WAITING_MAX);
+                assert_eq!(refused(&mut desks, more), CandidateEnd::Busy, "its share");
+            }
         }
-        let one_more = || candidate(1, number(WAITING_MAX), 1);
-        assert_eq!(desks.ask(one_more()), CandidateState::Busy);
+        let another = || of(WAITING_MAX, WAITING_MAX);
+        assert_eq!(refused(&mut desks, another()), CandidateEnd::Busy, "full");
         // A newer inbox of the firewall stays when the older one closes.
         let (newer, _inbox) = desks.open(id(0), id(1));
+        assert_eq!(answers[0].try_recv(), Err(TryRecvError::Closed));
         desks.close(id(0), all[0].0);
-        assert_eq!(desks.ask(candidate(2, 0, 1)), CandidateState::Waiting);
+        let mut answer = desks.ask(of(0, 0)).unwrap();
         desks.close(id(0), newer);
-        assert_eq!(desks.effect(id(0), id(2)), CandidateState::NotConnected);
-        assert_eq!(desks.ask(one_more()), CandidateState::Waiting);
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
+        assert!(desks.ask(another()).is_ok());
     }
 }

@@ -10,6 +10,7 @@ mod numbers;
 mod question;
 mod record;
 mod totals;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use proto_types::{AllocationId, MachineId, Timestamp};
 use uuid::Uuid;
 
-pub(crate) use answer::{CandidateState, FirewallAnswer};
+pub(crate) use answer::{CandidateEnd, FirewallAnswer};
 pub use candidate::{CandidateEffect, CandidateOutcome, RuleCandidate};
 use desks::CandidateDesks;
 pub use inbox::CandidateInbox;
@@ -25,6 +26,7 @@ pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
 pub(crate) use question::FirewallQuestion;
 use record::FirewallRecord;
 pub use totals::{CounterSum, FirewallTotals};
+pub(crate) use waiting::ANSWER_MAX;
 
 /// The records of firewalls that this node keeps. Cheap to clone (`Arc`).
 #[derive(Debug, Clone, Default)]
@@ -37,20 +39,18 @@ impl FirewallBooks {
     /// Forgets everything when this node begins to lead.
     pub(crate) fn clear(&self) {
         *self.record.lock() = FirewallRecord::default();
-        self.desks.lock().forget_asked();
+        self.desks.lock().end_all();
     }
 
-    /// Answers a question, as the leader.
-    pub(crate) fn answer(&self, question: FirewallQuestion) -> FirewallAnswer {
+    /// Answers a question, as the leader. One about rules may take [`ANSWER_MAX`].
+    pub(crate) async fn answer(&self, question: FirewallQuestion) -> FirewallAnswer {
         match question {
             FirewallQuestion::Numbers(machine) => {
                 FirewallAnswer::Numbers(self.record.lock().of(machine))
             }
             FirewallQuestion::Try(candidate) => {
-                FirewallAnswer::Candidate(self.desks.lock().ask(*candidate))
-            }
-            FirewallQuestion::Effect { machine, id } => {
-                FirewallAnswer::Candidate(self.desks.lock().effect(machine, id))
+                let desks = Arc::clone(&self.desks);
+                FirewallAnswer::Candidate(waiting::compare(desks, *candidate).await)
             }
         }
     }

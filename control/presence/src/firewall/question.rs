@@ -1,6 +1,5 @@
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::RuleCandidate;
 
@@ -10,13 +9,6 @@ use super::RuleCandidate;
 pub(crate) enum FirewallQuestion {
     /// Its last counters.
     Numbers(MachineId),
-    /// Asks the firewall about rules.
+    /// Asks the firewall about rules. The leader answers when the firewall has, or its time is over.
     Try(Box<RuleCandidate>),
-    /// The state of a candidate that it was asked about.
-    Effect {
-        /// The firewall.
-        machine: MachineId,
-        /// The candidate.
-        id: Uuid,
-    },
 }
