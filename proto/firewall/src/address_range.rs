@@ -26,6 +26,11 @@ impl AddressRange {
         }
     }
 
+    /// `true` if the addresses are of IPv4.
+    pub(crate) fn is_ipv4(self) -> bool {
+        !self.is_ipv6
+    }
+
     /// The addresses of the range that are in none of `excepted`: at most one range more than there
     /// are exceptions. Sorts the exceptions and walks the gaps between them.
     pub(crate) fn without(self, excepted: &[IpNet]) -> Vec<Self> {
@@ -94,6 +99,14 @@ pub(crate) fn aligned_blocks(first: u128, last: u128) -> usize {
         }
     };
     usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// Every address of both families.
+pub(crate) fn every_address() -> Vec<AddressRange> {
+    crate::prefixes::any()
+        .iter()
+        .map(AddressRange::of)
+        .collect()
 }
 
 /// Sorts ranges, and merges those that overlap or adjoin.

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::prefixes::is_ipv4;
+use crate::prefix_count::PrefixCount;
 use crate::{ProtocolMatch, Violation};
 
 /// Entries that one rule may have: sources × destinations × blocks of ports. More would let one
@@ -18,8 +18,8 @@ pub const ENTRIES_TOTAL_MAX: usize = 524_288;
 /// a lookup for each of them at most, and a DNS answer a comparison.
 pub const NAMES_TOTAL_MAX: usize = 512;
 
-/// Prefixes that are made of the objects of one set: twice the entries, because an entry needs a
-/// source and a destination. Objects after it are refused unread.
+/// Prefixes that the objects of one set may need: twice the entries, because an entry needs a source
+/// and a destination. Objects after it are refused unread.
 pub(crate) const PREFIXES_TOTAL_MAX: usize = 2 * ENTRIES_TOTAL_MAX;
 
 /// Number of entries of a rule in the kernel: for each family, sources × destinations × blocks of
@@ -31,17 +31,25 @@ pub fn entry_count(
     protocols: &[ProtocolMatch],
     names: usize,
 ) -> usize {
-    let of_family = |family: bool| {
-        let of = |prefixes: &[IpNet]| prefixes.iter().filter(|net| is_ipv4(net) == family).count();
-        let protocols = protocols.iter().filter(|own| own.fits(family));
+    let [sources, destinations] = [sources, destinations].map(PrefixCount::of_prefixes);
+    entries(sources, destinations, protocols, names)
+}
+
+/// As [`entry_count`], by the numbers of prefixes.
+pub(crate) fn entries(
+    sources: PrefixCount,
+    destinations: PrefixCount,
+    protocols: &[ProtocolMatch],
+    names: usize,
+) -> usize {
+    let of_family = |pairs: usize, is_ipv4: bool| {
+        let protocols = protocols.iter().filter(|own| own.fits(is_ipv4));
         let blocks: usize = protocols.map(|own| own.blocks()).sum();
-        of(sources)
-            .saturating_mul(of(destinations))
-            .saturating_mul(blocks)
+        pairs.saturating_mul(blocks)
     };
-    of_family(true)
-        .saturating_add(of_family(false))
-        .saturating_mul(names.max(1))
+    let ipv4 = of_family(sources.ipv4.saturating_mul(destinations.ipv4), true);
+    let ipv6 = of_family(sources.ipv6.saturating_mul(destinations.ipv6), false);
+    ipv4.saturating_add(ipv6).saturating_mul(names.max(1))
 }
 
 /// The amounts that the rules of a firewall have taken of its bounds. `N` is a name or pattern of the

@@ -11,8 +11,8 @@
 //! - an object that passes [`check()`] has canonical prefixes, real ports and a name that fits a
 //!   counter of the kernel; the firewall agent checks it again, and has the last word;
 //! - a rule that is wrong decides about nothing;
-//! - the work of a check grows with the text and with the prefixes that it may make, which are
-//!   bounded for each field and each set before they are made.
+//! - the work of a check grows with the text alone: it counts prefixes and entries from ranges of
+//!   addresses, and [`check()`] makes none; what is made of them is bounded for each field and set.
 
 mod action;
 mod address_block;
@@ -26,9 +26,11 @@ mod matched;
 mod network_objects;
 pub mod parts;
 mod port_spec;
+mod prefix_count;
 pub mod prefixes;
 mod printable;
 mod protocol_match;
+mod ranged_rule;
 mod rule_spec;
 mod scope;
 mod service_spec;

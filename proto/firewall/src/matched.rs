@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::{Action, Direction, NamePattern, ProtocolMatch, entry_count, prefixes};
+use crate::{Action, Direction, NamePattern, ProtocolMatch};
 
 /// The list that a rule is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,19 +40,6 @@ pub struct CheckedRule {
 }
 
 impl CheckedRule {
-    /// Number of its entries in the kernel.
-    #[must_use]
-    pub(crate) fn entries(&self) -> usize {
-        let any = prefixes::any();
-        let destinations = self.destinations.as_deref().unwrap_or(&any);
-        entry_count(
-            &self.sources,
-            destinations,
-            &self.protocols,
-            self.names.len(),
-        )
-    }
-
     /// Controller, list and name, as output names the rule: `cwnp egress/web`.
     #[must_use]
     pub fn object(&self) -> String {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::address_range::{AddressRange, merged_ranges};
+use crate::address_range::{AddressRange, every_address, merged_ranges};
 use crate::protocol_match::number;
 use crate::{AddressBlock, ENTRIES_MAX, PortSpec, ProtocolMatch, Violation, prefixes};
 
@@ -136,7 +136,7 @@ pub fn dns_name(text: &str, has_stars: bool) -> Option<String> {
 /// need more prefixes than a rule may have entries.
 pub(crate) fn ranges(field: &str, blocks: &[AddressBlock]) -> Result<Vec<AddressRange>, Violation> {
     if blocks.is_empty() {
-        return Ok(prefixes::any().iter().map(AddressRange::of).collect());
+        return Ok(every_address());
     }
     let mut all = Vec::new();
     for (index, block) in blocks.iter().enumerate() {

@@ -69,3 +69,63 @@ fn key(source: &IpNet, destination: &IpNet, block: &Block) -> Vec<u8> {
     key.extend(&block.key);
     key
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{entry_count, for_each_entry};
+    use crate::rule::{Action, Controller, Direction, ProtocolMatch, Rule, RuleId};
+
+    fn prefixes() -> impl Strategy<Value = Vec<ipnet::IpNet>> {
+        let texts = ["10.0.0.0/8", "203.0.113.7/32", "0.0.0.0/0", "fd00::/8", "::/0"];
+        let nets = texts.map(|text| text.parse().unwrap());
+        let net = proptest::sample::select(nets.to_vec());
+        proptest::collection::vec(net, 0..6)
+    }
+
+    fn protocol() -> impl Strategy<Value = ProtocolMatch> {
+        let ports = (any::<u16>(), any::<u16>()).prop_map(|(one, other)| ProtocolMatch::Ports {
+            protocol: 6,
+            first: one.min(other),
+            last: one.max(other),
+        });
+        let number = proptest::sample::select(&[1_u8, 6, 17, 58][..]);
+        prop_oneof![
+            Just(ProtocolMatch::Any),
+            number.prop_map(ProtocolMatch::Protocol),
+            Just(ProtocolMatch::IcmpType {
+                protocol: 58,
+                kind: 128
+            }),
+            ports,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn entries_are_counted_as_they_are_made(
+            sources in prefixes(),
+            destinations in prefixes(),
+            protocols in proptest::collection::vec(protocol(), 0..4),
+        ) {
+            let rule = Rule {
+                id: RuleId {
+                    controller: Controller::Cwnp,
+                    object: "egress/x".to_owned(),
+                    rule: 0,
+                },
+                direction: Direction::Egress,
+                sources,
+                destinations,
+                names: Vec::new(),
+                protocols,
+                action: Action::Accept,
+                log: false,
+            };
+            let mut made = 0;
+            for_each_entry(&rule, |_, _| made += 1);
+            prop_assert_eq!(entry_count(&rule), made);
+        }
+    }
+}

@@ -7,11 +7,14 @@ mod services;
 
 use std::collections::BTreeSet;
 
+#[cfg(test)]
+pub(crate) use rules::ranged_policy;
 pub use rules::{checked_operator_rule, checked_policy, rule_name};
 pub use services::{checked_service, service_name};
 
 use crate::budget::PREFIXES_TOTAL_MAX;
 use crate::parts::{NAME_LEN_MAX, NETWORK_NAME_LEN_MAX};
+use crate::ranged_rule::RangedRule;
 use crate::{
     CheckedRule, RuleBudget, RuleContent, RuleList, RuleOwner, RuleScope, RuleSpec, ServiceSpec,
     Violation,
@@ -21,7 +24,7 @@ use crate::{
 #[must_use]
 pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
     let mut wrong = network_objects::check(content, scope);
-    wrong.extend(checked(content, scope).1);
+    wrong.extend(ranged_after(content, scope, &mut RuleBudget::default()).1);
     wrong
 }
 
@@ -38,6 +41,17 @@ pub fn checked_after(
     scope: RuleScope<'_>,
     budget: &mut RuleBudget,
 ) -> (Vec<CheckedRule>, Vec<Violation>) {
+    let (rules, wrong) = ranged_after(content, scope, budget);
+    let rules = rules.into_iter().map(RangedRule::into_checked);
+    (rules.collect(), wrong)
+}
+
+/// As [`checked_after`], without making the prefixes.
+fn ranged_after(
+    content: &RuleContent,
+    scope: RuleScope<'_>,
+    budget: &mut RuleBudget,
+) -> (Vec<RangedRule>, Vec<Violation>) {
     let mut found = Checked {
         rules: Vec::new(),
         wrong: Vec::new(),
@@ -69,9 +83,9 @@ fn operator_rule(
     spec: &RuleSpec,
     index: usize,
     scope: RuleScope<'_>,
-) -> Result<CheckedRule, Violation> {
+) -> Result<RangedRule, Violation> {
     operators_only("rules", scope)?;
-    checked_operator_rule(rule_name(spec, index, scope)?, spec, scope)
+    rules::ranged_operator_rule(rule_name(spec, index, scope)?, spec, scope)
 }
 
 fn policy(
@@ -79,12 +93,12 @@ fn policy(
     index: usize,
     list: RuleList,
     scope: RuleScope<'_>,
-) -> Result<CheckedRule, Violation> {
-    checked_policy(rule_name(spec, index, scope)?, spec, list, scope)
+) -> Result<RangedRule, Violation> {
+    rules::ranged_policy(rule_name(spec, index, scope)?, spec, list, scope)
 }
 
-fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<CheckedRule, Violation> {
-    checked_service(service_name(spec, scope)?, spec, scope)
+fn service(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<RangedRule, Violation> {
+    services::ranged_service(service_name(spec, scope)?, spec, scope)
 }
 
 /// Longest name of an object in a set.
@@ -106,10 +120,10 @@ fn object(list: &str, name: &str, index: usize) -> String {
 
 /// Rules and violations that were found so far.
 struct Checked<'a> {
-    rules: Vec<CheckedRule>,
+    rules: Vec<RangedRule>,
     wrong: Vec<Violation>,
     names: BTreeSet<(RuleList, String)>,
-    /// Prefixes that were made of the objects so far, also of those that are beyond the budget.
+    /// Prefixes of the objects so far, also of those that are beyond the budget.
     prefixes: usize,
     budget: &'a mut RuleBudget,
 }
@@ -117,7 +131,7 @@ struct Checked<'a> {
 impl Checked<'_> {
     /// Takes an object, unless those before it have used up the set's prefixes: then it is not even
     /// read.
-    fn take(&mut self, object: &str, rule: impl FnOnce() -> Result<CheckedRule, Violation>) {
+    fn take(&mut self, object: &str, rule: impl FnOnce() -> Result<RangedRule, Violation>) {
         match self.bounded(rule) {
             Ok(rule) => self.rules.push(rule),
             Err(wrong) => self.wrong.push(wrong.of(object)),
@@ -126,21 +140,16 @@ impl Checked<'_> {
 
     fn bounded(
         &mut self,
-        rule: impl FnOnce() -> Result<CheckedRule, Violation>,
-    ) -> Result<CheckedRule, Violation> {
+        rule: impl FnOnce() -> Result<RangedRule, Violation>,
+    ) -> Result<RangedRule, Violation> {
         if self.prefixes > PREFIXES_TOTAL_MAX {
             let problem =
                 format!("the objects before it need more than {PREFIXES_TOTAL_MAX} prefixes");
             let remedy = "use fewer or shorter exceptions, or fewer prefixes";
             return Err(Violation::new("the set", problem, remedy));
         }
-        let rule = rule();
-        self.prefixes += match &rule {
-            Ok(rule) => rule.sources.len() + rule.destinations.as_ref().map_or(0, Vec::len),
-            // Prefixes are made only of objects that are right.
-            Err(_) => 0,
-        };
-        let rule = rule?;
+        let rule = rule()?;
+        self.prefixes += rule.prefixes();
         if !self.names.insert((rule.list, rule.name.clone())) {
             let problem = "another object of the list has the same name";
             return Err(Violation::new("name", problem, "rename one of them"));

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use super::{name_len_max, names};
 use crate::address_range::{self, AddressRange};
 use crate::parts::{merged, name, protocols, ranges, shortened};
+use crate::ranged_rule::RangedRule;
 use crate::{Action, CheckedRule, Direction, RuleList, RuleScope, RuleSpec, Violation, prefixes};
 
 /// The name of a rule; one without a name has that of its place in its list.
@@ -29,6 +30,15 @@ pub fn checked_operator_rule(
     spec: &RuleSpec,
     scope: RuleScope<'_>,
 ) -> Result<CheckedRule, Violation> {
+    ranged_operator_rule(name, spec, scope).map(RangedRule::into_checked)
+}
+
+/// As [`checked_operator_rule`], without making the prefixes.
+pub(super) fn ranged_operator_rule(
+    name: String,
+    spec: &RuleSpec,
+    scope: RuleScope<'_>,
+) -> Result<RangedRule, Violation> {
     let action = action(spec)?;
     let direction = direction(spec, scope)?;
     if !spec.to_fqdns.is_empty() {
@@ -38,7 +48,7 @@ pub fn checked_operator_rule(
     }
     let protocols = protocols("ports", &spec.ports)?;
     let ends = RuleEnds::of(spec, scope, direction)?;
-    Ok(CheckedRule {
+    Ok(RangedRule {
         list: RuleList::Operator,
         name,
         action,
@@ -94,6 +104,16 @@ pub fn checked_policy(
     list: RuleList,
     scope: RuleScope<'_>,
 ) -> Result<CheckedRule, Violation> {
+    ranged_policy(name, spec, list, scope).map(RangedRule::into_checked)
+}
+
+/// As [`checked_policy`], without making the prefixes.
+pub(crate) fn ranged_policy(
+    name: String,
+    spec: &RuleSpec,
+    list: RuleList,
+    scope: RuleScope<'_>,
+) -> Result<RangedRule, Violation> {
     let direction = match list {
         RuleList::Ingress => Direction::Ingress,
         _ => Direction::Egress,
@@ -111,7 +131,7 @@ pub fn checked_policy(
     names::check(spec, direction)?;
     let protocols = protocols("ports", &spec.ports)?;
     let ends = RuleEnds::of(spec, scope, direction)?;
-    Ok(CheckedRule {
+    Ok(RangedRule {
         list,
         name,
         action: Action::Accept,
@@ -125,8 +145,8 @@ pub fn checked_policy(
 
 /// Sources and destinations of a rule.
 struct RuleEnds {
-    sources: Vec<IpNet>,
-    destinations: Vec<IpNet>,
+    sources: Vec<AddressRange>,
+    destinations: Vec<AddressRange>,
 }
 
 impl RuleEnds {
@@ -143,10 +163,9 @@ impl RuleEnds {
             }
             inside(field, inner, network)?;
         }
-        // Prefixes are made only of what is right.
         Ok(Self {
-            sources: address_range::prefixes(&sources),
-            destinations: address_range::prefixes(&destinations),
+            sources,
+            destinations,
         })
     }
 }

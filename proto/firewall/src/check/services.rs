@@ -7,11 +7,10 @@ use ipnet::IpNet;
 
 use super::name_len_max;
 use super::rules::inside;
-use crate::address_range;
+use crate::address_range::every_address;
 use crate::parts::{NAME_LEN_MAX, address, merged, name, prefix, protocols};
-use crate::{
-    Action, CheckedRule, Direction, RuleList, RuleScope, ServiceSpec, Violation, prefixes,
-};
+use crate::ranged_rule::RangedRule;
+use crate::{Action, CheckedRule, Direction, RuleList, RuleScope, ServiceSpec, Violation};
 
 /// The address of all hosts of a segment.
 const BROADCAST: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);
@@ -36,6 +35,15 @@ pub fn checked_service(
     spec: &ServiceSpec,
     scope: RuleScope<'_>,
 ) -> Result<CheckedRule, Violation> {
+    ranged_service(name, spec, scope).map(RangedRule::into_checked)
+}
+
+/// As [`checked_service`], without making the prefixes.
+pub(super) fn ranged_service(
+    name: String,
+    spec: &ServiceSpec,
+    scope: RuleScope<'_>,
+) -> Result<RangedRule, Violation> {
     if spec
         .kind
         .as_deref()
@@ -59,17 +67,17 @@ pub fn checked_service(
         .map(|text| prefix("loadBalancerSourceRanges", text))
         .collect::<Result<_, _>>()?;
     let sources = match ranges.is_empty() {
-        true => prefixes::any(),
-        false => address_range::prefixes(&merged("loadBalancerSourceRanges", &ranges)?),
+        true => every_address(),
+        false => merged("loadBalancerSourceRanges", &ranges)?,
     };
     let protocols = protocols("ports", &spec.ports)?;
-    Ok(CheckedRule {
+    Ok(RangedRule {
         list: RuleList::Service,
         name,
         action: Action::Accept,
         direction: Direction::Ingress,
         sources,
-        destinations: Some(address_range::prefixes(&destinations)),
+        destinations: Some(destinations),
         names: BTreeSet::new(),
         protocols,
     })
