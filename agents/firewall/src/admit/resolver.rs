@@ -70,17 +70,21 @@ fn field<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, Violation>
 
 fn server(text: &str) -> Result<SocketAddr, Violation> {
     match text.parse::<SocketAddr>() {
-        Ok(server) if server.port() > 0 => Ok(server),
+        Ok(server) if server.port() > 0 && is_host(server.ip()) => Ok(server),
         _ => Ok(SocketAddr::new(address("dnsServerAddress", text)?, PORT)),
     }
 }
 
 fn address(field: &str, text: &str) -> Result<IpAddr, Violation> {
     let address = text.parse::<IpAddr>().ok();
-    let usable = address.filter(|address| !address.is_unspecified() && !address.is_multicast());
-    usable.ok_or_else(|| {
+    address.filter(|address| is_host(*address)).ok_or_else(|| {
         let problem = format!("{:?} is not an address", shortened(text));
         let remedy = "write it as 192.0.2.53, or 192.0.2.53:5353 with the port of a server";
         Violation::new(field, &problem, remedy)
     })
+}
+
+/// `true` if the address may be that of one host.
+fn is_host(address: IpAddr) -> bool {
+    !address.is_unspecified() && !address.is_multicast()
 }

@@ -214,6 +214,10 @@ fn a_wrong_dns_proxy_names_field_and_remedy() {
             "dnsServerAddress: \"0.0.0.0\" is not an address",
         ),
         (
+            "dnsServerAddress: '[ff02::fb]:53'",
+            "dnsServerAddress: \"[ff02::fb]:53\" is not an address",
+        ),
+        (
             "dnsServerAddress: []",
             "dnsServerAddress: there may be 1 to 16 addresses",
         ),
