@@ -15,12 +15,13 @@ pub(crate) struct FuzzArgs {
 }
 
 /// Crates with targets: tests whose names begin with `fuzz_`.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "tests-fuzz",
     "bmc-redfish",
     "control-api",
     "control-front",
     "control-gate",
+    "control-gateway",
     "proto-backup",
     "control-store",
 ];
@@ -34,7 +35,7 @@ pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
     let target = args.target.as_deref().unwrap_or_default();
     let status = command
         .args(["--lib", "--test", "decoders", "--test", "firewall"])
-        .args(["--test", "sonic", "--"])
+        .args(["--test", "firewall_control", "--test", "sonic", "--"])
         .arg(format!("fuzz_{}", target.trim_start_matches("fuzz_")))
         .env("BOLERO_RANDOM_TEST_TIME_MS", args.time.to_string())
         .env("BOLERO_RANDOM_ITERATIONS", u64::MAX.to_string())

@@ -91,9 +91,109 @@ fn clipped(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bolero::check;
+    use prost::Message as _;
     use uuid::Uuid;
 
     use super::*;
+
+    fn allocation() -> AllocationId {
+        AllocationId::new(Uuid::from_u128(1))
+    }
+
+    /// What is kept of a report is bounded, and in it.
+    fn assert_kept(report: FirewallStatistics) {
+        let sent = report.counters.clone();
+        let kept = numbers(allocation(), Timestamp::from_ms(7), report);
+        assert!(kept.counters.len() <= sent.len());
+        for counter in &kept.counters {
+            assert!(counter.name.len() <= NAME_LEN_MAX);
+            let is_sent = |sent: &FirewallCounter| {
+                let counts = (sent.packets, sent.bytes);
+                sent.name == counter.name && counts == (counter.packets, counter.bytes)
+            };
+            assert!(sent.iter().any(is_sent), "{counter:?}");
+        }
+    }
+
+    fn assert_bounded(report: FirewallCandidateReport) {
+        let (added, entries) = (report.added, report.entries);
+        let effect = effect(report);
+        assert_eq!((effect.added, effect.entries), (added, entries));
+        assert!(effect.refused.len() <= ITEMS_MAX && effect.parts.len() <= ITEMS_MAX);
+        let refused = effect.refused.iter();
+        let texts = refused.flat_map(|rule| {
+            [&rule.object, &rule.field, &rule.problem, &rule.remedy].map(String::as_str)
+        });
+        let others = effect.parts.iter().chain([&effect.error]);
+        for text in texts.chain(others.map(String::as_str)) {
+            assert!(text.chars().count() <= TEXT_LEN_MAX);
+        }
+    }
+
+    #[test]
+    fn fuzz_firewall_statistics() {
+        check!().for_each(|bytes: &[u8]| {
+            if let Ok(report) = FirewallStatistics::decode(bytes) {
+                assert_kept(report);
+            }
+        });
+    }
+
+    #[test]
+    fn fuzz_firewall_counters() {
+        check!()
+            .with_type::<Vec<(i8, String, u64)>>()
+            .for_each(|counters| {
+                let counter = |(kind, name, count): &(i8, String, u64)| FirewallCounter {
+                    kind: (*kind).into(),
+                    // Also names around the bound.
+                    name: name.repeat(usize::from(kind.unsigned_abs())),
+                    packets: *count,
+                    bytes: count.rotate_left(7),
+                };
+                assert_kept(FirewallStatistics {
+                    counters: counters.iter().map(counter).collect(),
+                    ..FirewallStatistics::default()
+                });
+            });
+    }
+
+    #[test]
+    fn fuzz_firewall_candidate_report() {
+        check!().for_each(|bytes: &[u8]| {
+            if let Ok(report) = FirewallCandidateReport::decode(bytes) {
+                assert_bounded(report);
+            }
+        });
+    }
+
+    #[test]
+    fn fuzz_firewall_candidate_texts() {
+        check!()
+            .with_type::<(Vec<String>, u16)>()
+            .for_each(|(texts, count)| {
+                let text = |at: usize| {
+                    let text = texts.get(at % texts.len().max(1));
+                    text.map(|text| text.repeat(usize::from(count % 512)))
+                        .unwrap_or_default()
+                };
+                let refused = (0..texts.len()).map(|at| FirewallRefusal {
+                    object: text(at),
+                    field: text(at + 1),
+                    problem: text(at + 2),
+                    remedy: text(at + 3),
+                });
+                let refused: Vec<FirewallRefusal> = refused.collect();
+                let many = texts.len() * usize::from(count % 8);
+                assert_bounded(FirewallCandidateReport {
+                    refused: refused.iter().cycle().take(many).cloned().collect(),
+                    parts: texts.iter().cycle().take(many).cloned().collect(),
+                    error: text(0),
+                    ..FirewallCandidateReport::default()
+                });
+            });
+    }
 
     #[test]
     fn what_an_agent_sends_is_bounded() {
@@ -111,8 +211,7 @@ mod tests {
             ],
             ..FirewallStatistics::default()
         };
-        let allocation = AllocationId::new(Uuid::from_u128(1));
-        let kept = numbers(allocation, Timestamp::from_ms(7), report);
+        let kept = numbers(allocation(), Timestamp::from_ms(7), report);
         assert_eq!(kept.counters.len(), 1);
         let refused = FirewallRefusal {
             problem: "ä".repeat(5_000),

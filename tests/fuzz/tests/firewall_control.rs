@@ -1,6 +1,8 @@
 //! Fuzzes the contents of firewall rules: what tenants write into control, and what the agent reads
 //! of it.
 
+use agents_firewall::admit::admit_objects;
+use agents_firewall::source::ControllerObjects;
 use agents_firewall::source::metal::objects;
 use bolero::check;
 use proto_firewall::{RuleContent, RuleOwner, RuleScope, check as violations, checked};
@@ -60,5 +62,31 @@ fn fuzz_firewall_rule_content() {
             .map(|byte| WORDS[usize::from(*byte) % WORDS.len()]);
         let text: String = words.collect();
         assert_sound(format!("{{{text}}}").as_bytes());
+    });
+}
+
+/// Whatever control names as servers, the agent asks hosts, or nobody.
+#[test]
+fn fuzz_firewall_name_servers() {
+    check!().for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let desired = FirewallDesired {
+            name_servers: text.split(',').map(str::to_owned).collect(),
+            ..FirewallDesired::default()
+        };
+        let read = objects(&desired).unwrap();
+        let admitted = admit_objects(&ControllerObjects {
+            firewall: &read.firewall,
+            cwnp: Some(&read.cwnp),
+            service: &read.service,
+        });
+        match admitted.rules.resolver {
+            None => assert!(!admitted.problems.is_empty()),
+            Some(resolver) => {
+                assert_eq!(resolver.servers.len(), desired.name_servers.len());
+                let mut servers = resolver.servers.iter().map(|server| server.ip());
+                assert!(servers.all(|ip| !ip.is_unspecified() && !ip.is_multicast()));
+            }
+        }
     });
 }
