@@ -186,7 +186,11 @@ fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
         sets: sets.collect(),
         asn: intent.asn.0,
         distance: intent.distance,
-        name_servers: intent.name_servers.iter().map(ToString::to_string).collect(),
+        name_servers: intent
+            .name_servers
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         seal: None,
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 
 use crate::prefix_count::PrefixCount;
-use crate::{ProtocolMatch, Violation};
+use crate::{ProtocolMatch, RuleShare, Violation};
 
 /// Entries that one rule may have: sources × destinations × blocks of ports. More would let one
 /// tenant fill a firewall's memory; a rule beyond it is refused. A field may have as many prefixes:
@@ -56,13 +56,24 @@ pub(crate) fn entries(
 /// DNS.
 #[derive(Clone, Debug)]
 pub struct RuleBudget<N = crate::NamePattern> {
-    entries: usize,
-    names: BTreeSet<N>,
+    share: RuleShare,
+    pub(crate) entries: usize,
+    pub(crate) names: BTreeSet<N>,
 }
 
 impl<N> Default for RuleBudget<N> {
+    /// Nothing is taken of the bounds of a firewall.
     fn default() -> Self {
+        Self::of(RuleShare::FIREWALL)
+    }
+}
+
+impl<N> RuleBudget<N> {
+    /// Nothing is taken of a share.
+    #[must_use]
+    pub fn of(share: RuleShare) -> Self {
         Self {
+            share,
             entries: 0,
             names: BTreeSet::new(),
         }
@@ -83,8 +94,12 @@ impl<N: Ord + Clone> RuleBudget<N> {
         N: 'a,
     {
         let new = names.clone().filter(|name| !self.names.contains(name));
-        if self.names.len() + new.count() > NAMES_TOTAL_MAX {
-            let problem = format!("all policies together have more than {NAMES_TOTAL_MAX} names");
+        let RuleShare {
+            entries: entries_max,
+            names: names_max,
+        } = self.share;
+        if self.names.len() + new.count() > names_max {
+            let problem = format!("all policies together have more than {names_max} names");
             let remedy = "use patterns, or fewer names";
             return Err(Violation::new("toFQDNs", problem, remedy));
         }
@@ -93,10 +108,10 @@ impl<N: Ord + Clone> RuleBudget<N> {
             let remedy = "use IPv4 on both sides, or IPv6";
             return Err(Violation::new("from", problem, remedy));
         }
-        if entries > ENTRIES_MAX || self.entries.saturating_add(entries) > ENTRIES_TOTAL_MAX {
+        if entries > ENTRIES_MAX || self.entries.saturating_add(entries) > entries_max {
             let problem = format!(
                 "it needs {entries} entries: one for each source, destination and block of ports; \
-                 a rule may have {ENTRIES_MAX}, all together {ENTRIES_TOTAL_MAX}"
+                 a rule may have {ENTRIES_MAX}, all together {entries_max}"
             );
             let remedy = "use shorter prefixes, or fewer ports";
             return Err(Violation::new("ports", problem, remedy));

@@ -34,6 +34,7 @@ mod ranged_rule;
 mod rule_spec;
 mod scope;
 mod service_spec;
+mod share;
 mod violation;
 
 pub use action::{Action, Direction};
@@ -42,7 +43,7 @@ pub use allowed_networks::AllowedNetworks;
 pub use budget::{ENTRIES_MAX, ENTRIES_TOTAL_MAX, NAMES_TOTAL_MAX, RuleBudget, entry_count};
 pub use check::{
     check, checked, checked_after, checked_operator_rule, checked_policy, checked_service,
-    rule_name, service_name,
+    rule_name, service_name, set_size,
 };
 pub use content::RuleContent;
 pub use decision::{Decision, Flow, PlacedRules, explain};
@@ -55,4 +56,5 @@ pub use protocol_match::{ProtocolMatch, number as protocol_number, protocol_name
 pub use rule_spec::RuleSpec;
 pub use scope::{RuleOwner, RuleScope};
 pub use service_spec::ServiceSpec;
+pub use share::{RuleShare, SetSize};
 pub use violation::Violation;

@@ -78,7 +78,13 @@ mod tests {
     use crate::rule::{Action, Controller, Direction, ProtocolMatch, Rule, RuleId};
 
     fn prefixes() -> impl Strategy<Value = Vec<ipnet::IpNet>> {
-        let texts = ["10.0.0.0/8", "203.0.113.7/32", "0.0.0.0/0", "fd00::/8", "::/0"];
+        let texts = [
+            "10.0.0.0/8",
+            "203.0.113.7/32",
+            "0.0.0.0/0",
+            "fd00::/8",
+            "::/0",
+        ];
         let nets = texts.map(|text| text.parse().unwrap());
         let net = proptest::sample::select(nets.to_vec());
         proptest::collection::vec(net, 0..6)

@@ -112,9 +112,8 @@ fn range_of_v6(address: Ipv6Addr) -> AddressRange {
     let [first, second, ..] = address.segments();
     // 2000::/3 has the addresses of hosts; in it 2001::/23 is for protocols, and 2002::/16 carries
     // IPv4 addresses.
-    let is_host = first & 0xE000 == 0x2000
-        && first != 0x2002
-        && !(first == 0x2001 && second & 0xFE00 == 0);
+    let is_host =
+        first & 0xE000 == 0x2000 && first != 0x2002 && !(first == 0x2001 && second & 0xFE00 == 0);
     if address.is_unique_local() {
         AddressRange::Private
     } else if is_host {

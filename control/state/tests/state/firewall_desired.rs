@@ -147,7 +147,11 @@ fn a_firewall_asks_its_own_name_servers_or_its_partitions() {
         });
     }
     let asked = |world: &World| [1, 2, 3].map(|number| name_servers(world, number).join(" "));
-    assert_eq!(asked(&world), ["", "9.9.9.9", ""], "the third is in the underlay");
+    assert_eq!(
+        asked(&world),
+        ["", "9.9.9.9", ""],
+        "the third is in the underlay"
+    );
     let named = |set: RuleSetKey| {
         let rule = RuleSpec {
             name: "api".into(),

@@ -311,7 +311,7 @@ fn what_the_firewall_would_refuse_is_refused_when_it_is_written() {
     let full = |index| rule(index, hosts(1), hosts(2));
     for (content, expected) in [
         (policies((0..20).map(scattered).collect()), "it needs 2"),
-        (policies((0..59).map(full).collect()), "all together 524288"),
+        (policies((0..59).map(full).collect()), "all together 393216"),
     ] {
         let op = write(firewall(RuleOwner::Tenant), content);
         let error = world.apply(op).result.unwrap_err();
@@ -320,6 +320,6 @@ fn what_the_firewall_would_refuse_is_refused_when_it_is_written() {
     }
     world.ok(write(
         firewall(RuleOwner::Tenant),
-        policies((0..32).map(full).collect()),
+        policies((0..24).map(full).collect()),
     ));
 }

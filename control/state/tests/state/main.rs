@@ -24,6 +24,7 @@ mod firewall_desired;
 mod firewall_revisions;
 mod firewall_routes;
 mod firewall_rules;
+mod firewall_shares;
 mod firewall_standby;
 mod held_segments;
 mod identity;

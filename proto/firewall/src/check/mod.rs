@@ -16,15 +16,17 @@ use crate::budget::PREFIXES_TOTAL_MAX;
 use crate::parts::{NAME_LEN_MAX, NETWORK_NAME_LEN_MAX};
 use crate::ranged_rule::RangedRule;
 use crate::{
-    CheckedRule, RuleBudget, RuleContent, RuleList, RuleOwner, RuleScope, RuleSpec, ServiceSpec,
-    Violation,
+    CheckedRule, RuleBudget, RuleContent, RuleList, RuleOwner, RuleScope, RuleShare, RuleSpec,
+    ServiceSpec, SetSize, Violation,
 };
 
-/// Every object that is wrong. Empty means that the content may be stored.
+/// Every object that is wrong, or does not fit the share of the set's owner. Empty means that the
+/// content may be stored, as far as it alone decides that.
 #[must_use]
 pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
     let mut wrong = network_objects::check(content, scope);
-    wrong.extend(ranged_after(content, scope, &mut RuleBudget::default()).1);
+    let mut budget = RuleBudget::of(RuleShare::of(scope.owner));
+    wrong.extend(ranged_after(content, scope, &mut budget).1);
     wrong
 }
 
@@ -32,7 +34,19 @@ pub fn check(content: &RuleContent, scope: RuleScope<'_>) -> Vec<Violation> {
 /// not.
 #[must_use]
 pub fn checked(content: &RuleContent, scope: RuleScope<'_>) -> (Vec<CheckedRule>, Vec<Violation>) {
-    checked_after(content, scope, &mut RuleBudget::default())
+    let mut budget = RuleBudget::of(RuleShare::of(scope.owner));
+    checked_after(content, scope, &mut budget)
+}
+
+/// The need of the rules that are right.
+#[must_use]
+pub fn set_size(content: &RuleContent, scope: RuleScope<'_>) -> SetSize {
+    let mut budget = RuleBudget::of(RuleShare::ENDLESS);
+    ranged_after(content, scope, &mut budget);
+    SetSize {
+        entries: budget.entries,
+        names: budget.names,
+    }
 }
 
 /// As [`checked`], for one of several sets of a firewall; `budget` has what those before it took.

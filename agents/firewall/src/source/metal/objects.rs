@@ -186,7 +186,10 @@ mod tests {
             assert_eq!(asked, servers.len());
             for problem in admitted.problems.iter().map(ToString::to_string) {
                 assert!(servers.is_empty(), "{problem}");
-                assert!(problem.contains("dns_servers of its partition"), "{problem}");
+                assert!(
+                    problem.contains("dns_servers of its partition"),
+                    "{problem}"
+                );
             }
         }
     }

@@ -1,14 +1,13 @@
 //! Checks of what a set of rules says: the validator's, and those that need other rows.
 
 use proto_errors::{Error, ErrorCode};
-use proto_firewall::{RuleContent, RuleOwner, RuleScope, Violation, check};
+use proto_firewall::{RuleContent, RuleOwner, Violation, check};
 use proto_types::{MachineId, ProjectId};
 
+use super::shares::{self, firewalls_of, scope};
 use crate::firewall::entity::{RuleSetKey, RuleTarget};
 use crate::firewall::name_servers::name_servers;
-use crate::firewall::read::{
-    CONTENT_BYTES_MAX, content_bytes, firewall_allocation, firewalls_in, has_address,
-};
+use crate::firewall::read::{CONTENT_BYTES_MAX, content_bytes, firewall_allocation, has_address};
 use crate::machine::entity::{Allocation, Machine};
 use crate::network::entity::{Network, NetworkType};
 use crate::reply::CheckResult;
@@ -68,20 +67,13 @@ pub(super) fn check_content(
             format!("a set of firewall rules has {bytes} bytes, and may have {CONTENT_BYTES_MAX}");
         return Err(Error::new(ErrorCode::TooMany, message));
     }
-    let network = match &set.target {
-        RuleTarget::Firewall(_) => None,
-        RuleTarget::Network(id) => tables.get::<Network>(id),
-    };
-    let scope = RuleScope {
-        owner: set.owner,
-        network: network.map(|network| network.prefixes.as_slice()),
-    };
-    let mut wrong = check(content, scope);
+    let mut wrong = check(content, scope(tables, set));
     if wrong.is_empty() {
         wrong = networks(tables, set, project, content);
         wrong.extend(names(tables, set, project, content));
     }
-    refuse(&wrong)
+    refuse(&wrong)?;
+    shares::check(tables, set, project, content)
 }
 
 fn refuse(wrong: &[Violation]) -> CheckResult {
@@ -150,11 +142,7 @@ fn names(
     if named.is_empty() {
         return Vec::new();
     }
-    let firewalls: Vec<MachineId> = match &set.target {
-        RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(project)).collect(),
-    };
-    let mut firewalls = firewalls.into_iter();
+    let mut firewalls = firewalls_of(tables, set, project).into_iter();
     let without =
         |id: &MachineId| name_servers(tables, *id).is_some_and(|servers| servers.is_empty());
     let Some(firewall) = firewalls.find(without) else {
