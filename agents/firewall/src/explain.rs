@@ -69,6 +69,8 @@ pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Exp
             .clone()
             .unwrap_or_else(|| by_address(question.to)),
         state: FlowState::New,
+        mark: 0,
+        is_reply: false,
     };
     let decision = decide(&with_addresses(compile(rules), resolved), &packet);
     let mut counters = decision.counters;

@@ -31,6 +31,17 @@ pub(super) fn of_sources(rules: &RuleSet) -> String {
     format!("{:016x}", hasher.finish())
 }
 
+/// Part of the names of the sets that bind flows to networks.
+pub(super) fn of_flows(rules: &RuleSet) -> String {
+    let mut hasher = DefaultHasher::new();
+    for network in &rules.networks {
+        network.id.hash(&mut hasher);
+        network.kind.hash(&mut hasher);
+        network.interfaces.hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
 /// Part of the names of layers and of the set of private interfaces: it differs if the operator's
 /// rules or these interfaces differ.
 pub(super) fn epoch(rules: &RuleSet) -> String {

@@ -1,6 +1,7 @@
 //! The parts of the table that every configuration has.
 
 use super::accounting;
+use super::flows;
 use super::layer::{PREFIX_DROPPED, log};
 use super::layers::Layer;
 use super::source_rule::SourceCheck;
@@ -25,7 +26,8 @@ pub const INVALID: &str = "invalid";
 
 /// Bits of the state of a flow, as the kernel has them.
 pub(super) const STATE_INVALID: u32 = 1;
-pub(super) const STATE_ESTABLISHED_RELATED: u32 = 2 | 4;
+pub(super) const STATE_ESTABLISHED: u32 = 2;
+pub(super) const STATE_RELATED: u32 = 4;
 /// Length of an interface name in the kernel, bytes.
 const INTERFACE_LEN: usize = 16;
 
@@ -75,8 +77,8 @@ pub(super) fn interface_key(name: &str) -> Vec<u8> {
     key
 }
 
-/// Adds the base chain: rate limits, the state of flows, the check of sources, the layers, and the
-/// drop.
+/// Adds the base chain: rate limits, known flows, the check of sources, the mark of new flows, the
+/// layers, and the drop.
 pub(super) fn add_forward(
     table: &mut NftTable,
     rules: &RuleSet,
@@ -101,13 +103,14 @@ pub(super) fn add_forward(
         expressions.push(Expression::Count(counter));
         chain.rules.push(rule(expressions, Some(Verdict::Drop)));
     }
-    // First what nearly every packet is: it costs no other rule.
-    let established = by_state(STATE_ESTABLISHED_RELATED, ESTABLISHED);
-    chain.rules.push(rule(established, Some(Verdict::Accept)));
+    let check = SourceCheck::forward(rules);
+    let check_sources = sources::add(table, rules, &check);
+    let flows = flows::add(table, rules, check.spoofed);
+    chain.rules.extend(flows.known);
     let invalid = by_state(STATE_INVALID, INVALID);
     chain.rules.push(rule(invalid, Some(Verdict::Drop)));
-    let check = SourceCheck::forward(rules);
-    chain.rules.extend(sources::add(table, rules, &check));
+    chain.rules.extend(check_sources);
+    chain.rules.extend(flows.first);
     for layer in layers {
         let expressions = match layer.direction {
             Direction::Ingress => by_interface(MetaKey::OutputName, &private),
@@ -139,6 +142,13 @@ pub(super) fn by_interface(key: MetaKey, set: &str) -> Vec<Expression> {
 
 /// Matches and counts packets of flows in one of these states.
 pub(super) fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
+    let mut expressions = in_state(bits);
+    expressions.push(Expression::Count(counter.to_owned()));
+    expressions
+}
+
+/// Matches packets of flows in one of these states.
+pub(super) fn in_state(bits: u32) -> Vec<Expression> {
     vec![
         Expression::CtState { register: 0 },
         Expression::Mask {
@@ -149,7 +159,6 @@ pub(super) fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
             register: 0,
             value: vec![0; 4],
         },
-        Expression::Count(counter.to_owned()),
     ]
 }
 

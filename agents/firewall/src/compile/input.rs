@@ -112,7 +112,10 @@ impl InputChain<'_> {
         loopback.push(self.count("loopback"));
         let invalid = by_state(frame::STATE_INVALID, &self.counter("invalid"));
         let established = self.counter("established");
-        let established = by_state(frame::STATE_ESTABLISHED_RELATED, &established);
+        let established = by_state(
+            frame::STATE_ESTABLISHED | frame::STATE_RELATED,
+            &established,
+        );
         self.chain.rules.extend([
             rule(loopback, Some(Verdict::Accept)),
             rule(invalid, Some(Verdict::Drop)),

@@ -15,7 +15,8 @@
 //! Within an epoch only tenants' rules change, and each mixture of old and new accepts no packet that
 //! neither accepts.
 //!
-//! Before any layer the sources of new flows are checked ([`sources`]).
+//! Before any layer the sources of new flows are checked ([`sources`]), and the flows are bound to their
+//! networks ([`flows`]).
 
 pub(crate) mod access;
 mod accounting;
@@ -23,6 +24,8 @@ mod blocks;
 mod compiler;
 pub(crate) mod entries;
 mod epoch;
+pub(crate) mod flow_mark;
+mod flows;
 mod frame;
 mod input;
 mod keys;

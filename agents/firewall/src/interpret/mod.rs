@@ -20,6 +20,8 @@ pub struct Decision {
     pub counters: Vec<String>,
     /// Number of log lines, if no limit held them back.
     pub log_lines: usize,
+    /// Mark of its flow afterwards.
+    pub mark: u32,
 }
 
 /// Registers and results while a packet is followed.
@@ -28,6 +30,8 @@ struct Machine {
     registers: BTreeMap<u8, [u8; 4]>,
     counters: Vec<String>,
     log_lines: usize,
+    /// Mark of the packet's flow.
+    mark: u32,
 }
 
 /// Follows a packet through the forward chain. Byte limits count as not exceeded.
@@ -43,7 +47,10 @@ pub fn decide_input(table: &NftTable, packet: &Packet) -> Decision {
 }
 
 fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
-    let mut machine = Machine::default();
+    let mut machine = Machine {
+        mark: packet.mark,
+        ..Machine::default()
+    };
     let base = table
         .chains
         .iter()
@@ -53,6 +60,7 @@ fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
         accepted: verdict == Some(Verdict::Accept),
         counters: machine.counters,
         log_lines: machine.log_lines,
+        mark: machine.mark,
     }
 }
 
@@ -120,6 +128,10 @@ impl Machine {
                 self.store(*register, &packet.state.bits().to_ne_bytes());
                 true
             }
+            Expression::CtDirection { register } => {
+                self.store(*register, &[u8::from(packet.is_reply)]);
+                true
+            }
             Expression::Mask { register, mask } => {
                 let value = self.load(*register, mask.len());
                 let kept: Vec<u8> = value.iter().zip(mask).map(|(a, b)| a & b).collect();
@@ -134,8 +146,19 @@ impl Machine {
 
     fn act(&mut self, table: &NftTable, expression: &Expression) -> bool {
         match expression {
-            Expression::Lookup { set, register, .. } => {
-                self.element(table, set, *register).is_some()
+            Expression::Lookup {
+                set,
+                register,
+                destination,
+            } => self.look_up(table, set, *register, *destination),
+            Expression::CtMark { register } => {
+                self.store(*register, &self.mark.to_ne_bytes());
+                true
+            }
+            Expression::SetCtMark { register } => {
+                let mark = self.load(*register, 4);
+                self.mark = mark.try_into().map_or(0, u32::from_ne_bytes);
+                true
             }
             Expression::Count(counter) => {
                 self.counters.push(counter.clone());
@@ -159,6 +182,21 @@ impl Machine {
             }
             _ => true,
         }
+    }
+
+    /// `true` if a set has the key in a register; loads the data of the element.
+    fn look_up(
+        &mut self,
+        table: &NftTable,
+        set: &str,
+        register: u8,
+        destination: Option<u8>,
+    ) -> bool {
+        let element = self.element(table, set, register);
+        if let (Some(to), Some(Element::Data(data))) = (destination, &element) {
+            self.store(to, data);
+        }
+        element.is_some()
     }
 
     fn element(&self, table: &NftTable, set: &str, register: u8) -> Option<Element> {

@@ -31,6 +31,10 @@ pub struct Packet {
     pub output: String,
     /// State of its flow.
     pub state: FlowState,
+    /// Mark of its flow. 0 means that it has none.
+    pub mark: u32,
+    /// `true` if it goes against the direction of the flow's first packet.
+    pub is_reply: bool,
 }
 
 impl FlowState {

@@ -26,6 +26,22 @@ pub enum Expression {
         /// Destination.
         register: Register,
     },
+    /// Loads the direction of the packet in its flow, one byte: 0 for that of the first packet, 1 for
+    /// replies.
+    CtDirection {
+        /// Destination.
+        register: Register,
+    },
+    /// Loads the mark of the flow, 4 bytes in the byte order of the host; 0 without one.
+    CtMark {
+        /// Destination.
+        register: Register,
+    },
+    /// Gives the flow the mark in a register.
+    SetCtMark {
+        /// Register of the mark.
+        register: Register,
+    },
     /// Keeps the bits of a mask.
     Mask {
         /// Source and destination.

@@ -53,6 +53,8 @@ impl SetSpec {
     pub const ICMP6_TYPE: u32 = 29;
     /// Packet mark: a number in the byte order of the host.
     pub const MARK: u32 = 19;
+    /// Direction of a packet in its flow.
+    pub const CT_DIRECTION: u32 = 27;
     /// Name of an interface.
     pub const INTERFACE: u32 = 41;
 

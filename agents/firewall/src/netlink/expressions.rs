@@ -12,6 +12,10 @@ const JUMP: i32 = -3;
 const RETURN: i32 = -5;
 /// Level of log lines: warning.
 const LOG_LEVEL: u32 = 4;
+/// The kernel's numbers of what `ct` loads.
+const CT_STATE: u32 = 0;
+const CT_DIRECTION: u32 = 1;
+const CT_MARK: u32 = 3;
 
 /// The list of expressions of a rule, without the attribute around it.
 #[must_use]
@@ -89,8 +93,11 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             all.extend(numbers);
             ("payload", all)
         }
-        Expression::CtState { register: to } => {
-            ("ct", vec![register(1, *to), Attribute::u32(2, 0)])
+        Expression::CtState { register: to } => load_ct(*to, CT_STATE),
+        Expression::CtDirection { register: to } => load_ct(*to, CT_DIRECTION),
+        Expression::CtMark { register: to } => load_ct(*to, CT_MARK),
+        Expression::SetCtMark { register: of } => {
+            ("ct", vec![register(4, *of), Attribute::u32(2, CT_MARK)])
         }
         Expression::Mask { register: at, mask } => (
             "bitwise",
@@ -116,6 +123,10 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
         } => ("immediate", vec![register(1, *to), value(2, of)]),
         _ => ("", Vec::new()),
     }
+}
+
+fn load_ct(to: Register, key: u32) -> (&'static str, Vec<Attribute>) {
+    ("ct", vec![register(1, to), Attribute::u32(2, key)])
 }
 
 fn compare(at: Register, operator: u32, with: &[u8]) -> (&'static str, Vec<Attribute>) {

@@ -7,6 +7,7 @@
 //! rules. nft can load the text; the agent replaces it by the compiled table then. Every text in it
 //! is made from typed values, or is a name of few characters.
 
+mod flows;
 mod lines;
 mod sets;
 mod sources;
@@ -48,9 +49,11 @@ pub fn render(rules: &RuleSet) -> String {
         }
     }
     line("ct state invalid counter drop");
-    line("ct state established,related counter accept");
-    if let Some(jump) = sources::jump(&check) {
-        line(&jump);
+    for content in flows::known(rules, &check) {
+        line(&content);
+    }
+    for content in sources::jump(&check).into_iter().chain(flows::first(rules)) {
+        line(&content);
     }
     let private: Vec<String> = private(rules)
         .flat_map(|network| network.interfaces.clone())

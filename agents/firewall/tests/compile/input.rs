@@ -49,6 +49,8 @@ fn packet(words: &str) -> Packet {
         input: words[0].to_owned(),
         output: String::new(),
         state: FlowState::New,
+        mark: 0,
+        is_reply: false,
     }
 }
 

@@ -177,6 +177,8 @@ fn packet() -> impl Strategy<Value = Packet> {
                 input,
                 output,
                 state: FlowState::New,
+                mark: 0,
+                is_reply: false,
             }
         },
     )
@@ -291,6 +293,36 @@ proptest! {
         prop_assert!(decide(&table, &packet).accepted);
         packet.state = FlowState::Invalid;
         prop_assert!(!decide(&table, &packet).accepted);
+    }
+
+    #[test]
+    fn a_flow_belongs_to_the_networks_of_its_first_packet(
+        rules in rule_set(),
+        packet in packet(),
+        other in prop::sample::select(vec!["vrf-in", "vrf-in2", "vrf-out", "lan0"]),
+        is_reply in any::<bool>(),
+    ) {
+        let table = compile(&rules);
+        let first = decide(&table, &packet);
+        if !first.accepted {
+            return Ok(());
+        }
+        // No network has this interface: such a flow is not bound.
+        let is_bound = packet.input != "lan0" && packet.output != "lan0";
+        prop_assert_eq!(first.mark != 0, is_bound);
+        let own = if is_reply { &packet.output } else { &packet.input };
+        let belongs = !is_bound || own == other;
+        let later = Packet {
+            input: other.to_owned(),
+            state: FlowState::Established,
+            mark: first.mark,
+            is_reply,
+            ..packet.clone()
+        };
+        let decision = decide(&table, &later);
+        prop_assert_eq!(decision.accepted, belongs, "{:?}", later);
+        let counter = if belongs { "established" } else { "spoofed" };
+        prop_assert_eq!(decision.counters.last().map(String::as_str), Some(counter));
     }
 
     #[test]

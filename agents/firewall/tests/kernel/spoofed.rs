@@ -101,6 +101,27 @@ fn assert_sources_belong(site: &Site, host: &Namespace) {
     sender.recv_from(&mut [0; 16]).unwrap();
 }
 
+/// A host of another network knows the addresses and ports of a flow, and sends packets into it: in
+/// the name of the server, and of the client.
+fn assert_flows_are_bound(site: &Site, host: &Namespace) {
+    let (one, outside) = (&site.inside, &site.outside);
+    let (client, server) = (udp(one, "10.0.0.2", 0), udp(host, "10.0.1.2", 5432));
+    let assert_flows = || {
+        assert!(arrives(&client, &server), "a request");
+        assert!(arrives(&server, &client), "a reply");
+    };
+    assert_flows();
+    let port = client.local_addr().unwrap().port();
+    for (source, port, to) in [("10.0.1.2", 5432, &client), ("10.0.0.2", port, &server)] {
+        outside.ip(&format!("addr add {source}/32 dev lo"));
+        let forged = udp(outside, source, port);
+        assert!(!arrives(&forged, to), "{source} from outside");
+        drop(forged);
+        outside.ip(&format!("addr del {source}/32 dev lo"));
+        assert_flows();
+    }
+}
+
 fn site_rules() -> RuleSet {
     let config = Config::parse(&format!("{CONFIG}{CONTROLLERS}")).unwrap();
     let admitted = admit(&config);
@@ -120,6 +141,8 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
     site.with_kernel(|kernel| kernel.apply(&table).unwrap());
     assert_sources_belong(&site, &host);
     assert_eq!(site.counted("spoofed").packets, 6);
+    assert_flows_are_bound(&site, &host);
+    assert_eq!(site.counted("spoofed").packets, 8);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), render(&rules)).unwrap();
     site.router
@@ -127,7 +150,11 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
     let load = format!("nft -f {}", file.path().display());
     site.router.output(&load);
     assert_sources_belong(&site, &host);
+    assert_flows_are_bound(&site, &host);
     let changes = site.with_kernel(|kernel| kernel.apply(&table).unwrap().changes);
     assert!(!changes.is_empty(), "the agent takes over");
     assert_sources_belong(&site, &host);
+    assert_flows_are_bound(&site, &host);
+    let changes = site.with_kernel(|kernel| kernel.apply(&table).unwrap().changes);
+    assert!(changes.is_empty(), "{changes:?}");
 }
