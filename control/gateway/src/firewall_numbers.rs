@@ -101,7 +101,7 @@ mod tests {
         AllocationId::new(Uuid::from_u128(1))
     }
 
-    /// What is kept of a report is bounded, and in it.
+    /// The kept part of a report is bounded, and nothing else is kept.
     fn assert_kept(report: FirewallStatistics) {
         let sent = report.counters.clone();
         let kept = numbers(allocation(), Timestamp::from_ms(7), report);

@@ -69,7 +69,7 @@ pub(super) fn check(
         let mut others = rule_sets_of_firewall(tables, firewall);
         others.retain(|row| row.set.owner == set.owner && row.set != *set);
         if others.is_empty() {
-            // What a set alone needs, the validator has compared with the share.
+            // The validator has compared the need of the set alone with the share.
             continue;
         }
         let own = known.entry(set);
