@@ -18,6 +18,7 @@ mod differences;
 mod fabric;
 mod firewall_access;
 mod firewall_questions;
+mod firewall_replace;
 mod firewall_rules;
 mod health;
 mod image_digests;
