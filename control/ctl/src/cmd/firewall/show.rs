@@ -66,7 +66,7 @@ fn standing(status: &FirewallStatus) -> Vec<String> {
 }
 
 fn agent(status: &FirewallStatus) -> String {
-    let version = match status.agent_version.is_empty() {
+    let version: &str = match status.agent_version.is_empty() {
         true => "of an unknown version",
         false => &status.agent_version,
     };

@@ -243,14 +243,14 @@ mod tests {
 
     #[test]
     fn names_are_counted() {
-        let long = "x".repeat(80);
+        let (long, cut) = ("x".repeat(80), format!("{}-2", "x".repeat(61)));
         for (name, wanted) in [
             ("fw", "fw-2"),
             ("fw-2", "fw-3"),
             ("edge-fw", "edge-fw-2"),
             ("fw-9", "fw-10"),
             ("fw-4294967295", "fw-4294967295-2"),
-            (&long, &format!("{}-2", "x".repeat(61))),
+            (long.as_str(), cut.as_str()),
         ] {
             assert_eq!(next_name(name), wanted);
         }
