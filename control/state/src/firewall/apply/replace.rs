@@ -52,7 +52,7 @@ struct FirewallMachine {
 }
 
 impl FirewallMachine {
-    /// The record that this firewall is replaced, if it is that of its present allocation.
+    /// `true` if another firewall is on record as the replacement of this one's present allocation.
     fn is_replaced_by(&self, new: &Self) -> bool {
         let replaced = new.allocation.replaces.as_ref();
         replaced.is_some_and(|replaced| replaced.allocation == self.allocation.id)
