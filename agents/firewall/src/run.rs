@@ -157,12 +157,15 @@ impl FirewallAgent {
             .follow_rules(&self.in_force.rules, &self.state);
     }
 
-    /// Has routes keep the distance that the source of the firewall orders.
+    /// Has routes keep the distance that the source of the firewall orders, and tells the sources
+    /// what they keep.
     fn follow_distance(&self) {
         let wanted = self.wanted.as_ref();
         let ordered = wanted.and_then(|wanted| self.collected.distance(&wanted.config));
         let is_in_force = self.is_configured && self.generation.is_some();
         self.services.follow_distance(ordered, is_in_force);
+        self.sources
+            .report_routes(self.services.observed_distance());
     }
 
     /// Opens forwarding if the kernel has the rules.

@@ -16,7 +16,7 @@ use crate::dns::{NameLimits, NameSupervisor};
 use crate::drops::droptailer::send_drops;
 use crate::drops::{DropLog, DropReader, socket};
 use crate::netlink::NetlinkError;
-use crate::routes::{DistanceKeeper, RouteDistance};
+use crate::routes::{DistanceKeeper, ObservedDistance, RouteDistance};
 use crate::rule::RuleSet;
 use crate::state::FirewallState;
 
@@ -107,6 +107,11 @@ impl AgentServices {
     pub(crate) fn follow_distance(&self, ordered: Option<RouteDistance>, is_in_force: bool) {
         let distance = ordered.map(|ordered| ordered.with_health(is_in_force));
         self.distance.want(distance);
+    }
+
+    /// The distance that the routing daemon had at the last look. `None` before the first one.
+    pub(crate) fn observed_distance(&self) -> Option<ObservedDistance> {
+        self.distance.observed()
     }
 
     /// Does periodic work. Call it often.

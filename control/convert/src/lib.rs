@@ -15,6 +15,7 @@ pub mod enums;
 pub mod fabric;
 pub mod firewall;
 mod firewall_content;
+pub mod firewall_status;
 pub mod invite;
 pub mod join;
 pub mod layout;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use control_presence::CandidateEffect;
 use control_state::life::{FirewallIntent, firewall_candidate, firewall_desired};
 use control_state::query::firewall_report_matters;
-use control_state::{AllocationType, Machine, RefusedRule, ReportFirewall, clip_firewall_report};
+use control_state::{
+    AllocationType, FirewallRoutes, Machine, RefusedRule, ReportFirewall, clip_firewall_report,
+};
 use control_state::{ErrorCode, StateError, Tables};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
@@ -203,6 +205,11 @@ fn report(machine: MachineId, allocation: AllocationId, report: FirewallReport) 
         remedy: refused.remedy,
     });
     let sets = report.sets.into_iter();
+    let routes = report.routes.map(|routes| FirewallRoutes {
+        wanted: routes.wanted,
+        observed: routes.observed,
+        error: convert::non_empty(routes.error),
+    });
     ReportFirewall {
         machine,
         allocation,
@@ -211,5 +218,7 @@ fn report(machine: MachineId, allocation: AllocationId, report: FirewallReport) 
         applied_sets: sets.map(|set| (set.id, set.revision)).collect(),
         refused_rules: refused.collect(),
         error: convert::non_empty(report.error),
+        agent_version: convert::non_empty(report.agent_version),
+        routes,
     }
 }

@@ -76,6 +76,11 @@ impl Heard {
         }
     }
 
+    /// The last message of a machine. `None` means that it was not heard.
+    pub(crate) fn last(&self, id: MachineId) -> Option<Timestamp> {
+        self.machines.get(&id).copied()
+    }
+
     /// The presence of these partitions and of all machines.
     pub(crate) fn fleet<'a>(
         &self,

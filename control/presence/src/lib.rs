@@ -48,6 +48,9 @@ pub use numbers::{OpticsReading, PortNumbers, SwitchNumbers};
 pub use question::HeardSwitch;
 use question::{LeaderAnswer, LeaderQuestion};
 
+/// Most machines in one question to the leader. More are asked about in several.
+const MACHINES_ASKED_MAX: usize = 1_000;
+
 /// Presence of partitions and machines as observed by this node. Cheap to clone (`Arc`).
 #[derive(Clone)]
 pub struct Presence {
@@ -82,7 +85,7 @@ impl Presence {
     /// Answers the other nodes while this one leads.
     fn answer_followers(&self) {
         let (counters, sessions) = (self.counters.clone(), self.sessions.clone());
-        let firewalls = self.firewalls.clone();
+        let (firewalls, heard) = (self.firewalls.clone(), self.heard.clone());
         self.store.answer_questions(move |asked: LeaderQuestion| {
             let is_here = |view: &SessionView, id: &String| {
                 id.parse::<SpiffeId>().is_ok_and(|id| view.is_here(&id))
@@ -93,6 +96,7 @@ impl Presence {
                 sessions: sessions.get().map(agents),
                 numbers: asked.switch.as_ref().and_then(|id| counters.lock().of(id)),
                 firewall: None,
+                heard: heard_of(&heard.lock(), &asked.machines),
             };
             let firewalls = firewalls.clone();
             async move {
@@ -176,6 +180,28 @@ impl Presence {
             .filter(|sessions| sessions.len() == agents.len()))
     }
 
+    /// When the leader last heard each of the machines. `None` for one that it has not heard since it
+    /// leads.
+    ///
+    /// # Errors
+    /// When no leader answers.
+    pub async fn machines_heard(
+        &self,
+        machines: &[MachineId],
+    ) -> Result<Vec<Option<Timestamp>>, StoreError> {
+        let mut found = Vec::with_capacity(machines.len());
+        for asked in machines.chunks(MACHINES_ASKED_MAX) {
+            let question = LeaderQuestion {
+                machines: asked.to_vec(),
+                ..LeaderQuestion::default()
+            };
+            let mut heard = self.ask(question).await?.heard;
+            heard.resize(asked.len(), None);
+            found.append(&mut heard);
+        }
+        Ok(found)
+    }
+
     /// Asks the leader. Nothing is known as long as an older control node is in the cluster, which
     /// could not read the question.
     async fn ask(&self, question: LeaderQuestion) -> Result<LeaderAnswer, StoreError> {
@@ -212,4 +238,11 @@ impl Presence {
     fn with_heard<T>(&self, work: impl FnOnce(&mut Heard) -> T) -> T {
         work(&mut self.heard.lock())
     }
+}
+
+fn heard_of(heard: &Heard, machines: &[MachineId]) -> Vec<Option<Timestamp>> {
+    machines
+        .iter()
+        .map(|machine| heard.last(*machine))
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! The question to the leader about sessions and numbers, which only it has, and its answer.
 
 use proto_identity::SpiffeId;
-use proto_types::SwitchId;
+use proto_types::{MachineId, SwitchId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::firewall::{FirewallAnswer, FirewallQuestion};
@@ -17,6 +17,8 @@ pub(crate) struct LeaderQuestion {
     pub(crate) switch: Option<SwitchId>,
     /// The question about a firewall.
     pub(crate) firewall: Option<FirewallQuestion>,
+    /// The machines that may have been heard.
+    pub(crate) machines: Vec<MachineId>,
 }
 
 /// The leader's answer.
@@ -31,6 +33,9 @@ pub(crate) struct LeaderAnswer {
     /// The answer about the firewall. `None` if an older node leads, which does not know the
     /// question.
     pub(crate) firewall: Option<FirewallAnswer>,
+    /// When each of the machines was last heard; `None` for one that was not since this node leads.
+    /// Empty if an older node leads, which does not know the question.
+    pub(crate) heard: Vec<Option<Timestamp>>,
 }
 
 /// The leader's record of a switch.

@@ -56,6 +56,12 @@ pub fn clip_firewall_report(report: &mut ReportFirewall) {
             cut("object", text);
         }
     }
+    if let Some(version) = &mut report.agent_version {
+        cut("vendor", version);
+    }
+    if let Some(routes) = &mut report.routes {
+        cut_some("error", &mut routes.error);
+    }
     while report.applied_sets.len() > list_max("applied_sets") {
         report.applied_sets.pop_last();
     }

@@ -6,7 +6,9 @@ use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
-use crate::firewall::apply::{report as firewall_report, rules as firewall_rules};
+use crate::firewall::apply::{
+    replace as firewall_replace, report as firewall_report, rules as firewall_rules,
+};
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::machine::apply::{
     allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
@@ -184,6 +186,7 @@ routes! {
     RollBackFirewallRules firewall_rules::roll_back;
     DeleteFirewallRules firewall_rules::delete;
     ReportFirewall firewall_report::report;
+    ReplaceFirewall firewall_replace::replace;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

@@ -10,7 +10,7 @@
 //! Rooms: `machine` (phases, allocations, BMC orders, boots), `switch`, `network` (addresses, pools
 //! of numbers), `catalog` (partitions, sizes, images, layouts, reservations), `tenancy` (tenants,
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
-//! `audit`, `firewall` (sets of rules), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
+//! `audit`, `firewall` (sets of rules, active and standby), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
 //! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
 //! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
 //! dispatch, the tick.

@@ -14,7 +14,7 @@ use crate::cluster::command::{
     ReportComponent, SetPolicy, SetSettings, Tick,
 };
 use crate::firewall::command::{
-    DeleteFirewallRules, ReportFirewall, RollBackFirewallRules, SetFirewallRules,
+    DeleteFirewallRules, ReplaceFirewall, ReportFirewall, RollBackFirewallRules, SetFirewallRules,
 };
 use crate::identity::command::{
     BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
@@ -51,7 +51,7 @@ pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 /// The feature level from which switches can be drained, and their reports say more than ports.
 pub const SWITCH_HEALTH: u32 = 2;
 
-/// The feature level from which control keeps firewall rules.
+/// The feature level from which control keeps firewall rules, and replaces firewalls.
 pub const FIREWALL_RULES: u32 = 2;
 
 macro_rules! ops {
@@ -85,6 +85,7 @@ macro_rules! ops {
                         | Self::RollBackFirewallRules(_)
                         | Self::DeleteFirewallRules(_)
                         | Self::ReportFirewall(_)
+                        | Self::ReplaceFirewall(_)
                 ) {
                     return FIREWALL_RULES;
                 }
@@ -292,6 +293,9 @@ ops! {
     /// By a firewall's agent: propose only what changed, see `query::firewall_report_matters`.
     /// → `Reply::None`
     ReportFirewall;
+    /// A firewall takes the place of another one of its project, step by step. Idempotent.
+    /// → `Reply::Machine`, the replacement
+    ReplaceFirewall;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

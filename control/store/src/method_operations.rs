@@ -41,6 +41,10 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
         &["DeleteFirewallRules"],
     ),
     (
+        "metalmesh.admin.v1.FirewallRulesService/ReplaceFirewall",
+        &["ReplaceFirewall"],
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesService/RollBack",
         &["RollBackFirewallRules"],
     ),

@@ -81,6 +81,7 @@ catalogue! {
     1216 TooManyUnknown FailedPrecondition "Too many unknown machines asked for a boot", "see the unknown machines of the partition: `metalmesh doctor`";
     1217 MachineAlive FailedPrecondition "The machine gives signs of life", "power it off, and repeat the call when it counts as dead: `metalmesh machine power MACHINE off --wait`; `metalmesh machine show MACHINE`";
     1218 NotTwoSwitches FailedPrecondition "The machine does not hear two switches", "check its cables; in a partition whose machines have another number of uplinks: `metalmesh partition update PARTITION --uplinks NUMBER`";
+    1219 FirewallNotReplaced FailedPrecondition "The firewall cannot take the place of another one", "see the firewalls of the project, their health and their rules: `metalmesh firewall ls`";
     // 13xx: images, sizes, layouts
     1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "name it like debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "choose a usable image: `metalmesh image ls`";

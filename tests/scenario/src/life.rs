@@ -212,7 +212,8 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         "refused_rules": [{
             "object": "cwnp egress/names", "field": "toFQDNs", "problem": "text", "remedy": "text",
         }],
-        "error": "text",
+        "error": "text", "agent_version": "1.0.0",
+        "routes": {"wanted": 8, "observed": 8, "error": "text"},
     }}))?;
     let other = json!({"target": {"network": "private"}, "owner": "tenant"});
     let network = json!({"SetFirewallRules": {
@@ -221,6 +222,21 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.done(network)?;
     scenario.row(json!({"DeleteFirewallRules": {
         "set": other, "project": id(1), "expected": 1,
+    }}))?;
+    replacement(scenario)
+}
+
+/// A second firewall that takes the place of the first.
+fn replacement(scenario: &mut Scenario<'_>) -> Result<()> {
+    let mut wanted = allocation(22);
+    wanted["kind"] = json!("firewall");
+    wanted["networks"] = json!([{"network": "internet"}, {"network": "private"}]);
+    wanted["idempotency"] = Value::Null;
+    scenario.done(json!({"AllocateMachine": wanted}))?;
+    let firewalls = [21, 22].map(|number| allocated(scenario, number));
+    let [old, new] = firewalls;
+    scenario.row(json!({"ReplaceFirewall": {
+        "machine": old?.id, "project": id(1), "by": new?.id, "step": "prepare",
     }}))
 }
 

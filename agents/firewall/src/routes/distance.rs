@@ -39,6 +39,13 @@ impl RouteDistance {
         }
     }
 
+    /// The distance that so many AS numbers in front of a path are. `None` for another number.
+    pub(super) fn of_prepended(numbers: usize) -> Option<u32> {
+        let numbers = u32::try_from(numbers).ok()?;
+        let distance = numbers / STEP;
+        (numbers % STEP == 0 && distance <= DISTANCE_MAX).then_some(distance)
+    }
+
     /// Number of AS numbers in front of the paths of its routes.
     pub(super) fn prepended(self) -> usize {
         usize::try_from(self.distance.min(DISTANCE_MAX) * STEP).unwrap_or(usize::MAX)
@@ -63,6 +70,11 @@ mod tests {
         let of = |distance| RouteDistance::ordered(65_000, distance).unwrap();
         for (distance, prepended) in [(0, 0), (1, 6), (8, 48), (9, 48), (u32::MAX, 48)] {
             assert_eq!(of(distance).prepended(), prepended, "{distance}");
+            let read = RouteDistance::of_prepended(prepended);
+            assert_eq!(read, Some(distance.min(DISTANCE_MAX)));
+        }
+        for prepended in [1, 7, 54, usize::MAX] {
+            assert_eq!(RouteDistance::of_prepended(prepended), None, "{prepended}");
         }
         assert_eq!(of(0).command(), "no set as-path prepend");
         assert_eq!(

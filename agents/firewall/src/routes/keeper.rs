@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::distance::RouteDistance;
 use super::frr::{self, FrrError};
+use super::observed::ObservedDistance;
 
 /// Pause between two looks at FRR, which begins with the installer's distance when it is restarted.
 const LOOK_PERIOD: Duration = Duration::from_secs(10);
@@ -17,14 +18,16 @@ const LOOK_PERIOD: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct DistanceKeeper {
     wanted: watch::Sender<Option<RouteDistance>>,
+    observed: watch::Receiver<Option<ObservedDistance>>,
 }
 
 impl DistanceKeeper {
     /// Starts to follow what is wanted. FRR is left alone until a distance is.
     pub fn start(tasks: &mut JoinSet<()>, stop: CancellationToken) -> Self {
         let (wanted, newest) = watch::channel(None);
-        tasks.spawn(keep(newest, stop));
-        Self { wanted }
+        let (sender, observed) = watch::channel(None);
+        tasks.spawn(keep(newest, sender, stop));
+        Self { wanted, observed }
     }
 
     /// Says which distance is wanted. `None` leaves FRR as it is.
@@ -35,9 +38,19 @@ impl DistanceKeeper {
             is_new
         });
     }
+
+    /// The distance that FRR had at the last look. `None` before the first one.
+    #[must_use]
+    pub fn observed(&self) -> Option<ObservedDistance> {
+        self.observed.borrow().clone()
+    }
 }
 
-async fn keep(mut newest: watch::Receiver<Option<RouteDistance>>, stop: CancellationToken) {
+async fn keep(
+    mut newest: watch::Receiver<Option<RouteDistance>>,
+    observed: watch::Sender<Option<ObservedDistance>>,
+    stop: CancellationToken,
+) {
     let mut is_failing = false;
     loop {
         let wanted = *newest.borrow_and_update();
@@ -50,6 +63,7 @@ async fn keep(mut newest: watch::Receiver<Option<RouteDistance>>, stop: Cancella
                 warn!(error = %Chain(error), "the distance of routes cannot be set; trying again");
             }
             is_failing = done.is_err();
+            observed.send_replace(Some(ObservedDistance::of(wanted, &done)));
         }
         tokio::select! {
             changed = timeout(LOOK_PERIOD, newest.changed()) => {
@@ -63,12 +77,15 @@ async fn keep(mut newest: watch::Receiver<Option<RouteDistance>>, stop: Cancella
     }
 }
 
-/// Makes FRR's distance the wanted one, if it is another.
-async fn set(wanted: RouteDistance) -> Result<(), FrrError> {
-    if frr::read().await? == wanted.prepended() {
-        return Ok(());
+/// Makes FRR's distance the wanted one, if it is another. Returns the number of AS numbers that FRR
+/// has afterwards.
+async fn set(wanted: RouteDistance) -> Result<usize, FrrError> {
+    let found = frr::read().await?;
+    if found == wanted.prepended() {
+        return Ok(found);
     }
     frr::write(wanted).await?;
     info!(distance = wanted.distance, "the distance of routes is set");
-    Ok(())
+    // That vtysh took the command is no proof that bgpd has it.
+    frr::read().await
 }

@@ -8,6 +8,8 @@
 mod distance;
 mod frr;
 mod keeper;
+mod observed;
 
 pub use distance::{DISTANCE_MAX, RouteDistance};
 pub use keeper::DistanceKeeper;
+pub use observed::ObservedDistance;

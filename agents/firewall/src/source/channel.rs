@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{AppliedObjects, CandidateSender, MonitorReport, SourceObjects};
 use crate::monitor::Statistics;
+use crate::routes::ObservedDistance;
 
 /// The state of a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +25,7 @@ pub struct SourceLink {
     pub(super) initial: Arc<SourceObjects>,
     pub(super) reports: watch::Receiver<Option<Arc<MonitorReport>>>,
     pub(super) statistics: watch::Receiver<Option<Arc<Statistics>>>,
+    pub(super) routes: watch::Receiver<Option<ObservedDistance>>,
     pub(super) candidates: CandidateSender,
     pub(super) stop: CancellationToken,
 }
@@ -83,6 +85,12 @@ impl SourceLink {
     #[must_use]
     pub fn statistics(&self) -> watch::Receiver<Option<Arc<Statistics>>> {
         self.statistics.clone()
+    }
+
+    /// The distance that the routing daemon has. `None` if it was not looked at yet.
+    #[must_use]
+    pub fn routes(&self) -> watch::Receiver<Option<ObservedDistance>> {
+        self.routes.clone()
     }
 
     /// The way to ask what a snapshot would change.

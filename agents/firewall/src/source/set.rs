@@ -15,6 +15,7 @@ use super::{
 use crate::admit::Problem;
 use crate::config::{Config, SourceName};
 use crate::monitor::Statistics;
+use crate::routes::ObservedDistance;
 
 /// The agent's end of the channel to a source that runs.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct SourceSet {
     wake: Arc<Notify>,
     reports: watch::Sender<Option<Arc<MonitorReport>>>,
     statistics: watch::Sender<Option<Arc<Statistics>>>,
+    routes: watch::Sender<Option<ObservedDistance>>,
     candidates: CandidateQueue,
 }
 
@@ -83,6 +85,7 @@ impl SourceSet {
             initial: initial.map(Arc::clone).unwrap_or_default(),
             reports: self.reports.subscribe(),
             statistics: self.statistics.subscribe(),
+            routes: self.routes.subscribe(),
             candidates: CandidateSender {
                 source: name,
                 questions: self.candidates.sender.clone(),
@@ -142,6 +145,15 @@ impl SourceSet {
     /// Hands a reading of the kernel's counters to the sources that pass it on.
     pub fn report_statistics(&self, statistics: Arc<Statistics>) {
         self.statistics.send_replace(Some(statistics));
+    }
+
+    /// Hands what the routing daemon has to the sources that pass it on.
+    pub fn report_routes(&self, observed: Option<ObservedDistance>) {
+        self.routes.send_if_modified(|known| {
+            let is_new = *known != observed;
+            *known = observed;
+            is_new
+        });
     }
 
     /// The next question about a snapshot. `None` if none waits.

@@ -8,6 +8,7 @@ mod clusters;
 mod counters;
 mod dns_site;
 mod drops;
+mod flows;
 mod input;
 mod killed;
 mod load;

@@ -86,14 +86,30 @@ async fn await_prepended(wanted: usize) {
     }
 }
 
+/// Waits until the keeper has seen a distance beside the wanted one.
+async fn await_observed(keeper: &DistanceKeeper, wanted: u32) {
+    let until = Instant::now() + PATIENCE;
+    let seen = |keeper: &DistanceKeeper| {
+        let observed = keeper.observed()?;
+        assert_eq!(observed.error, "");
+        (observed.wanted == wanted).then_some(observed.observed)
+    };
+    while seen(keeper) != Some(Some(wanted)) {
+        assert!(Instant::now() < until, "{:?}", keeper.observed());
+        tokio::task::yield_now().await;
+    }
+}
+
 async fn distance_follows() {
     let frr = Frr::start();
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let keeper = DistanceKeeper::start(&mut tasks, stop.clone());
+    assert_eq!(keeper.observed(), None);
     for (distance, wanted) in [(0, 0), (1, 6), (0, 0), (2, 12)] {
         keeper.want(RouteDistance::ordered(ASN, distance));
         await_prepended(wanted).await;
+        await_observed(&keeper, distance).await;
     }
     // Nothing wanted changes nothing.
     keeper.want(None);

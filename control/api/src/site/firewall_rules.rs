@@ -139,6 +139,26 @@ impl FirewallRulesService for Services {
         let firewalls = self.try_rules(&caller, scope, request.content).await?;
         ok(mesh::FirewallRulesServiceTryResponse { firewalls })
     }
+
+    async fn list_firewalls(
+        &self,
+        request: Request<mesh::FirewallRulesServiceListFirewallsRequest>,
+    ) -> ApiResult<mesh::FirewallRulesServiceListFirewallsResponse> {
+        let caller = Caller::of(&request)?;
+        let project = parse("project", &request.get_ref().project)?;
+        let firewalls = self.firewalls_of(&caller, Some(project)).await?;
+        ok(mesh::FirewallRulesServiceListFirewallsResponse { firewalls })
+    }
+
+    async fn replace_firewall(
+        &self,
+        request: Request<mesh::FirewallRulesServiceReplaceFirewallRequest>,
+    ) -> ApiResult<mesh::FirewallRulesServiceReplaceFirewallResponse> {
+        let caller = Caller::of(&request)?;
+        ok(self
+            .take_replacement_step(&caller, request.get_ref())
+            .await?)
+    }
 }
 
 /// A set of the project itself: it writes no other.

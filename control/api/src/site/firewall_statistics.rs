@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use control_convert::firewall_status::firewall_status;
 use control_convert::{parse, time};
 use control_gate::Caller;
 use control_gate::refusal::of_store;
@@ -26,7 +27,8 @@ struct CountedRule<'a> {
 }
 
 impl Services {
-    /// The last counters of a firewall. `None` as the project means an administrator.
+    /// The last counters of a firewall, and its standing. `None` as the project means an
+    /// administrator.
     pub(super) async fn firewall_statistics(
         &self,
         caller: &Caller,
@@ -38,13 +40,18 @@ impl Services {
             let intent = firewall_desired(tables, machine);
             let is_mine =
                 |intent: &FirewallIntent| project.is_none_or(|project| project == intent.project);
-            let mine = intent.filter(is_mine);
+            let mine = intent.filter(is_mine).zip(firewall_status(tables, machine));
             mine.ok_or_else(|| StateError::not_found("firewall", machine))
         });
-        let intent = found.await?;
+        let (intent, mut status) = found.await?;
+        self.add_heard(std::slice::from_mut(&mut status)).await?;
         let firewalls = self.node.presence.firewalls();
         let numbers = firewalls.numbers(machine, intent.allocation).await;
-        Ok(shown(&intent, numbers.map_err(of_store)?))
+        let shown = shown(&intent, numbers.map_err(of_store)?);
+        Ok(mesh::FirewallStatistics {
+            status: Some(status),
+            ..shown
+        })
     }
 }
 

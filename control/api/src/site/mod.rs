@@ -11,6 +11,7 @@ mod firewall_explain;
 mod firewall_rules;
 mod firewall_statistics;
 mod firewall_try;
+mod firewalls;
 mod identity;
 mod join;
 mod login_user;

@@ -130,6 +130,15 @@ impl OperatorRulesService for Services {
         let firewalls = self.try_rules(&caller, scope, request.content).await?;
         ok(mesh::OperatorRulesServiceTryResponse { firewalls })
     }
+
+    async fn list_firewalls(
+        &self,
+        request: Request<mesh::OperatorRulesServiceListFirewallsRequest>,
+    ) -> ApiResult<mesh::OperatorRulesServiceListFirewallsResponse> {
+        let caller = Caller::of(&request)?;
+        let firewalls = self.firewalls_of(&caller, None).await?;
+        ok(mesh::OperatorRulesServiceListFirewallsResponse { firewalls })
+    }
 }
 
 /// The set that a request names; the operator's if it names no owner.

@@ -19,6 +19,7 @@ mod fabric;
 mod firewall_access;
 mod firewall_names;
 mod firewall_questions;
+mod firewall_replace;
 mod firewall_rules;
 mod health;
 mod image_digests;

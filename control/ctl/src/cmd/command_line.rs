@@ -75,7 +75,7 @@ pub(crate) enum CliCommand {
     /// Manage machines.
     #[command(subcommand)]
     Machine(machine::MachineCommand),
-    /// Manage the rules of firewalls, and explain what they do.
+    /// Show and replace firewalls, manage their rules, and explain what they do.
     #[command(subcommand)]
     Firewall(firewall::FirewallCommand),
     /// Manage switches.

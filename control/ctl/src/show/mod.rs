@@ -9,6 +9,7 @@ mod tenancy;
 
 pub(crate) use cluster::state_of;
 pub(crate) use fabric::place;
+pub(crate) use firewall::{firewall_health, firewall_role};
 pub(crate) use machine::{
     event_name, label, last_event, machine_state, newest, phase, port_actual, reason,
 };

@@ -12,7 +12,7 @@ use proto_identity::{Credential, Key};
 use proto_link::MeshClient;
 use proto_mesh::{
     Certificate, FirewallAppliedSet, FirewallDesired, FirewallDesiredRequest, FirewallReport,
-    FirewallServiceClient,
+    FirewallRoutes, FirewallServiceClient,
 };
 use proto_types::{AllocationId, MachineId, ProjectId};
 use tests_support::objects::{self, allocation_of, image, text};
@@ -195,6 +195,12 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
             id: set.to_string(),
             revision: 2,
         }],
+        agent_version: "1.2.3".into(),
+        routes: Some(FirewallRoutes {
+            wanted: 0,
+            observed: Some(8),
+            error: String::new(),
+        }),
         ..FirewallReport::default()
     };
     client.report(report.clone()).await.unwrap();
@@ -206,7 +212,11 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
         read.unwrap()
     };
     let (found, revision) = status(&site.control);
-    assert_eq!(found.unwrap().applied_sets[&set.to_string()], 2);
+    let found = found.unwrap();
+    assert_eq!(found.applied_sets[&set.to_string()], 2);
+    assert_eq!(found.agent_version.as_deref(), Some("1.2.3"));
+    let routes = found.routes.as_ref().unwrap();
+    assert_eq!((routes.wanted, routes.observed), (0, Some(8)));
     client.report(report).await.unwrap();
     assert_eq!(
         status(&site.control).1,

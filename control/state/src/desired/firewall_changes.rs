@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proto_types::MachineId;
 
 use crate::firewall::entity::{FirewallRuleSet, RuleTarget};
+use crate::firewall::health::{has_applied, is_alive};
 use crate::firewall::read::firewalls_in;
-use crate::firewall::standby::{has_applied, is_alive};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
 use crate::machine::read::partition_machines;
 use crate::tables::{Change, Record, Tables};
@@ -69,13 +69,15 @@ fn of_name_servers(tables: &Tables, change: &Change) -> Vec<MachineId> {
     firewalls.map(|machine| machine.id).collect()
 }
 
-/// `true` if a firewall came, went, or changed its health: then others of its project may have
-/// another distance. Reports and signs of life come all the time; few of them change this.
+/// `true` if a firewall came, went, took the place of another one, or changed its health: then
+/// others of its project may have another distance. Reports and signs of life come all the time; few
+/// of them change this.
 fn moves_standby(change: &Change) -> bool {
     let state = |record: Option<&Record>| match record {
         Some(Record::Machine(machine)) => {
             let allocation = firewall(machine)?;
-            Some((Some((allocation.id, machine.phase)), false))
+            let replaces = allocation.replaces.clone();
+            Some((Some((allocation.id, machine.phase, replaces)), false))
         }
         Some(Record::FirewallStatus(status)) => Some((None, has_applied(status))),
         Some(Record::EventLog(log)) => Some((None, is_alive(log))),

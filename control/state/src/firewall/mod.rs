@@ -1,8 +1,10 @@
-//! Firewall rules: sets of rules with their revisions, and what firewalls report about them.
+//! Firewalls: sets of rules with their revisions, reports, and which of a project's is active.
 
 pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
+pub(crate) mod health;
 pub(crate) mod name_servers;
 pub(crate) mod read;
+pub(crate) mod role;
 pub(crate) mod standby;

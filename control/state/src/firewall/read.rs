@@ -146,4 +146,6 @@ pub fn firewall_report_matters(tables: &Tables, report: &ReportFirewall) -> bool
         || known.applied_sets != report.applied_sets
         || known.refused_rules != report.refused_rules
         || known.error != report.error
+        || known.agent_version != report.agent_version
+        || known.routes != report.routes
 }

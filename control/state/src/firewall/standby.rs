@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use proto_types::{MachineId, NetworkId, PartitionId, Timestamp};
+use proto_types::{AllocationId, MachineId, NetworkId, PartitionId, ProjectId, Timestamp};
 
-use crate::firewall::entity::FirewallStatus;
+use crate::firewall::health::ailment;
 use crate::firewall::read::firewall_allocation;
-use crate::machine::entity::{EventLog, Liveliness, Machine, Phase};
+use crate::machine::entity::Machine;
 use crate::machine::read::project_machines;
 use crate::tables::Tables;
 
@@ -27,10 +27,12 @@ pub struct StandbyCandidate {
     pub partition: Option<PartitionId>,
     /// The private networks that it joins.
     pub networks: BTreeSet<NetworkId>,
-    /// Time of its allocation.
+    /// Time of its allocation, or of the firewall whose place it took.
     pub since: Timestamp,
     /// `true` if its agent reported that the rules are in its kernel, and it gives signs of life.
     pub is_healthy: bool,
+    /// `true` if another firewall took its place.
+    pub is_replaced: bool,
 }
 
 impl StandbyCandidate {
@@ -39,10 +41,11 @@ impl StandbyCandidate {
         self.partition == other.partition && !self.networks.is_disjoint(&other.networks)
     }
 
-    /// The healthy ones come first, then the oldest: a new firewall takes no flow of one that works.
-    /// The id decides between two of one moment.
-    fn rank(&self) -> (bool, Timestamp, MachineId) {
-        (!self.is_healthy, self.since, self.machine)
+    /// The healthy ones come first, then those that are not replaced, then the oldest: a new firewall
+    /// takes no flow of one that works, unless it was told to take its place. A replacement that
+    /// fails gives the place back. The id decides between two of one moment.
+    fn rank(&self) -> (bool, bool, Timestamp, MachineId) {
+        (!self.is_healthy, self.is_replaced, self.since, self.machine)
     }
 }
 
@@ -62,48 +65,42 @@ pub(crate) fn firewall_distance(tables: &Tables, machine: MachineId) -> u32 {
     let Some(allocation) = firewall_allocation(tables, machine) else {
         return 0;
     };
-    let machines = project_machines(tables, allocation.project);
-    let candidates: Vec<StandbyCandidate> = machines
-        .filter_map(|machine| candidate(tables, machine))
-        .collect();
+    let candidates = candidates(tables, allocation.project);
     let own = candidates.iter().find(|own| own.machine == machine);
     own.map_or(DISTANCE_MAX, |own| standby_distance(own, &candidates))
 }
 
-/// A machine as a candidate. `None` if it is no firewall, or is being freed.
-fn candidate(tables: &Tables, machine: &Machine) -> Option<StandbyCandidate> {
+/// The firewalls of a project, without those that are being freed.
+fn candidates(tables: &Tables, project: ProjectId) -> Vec<StandbyCandidate> {
+    let present = || project_machines(tables, project).filter(|machine| !machine.is_leaving());
+    let replaced: BTreeSet<AllocationId> = present().filter_map(|machine| taken(machine)).collect();
+    let found = present().filter_map(|machine| candidate(tables, machine, &replaced));
+    found.collect()
+}
+
+/// The allocation whose place a machine took.
+fn taken(machine: &Machine) -> Option<AllocationId> {
+    let replaced = machine.allocation.as_ref()?.replaces.as_ref()?;
+    replaced.taken_at.map(|_| replaced.allocation)
+}
+
+/// A machine as a candidate. `None` if it is no firewall.
+fn candidate(
+    tables: &Tables,
+    machine: &Machine,
+    replaced: &BTreeSet<AllocationId>,
+) -> Option<StandbyCandidate> {
     let allocation = firewall_allocation(tables, machine.id)?;
-    if machine.is_leaving() {
-        return None;
-    }
     let networks = allocation.networks.iter();
     let networks = networks.filter(|network| network.kind.is_child());
     Some(StandbyCandidate {
         machine: machine.id,
         partition: machine.partition.clone(),
         networks: networks.map(|network| network.network.clone()).collect(),
-        since: allocation.created_at,
-        is_healthy: is_healthy(tables, machine),
+        since: allocation.senior_since(),
+        is_healthy: ailment(tables, machine).is_none(),
+        is_replaced: replaced.contains(&allocation.id),
     })
-}
-
-fn is_healthy(tables: &Tables, machine: &Machine) -> bool {
-    let allocation = machine.allocation.as_ref().map(|found| found.id);
-    let status = tables.get::<FirewallStatus>(&machine.id);
-    let is_applied =
-        status.is_some_and(|status| Some(status.allocation) == allocation && has_applied(status));
-    let log = tables.get::<EventLog>(&machine.id);
-    machine.phase == Phase::Running && is_applied && log.is_some_and(|log| is_alive(log))
-}
-
-/// `true` if the newest rules are in the kernel.
-pub(crate) fn has_applied(status: &FirewallStatus) -> bool {
-    status.applied_generation > 0 && status.error.is_none()
-}
-
-/// `true` if the machine gives signs of life and completes its boots.
-pub(crate) fn is_alive(log: &EventLog) -> bool {
-    log.liveliness == Liveliness::Alive && !log.crash_loop
 }
 
 #[cfg(test)]
@@ -117,6 +114,7 @@ mod tests {
             networks: ["private".parse().unwrap()].into(),
             since: Timestamp::from_ms(since),
             is_healthy,
+            is_replaced: false,
         }
     }
 
@@ -155,6 +153,35 @@ mod tests {
                     candidate(2, 20, yes),
                 ],
                 vec![2, 0, 1],
+            ),
+        ] {
+            assert_eq!(distances(&candidates), wanted, "{candidates:?}");
+        }
+    }
+
+    #[test]
+    fn a_replaced_firewall_is_the_last_of_the_healthy_ones() {
+        let (yes, no) = (true, false);
+        let replaced = |is_healthy| StandbyCandidate {
+            is_replaced: true,
+            ..candidate(1, 10, is_healthy)
+        };
+        // The second is the replacement, with the seniority of the first.
+        for (candidates, wanted) in [
+            (vec![replaced(yes), candidate(2, 10, yes)], vec![1, 0]),
+            (vec![replaced(yes), candidate(2, 10, no)], vec![0, 1]),
+            (vec![replaced(no), candidate(2, 10, no)], vec![1, 0]),
+            (
+                vec![replaced(yes), candidate(2, 10, yes), candidate(3, 20, yes)],
+                vec![2, 0, 1],
+            ),
+            (
+                vec![replaced(yes), candidate(2, 10, no), candidate(3, 20, yes)],
+                vec![1, 2, 0],
+            ),
+            (
+                vec![replaced(no), candidate(2, 10, yes), candidate(3, 5, yes)],
+                vec![2, 1, 0],
             ),
         ] {
             assert_eq!(distances(&candidates), wanted, "{candidates:?}");

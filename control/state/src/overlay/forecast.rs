@@ -135,6 +135,7 @@ fn allocate(
         firewall_rules: FirewallRules::default(),
         install: Install::default(),
         events_before: 0,
+        replaces: None,
     }));
     machine.segment = Segment::Tenant;
     tx.save(machine);

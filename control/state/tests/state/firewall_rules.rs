@@ -225,6 +225,8 @@ fn report(applied: u64) -> ReportFirewall {
         applied_sets: [(firewall(RuleOwner::Tenant).to_string(), 1)].into(),
         refused_rules: vec![],
         error: None,
+        agent_version: None,
+        routes: None,
     }
 }
 

@@ -5,11 +5,16 @@ use control_state::*;
 
 use crate::world::*;
 
-/// Two firewalls of project 1 that run between the same networks. The first is a minute older.
 fn world() -> World {
+    firewalls(2)
+}
+
+/// So many firewalls of project 1 that run between the same networks. Each is a minute older than the
+/// next one.
+pub(crate) fn firewalls(count: u128) -> World {
     let mut world = World::new();
     let names = world.with_firewall_networks();
-    for number in [1, 2] {
+    for number in 1..=count {
         world.waiting(number);
         let networks = names.map(|name| WantedNetwork {
             network: text(name),
@@ -32,7 +37,8 @@ fn world() -> World {
     world
 }
 
-fn report(number: u128, applied: u64, error: Option<&str>) -> ReportFirewall {
+/// A report of a firewall whose allocation has its number.
+pub(crate) fn report(number: u128, applied: u64, error: Option<&str>) -> ReportFirewall {
     ReportFirewall {
         machine: id(number),
         allocation: id(number),
@@ -41,18 +47,23 @@ fn report(number: u128, applied: u64, error: Option<&str>) -> ReportFirewall {
         applied_sets: [].into(),
         refused_rules: vec![],
         error: error.map(str::to_owned),
+        agent_version: Some("1.0.0".into()),
+        routes: None,
     }
 }
 
 fn distances(world: &World) -> [u32; 2] {
-    [1, 2].map(|number| {
-        let desired = firewall_desired(&world.tables, id(number)).unwrap();
-        assert_eq!(
-            desired.asn,
-            world.machine(number).allocation.as_ref().unwrap().asn
-        );
-        desired.distance
-    })
+    [1, 2].map(|number| distance(world, number))
+}
+
+/// The distance that a firewall is told.
+pub(crate) fn distance(world: &World, number: u128) -> u32 {
+    let desired = firewall_desired(&world.tables, id(number)).unwrap();
+    assert_eq!(
+        desired.asn,
+        world.machine(number).allocation.as_ref().unwrap().asn
+    );
+    desired.distance
 }
 
 #[test]

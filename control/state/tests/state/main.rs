@@ -21,6 +21,7 @@ mod contract_rules;
 mod cooldown;
 mod evpn;
 mod firewall_desired;
+mod firewall_replace;
 mod firewall_revisions;
 mod firewall_routes;
 mod firewall_rules;

@@ -103,6 +103,22 @@ const UNRULED: &[(&str, Spelling)] = &[
         Spelling::Uuid,
     ),
     (
+        "metalmesh.admin.v1.FirewallRulesServiceListFirewallsRequest.project",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceReplaceFirewallRequest.by",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceReplaceFirewallRequest.firewall",
+        Spelling::Uuid,
+    ),
+    (
+        "metalmesh.admin.v1.FirewallRulesServiceReplaceFirewallRequest.project",
+        Spelling::Uuid,
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesServiceSetRequest.firewall",
         Spelling::Uuid,
     ),

@@ -95,10 +95,10 @@ async fn a_firewall_sees_the_routes_of_its_networks_alone() {
 /// VNI of the network outside.
 const INTERNET: u32 = 100;
 /// A server outside.
-const SERVER: &str = "198.51.100.9";
+pub(crate) const SERVER: &str = "198.51.100.9";
 
 /// Makes the spine an exit: the network outside, with a server in it.
-fn exit(site: &Site) -> Host {
+pub(crate) fn exit(site: &Site) -> Host {
     let spine = &site.spine;
     let server = format!("{SERVER}/24");
     let host = Host::new("outside", spine, "swp3", &server, "198.51.100.1");

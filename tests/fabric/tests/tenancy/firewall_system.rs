@@ -8,21 +8,42 @@ use std::process::{Child, Command, Stdio};
 use agents_hammer::install::features::ImageFeatures;
 use agents_hammer::install::item::{ItemState, SystemItem};
 use agents_hammer::install::machine_network::{FirewallPlan, ImageNetwork, render_firewall};
+use agents_kit::StateDir;
+use agents_kit::state_dir::StoredSession;
 use proto_mesh::Install;
 use tempfile::TempDir;
 
 use super::daemons::ip;
 use super::hosts::PORT;
 
+/// The agent sees FRR's sockets of its namespace where FRR has them by default.
+const START: &str = "mount --bind /var/run/frr/$0 /var/run/frr && exec metalmesh-firewall run \
+                     --no-rules-file --config $1 --state-dir $2";
+
+/// The source of a firewall's rules.
+pub(crate) enum RulesSource<'a> {
+    /// The agent's file: TCP to the listeners outside.
+    File,
+    /// Control.
+    Control {
+        /// The identity of the installed system.
+        session: &'a StoredSession,
+        /// Address that must accept a connection after a change. `None` for none.
+        probe: Option<&'a str>,
+    },
+}
+
 /// A namespace with a firewall's system. Its programs end with the value.
 pub(crate) struct FirewallSystem {
+    namespace: String,
     programs: Vec<Child>,
-    _dir: TempDir,
+    /// The disk: the agent's files, and FRR's configuration.
+    disk: TempDir,
 }
 
 impl FirewallSystem {
     /// Installs the system that an order wants, and starts its programs. zebra and bgpd run already.
-    pub(crate) fn start(namespace: &str, order: &Install) -> Self {
+    pub(crate) fn start(namespace: &str, order: &Install, source: &RulesSource<'_>) -> Self {
         let image = ImageNetwork {
             features: ImageFeatures {
                 networkd: true,
@@ -34,7 +55,7 @@ impl FirewallSystem {
         };
         let plan = FirewallPlan::of(order, &[]).unwrap();
         let items = render_firewall(&plan, &image).unwrap();
-        let dir = tempfile::tempdir().unwrap();
+        let disk = tempfile::tempdir().unwrap();
         for (nic, name) in [("eth0", "lan0"), ("eth1", "lan1")] {
             ip(&format!("-n {namespace} link set {nic} down"));
             ip(&format!("-n {namespace} link set {nic} name {name}"));
@@ -50,43 +71,94 @@ impl FirewallSystem {
             }
         }
         create_devices(namespace, &items);
+        std::fs::write(
+            disk.path().join("frr.conf"),
+            find(&items, "/etc/frr/frr.conf"),
+        )
+        .unwrap();
+        let text = match source {
+            RulesSource::File => rules(order),
+            RulesSource::Control { session, probe } => {
+                let identity = disk.path().join("identity");
+                StateDir::open(&identity).unwrap().store(session).unwrap();
+                controlled(&identity, *probe)
+            }
+        };
+        std::fs::write(disk.path().join("config.yaml"), text).unwrap();
+        let mut system = Self {
+            namespace: namespace.to_owned(),
+            programs: Vec::new(),
+            disk,
+        };
+        system.start_programs();
+        system
+    }
+
+    fn start_programs(&mut self) {
+        let name = self.namespace.as_str();
         let static_routes = [
             "/usr/lib/frr/staticd",
             "-N",
-            namespace,
+            name,
             "-P",
             "0",
             "-f",
             "/dev/null",
         ];
-        let mut programs = vec![run(namespace, &static_routes)];
-        let conf = dir.path().join("frr.conf");
-        std::fs::write(&conf, find(&items, "/etc/frr/frr.conf")).unwrap();
-        load(namespace, &conf);
-        let config = dir.path().join("config.yaml");
-        std::fs::write(&config, rules(order)).unwrap();
-        let state = dir.path().join("state");
-        let agent = ["metalmesh-firewall", "run", "--no-rules-file", "--config"];
-        let files = [
-            config.to_str().unwrap(),
-            "--state-dir",
-            state.to_str().unwrap(),
-        ];
-        programs.push(run(namespace, &[agent.as_slice(), &files].concat()));
-        Self {
-            programs,
-            _dir: dir,
+        self.programs.push(run(name, &static_routes));
+        load(name, &self.disk.path().join("frr.conf"));
+        let [config, state] = ["config.yaml", "state"].map(|file| self.disk.path().join(file));
+        let [config, state] = [&config, &state].map(|path| path.to_str().unwrap());
+        let agent = ["sh", "-c", START, name, config, state];
+        self.programs.push(run(name, &agent));
+    }
+
+    /// Ends the programs, and takes from the kernel what a boot does not find: links, rules, and
+    /// open forwarding. Devices stay; their links are down.
+    pub(crate) fn lose_power(&mut self) {
+        self.end_programs();
+        let name = &self.namespace;
+        for nic in ["lan0", "lan1"] {
+            ip(&format!("-n {name} link set {nic} down"));
+        }
+        let mut nft = run(name, &["nft", "flush", "ruleset"]);
+        assert!(nft.wait().unwrap().success(), "nft flush ruleset");
+        sysctl(
+            name,
+            "net.ipv4.ip_forward=0\nnet.ipv6.conf.all.forwarding=0\n",
+        );
+    }
+
+    /// Starts the programs again. zebra and bgpd run already, without configuration.
+    pub(crate) fn boot(&mut self) {
+        for nic in ["lan0", "lan1"] {
+            ip(&format!("-n {} link set {nic} up", self.namespace));
+        }
+        self.start_programs();
+    }
+
+    fn end_programs(&mut self) {
+        for mut program in self.programs.drain(..) {
+            program.kill().ok();
+            program.wait().ok();
         }
     }
 }
 
 impl Drop for FirewallSystem {
     fn drop(&mut self) {
-        for program in &mut self.programs {
-            program.kill().ok();
-            program.wait().ok();
-        }
+        self.end_programs();
     }
+}
+
+/// The agent's file with control as the source of everything, as control makes it.
+fn controlled(identity: &Path, probe: Option<&str>) -> String {
+    let probes: Vec<&str> = probe.into_iter().collect();
+    format!(
+        "sources: {{metal: {{identityDir: {}}}}}\ncontrollers:\n  firewall: {{source: metal, probes: \
+         {probes:?}}}\n  cwnp: {{source: metal}}\n  service: {{source: metal}}\n",
+        identity.display()
+    )
 }
 
 /// The owner's rules: TCP to the listeners outside, with the firewall's address as the source.

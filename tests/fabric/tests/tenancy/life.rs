@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agents_kit::state_dir::StoredSession;
 use agents_kit::{Agent, BootClaim, Credential, Key, Roots, enrol_once, run_desired};
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
@@ -34,6 +35,8 @@ pub(crate) struct Installed {
     pub(crate) underlay: Option<String>,
     /// The order of its installation.
     pub(crate) order: Install,
+    /// The identity of the system, as the installer writes it to the disk.
+    pub(crate) session: StoredSession,
     agent: Agent,
 }
 
@@ -162,7 +165,12 @@ impl Installer {
             vni: network.vni,
             asn: network.asn,
             order: install.clone(),
-            agent: Agent::from_credential(credential, install.control.clone()).unwrap(),
+            agent: Agent::from_credential(credential.clone(), install.control.clone()).unwrap(),
+            session: StoredSession {
+                credential,
+                control: install.control.clone(),
+                ticket_id: String::new(),
+            },
         }
     }
 }

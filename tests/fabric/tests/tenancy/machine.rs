@@ -7,8 +7,9 @@ use proto_mesh::{BlockDevice, Cpu, Firmware, MachineRegisterRequest, Nic, nic};
 use proto_wire_lldp::{Frame, Socket};
 use tokio::time::interval;
 
+use super::control::connect;
 use super::daemons::{Switch, ip};
-use super::firewall_system::FirewallSystem;
+use super::firewall_system::{FirewallSystem, RulesSource};
 use super::hosts::inside;
 use super::leaf::Leaf;
 use super::life::Installed;
@@ -18,6 +19,8 @@ use super::tap::Tap;
 const LLDP: std::time::Duration = std::time::Duration::from_secs(2);
 /// Prefix that a firewall announces, a part of its external network's.
 pub(crate) const OUTSIDE: &str = "192.0.2.128/25";
+/// Address that a probing firewall must reach after a change of its rules.
+pub(crate) const PROBE: &str = "10.99.0.1:7070";
 /// Time that a frame holds, seconds.
 const TTL_S: u16 = 30;
 
@@ -28,8 +31,12 @@ pub(crate) enum Networking {
     Routed,
     /// By a bond.
     Bridged,
-    /// As a firewall: by BGP and EVPN in the underlay.
+    /// As a firewall: by BGP and EVPN in the underlay, with rules of its own.
     Firewall,
+    /// As a firewall that takes its rules and its place from control.
+    ControlledFirewall,
+    /// As one that takes them back unless an address of the test accepts a connection.
+    ProbingFirewall,
     /// As a firewall that announces more than it may.
     ForgingFirewall,
 }
@@ -102,10 +109,38 @@ impl Machine {
                     .ip("route replace default via 169.254.1.1 dev bond0 onlink");
             }
             Networking::Routed => self.announce_routes(system, &system.address, &[]),
-            Networking::Firewall => {
-                *self.firewall.lock().unwrap() = Some(FirewallSystem::start(name, &system.order));
+            Networking::Firewall => self.start_firewall(system, &RulesSource::File),
+            Networking::ControlledFirewall | Networking::ProbingFirewall => {
+                connect(name, self.number);
+                let is_probing = self.networking == Networking::ProbingFirewall;
+                let source = RulesSource::Control {
+                    session: &system.session,
+                    probe: is_probing.then_some(PROBE),
+                };
+                self.start_firewall(system, &source);
             }
             Networking::ForgingFirewall => self.announce_evpn(system),
+        }
+    }
+
+    fn start_firewall(&self, system: &Installed, source: &RulesSource<'_>) {
+        let started = FirewallSystem::start(self.namespace(), &system.order, source);
+        *self.firewall.lock().unwrap() = Some(started);
+    }
+
+    /// Loses its power: its programs, its links, and the kernel's rules and switches.
+    pub(crate) fn lose_power(&mut self) {
+        if let Some(firewall) = self.firewall.lock().unwrap().as_mut() {
+            firewall.lose_power();
+        }
+        self.switch.crash();
+    }
+
+    /// Boots from its disk.
+    pub(crate) async fn power_on(&mut self) {
+        self.switch.restart().await;
+        if let Some(firewall) = self.firewall.lock().unwrap().as_mut() {
+            firewall.boot();
         }
     }
 

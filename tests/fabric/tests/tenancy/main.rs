@@ -24,6 +24,7 @@ mod rack;
 mod roles;
 mod site;
 mod stages;
+mod standby;
 mod tap;
 mod times;
 mod usage;

@@ -76,22 +76,24 @@ impl Site {
     /// Allocates a machine by the API, installs it, and waits until both leaves have its ports in
     /// its tenant's place.
     pub(crate) async fn rent(&self, offered: Offered, tenant: usize) -> Rented {
+        let began = self.allocate(&offered.machine, tenant).await;
+        let rented = self.install(offered, tenant).await;
+        let what = "API call to both leaves verified, with the installation";
+        self.times.add(what, began.elapsed());
+        rented
+    }
+
+    /// Installs a machine that a tenant has allocated, and waits until both leaves have its ports in
+    /// the tenant's place.
+    pub(crate) async fn install(&self, offered: Offered, tenant: usize) -> Rented {
         let Offered { machine, installer } = offered;
-        let began = self.allocate(&machine, tenant).await;
         let system = installer.install().await;
         let installed = Instant::now();
         machine.configure(&system);
         system.phone_home().await;
         self.wait_for_phase(&machine, "running").await;
-        let times = &self.times;
-        times.add(
-            "API call to both leaves verified, with the installation",
-            began.elapsed(),
-        );
-        times.add(
-            "end of the installation to both leaves verified",
-            installed.elapsed(),
-        );
+        let what = "end of the installation to both leaves verified";
+        self.times.add(what, installed.elapsed());
         Rented {
             machine,
             system,
@@ -105,7 +107,10 @@ impl Site {
         let image = match machine.networking {
             Networking::Routed => ROUTED,
             Networking::Bridged => BRIDGED,
-            Networking::Firewall | Networking::ForgingFirewall => FIREWALL,
+            Networking::Firewall
+            | Networking::ControlledFirewall
+            | Networking::ProbingFirewall
+            | Networking::ForgingFirewall => FIREWALL,
         };
         let is_firewall = image == FIREWALL;
         let outside = is_firewall.then(|| "internet".to_owned());

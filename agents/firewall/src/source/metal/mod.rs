@@ -2,9 +2,9 @@
 //!
 //! The agent speaks with the identity of the installed system, which control made for this machine,
 //! its project and its allocation. It follows the desired state of the firewall, and reports which
-//! revisions are in the kernel, which objects were refused, and the counters. It compares rules that
-//! control asks about, and applies none of those. What control sent last is kept with
-//! control's signature, and counts until control answers.
+//! revisions are in the kernel, which objects were refused, how far routes keep, and the counters. It
+//! compares rules that control asks about, and applies none of those. What control sent last is kept
+//! with control's signature, and counts until control answers.
 //!
 //! The identity is that of `metalmesh-hammer phone-home`, which alone renews its certificate: this
 //! source reads each new one from the same directory.
@@ -146,6 +146,7 @@ async fn deliver(
 ) {
     let mut session = agent.session();
     let mut applied = link.applied();
+    let mut routes = link.routes();
     let mut reports = Reports::default();
     loop {
         tokio::select! {
@@ -161,7 +162,18 @@ async fn deliver(
                     return;
                 }
                 let done = applied.borrow_and_update().clone();
-                report.send_replace(done.map(|done| reports.take(&done)));
+                if let Some(done) = done.and_then(|done| reports.take(&done)) {
+                    report.send_replace(Some(done));
+                }
+            }
+            changed = routes.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let observed = routes.borrow_and_update().clone();
+                if let Some(done) = reports.observe(observed) {
+                    report.send_replace(Some(done));
+                }
             }
             changed = session.changed() => {
                 if changed.is_err() {

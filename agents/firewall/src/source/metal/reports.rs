@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use proto_mesh::{FirewallAppliedSet, FirewallDesired, FirewallRefusal, FirewallReport};
+use proto_mesh::{
+    FirewallAppliedSet, FirewallDesired, FirewallRefusal, FirewallReport, FirewallRoutes,
+};
 
+use crate::routes::ObservedDistance;
 use crate::source::{AppliedObjects, SourceObjects};
 
 /// Most refused objects that a report names.
@@ -14,10 +17,16 @@ pub(super) const REFUSED_MAX: usize = 64;
 pub(super) struct Reports {
     /// The newest desired state, without its contents, and its objects.
     newest: Option<DeliveredState>,
-    /// That of which the kernel has the objects.
+    /// The objects that the kernel has. They may be older than every desired state that was
+    /// delivered: after a start they are the last good ones.
+    in_force: Option<Arc<SourceObjects>>,
+    /// The desired state of which the kernel has the objects.
     applied: Option<DeliveredState>,
     problems: Vec<FirewallRefusal>,
     error: String,
+    routes: Option<FirewallRoutes>,
+    /// `true` once there is a report about rules.
+    is_begun: bool,
 }
 
 /// A desired state and the objects that were made of it.
@@ -47,16 +56,25 @@ impl Reports {
             sets: sets.collect(),
             objects: Arc::new(objects),
         };
-        let is_applied = self
-            .applied
-            .as_ref()
-            .is_some_and(|applied| applied.objects == newest.objects);
+        let is_applied = self.in_force.as_ref() == Some(&newest.objects);
         self.newest = Some(newest.clone());
         if !is_applied {
             return None;
         }
         self.applied = Some(newest);
+        self.error.clear();
         Some(self.report())
+    }
+
+    /// Takes what the routing daemon has. Returns no report before there is one about rules: control
+    /// would read in it that the kernel has none, and prefer another firewall.
+    pub(super) fn observe(&mut self, observed: Option<ObservedDistance>) -> Option<FirewallReport> {
+        self.routes = observed.map(|observed| FirewallRoutes {
+            wanted: observed.wanted,
+            observed: observed.observed,
+            error: observed.error,
+        });
+        self.is_begun.then(|| self.report())
     }
 
     /// Takes a desired state that cannot be used.
@@ -65,8 +83,9 @@ impl Reports {
         self.report()
     }
 
-    /// Takes what became of a snapshot.
-    pub(super) fn take(&mut self, applied: &AppliedObjects) -> FirewallReport {
+    /// Takes what became of a snapshot. Returns no report before a desired state was delivered: of
+    /// the last good objects nobody knows which revisions they are.
+    pub(super) fn take(&mut self, applied: &AppliedObjects) -> Option<FirewallReport> {
         self.problems = applied
             .problems
             .iter()
@@ -77,16 +96,18 @@ impl Reports {
             Some(reason) => self.error.clone_from(reason),
             None => {
                 self.error.clear();
+                self.in_force = Some(Arc::clone(&applied.objects));
                 let newest = self.newest.as_ref();
                 if let Some(newest) = newest.filter(|newest| newest.objects == applied.objects) {
                     self.applied = Some(newest.clone());
                 }
             }
         }
-        self.report()
+        self.newest.is_some().then(|| self.report())
     }
 
-    fn report(&self) -> FirewallReport {
+    fn report(&mut self) -> FirewallReport {
+        self.is_begun = true;
         let applied = self.applied.as_ref();
         FirewallReport {
             applied_term: applied.map_or(0, |applied| applied.term),
@@ -96,6 +117,8 @@ impl Reports {
                 .unwrap_or_default(),
             refused: self.problems.clone(),
             error: self.error.clone(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            routes: self.routes.clone(),
         }
     }
 }
@@ -141,7 +164,7 @@ mod tests {
         let first = desired(10, 1, "{}");
         let empty = objects(&first).unwrap();
         assert_eq!(reports.deliver(&first, empty.clone()), None);
-        let report = reports.take(&applied(&empty, None));
+        let report = reports.take(&applied(&empty, None)).unwrap();
         assert_eq!(
             (report.applied_generation, report.sets[0].revision),
             (10, 1)
@@ -152,6 +175,7 @@ mod tests {
         let web = objects(&second).unwrap();
         assert_eq!(reports.deliver(&second, web.clone()), None);
         let report = reports.take(&applied(&web, Some("a probe failed")));
+        let report = report.unwrap();
         assert_eq!(
             (report.applied_generation, report.sets[0].revision),
             (10, 1)
@@ -165,6 +189,33 @@ mod tests {
             (report.applied_generation, report.sets[0].revision),
             (12, 3)
         );
+        assert_eq!(report.error, "", "the newest rules are in the kernel");
+    }
+
+    #[test]
+    fn routes_are_told_once_there_is_a_report_about_rules() {
+        let mut reports = Reports::default();
+        let observed = |distance| {
+            Some(ObservedDistance {
+                wanted: 0,
+                observed: Some(distance),
+                error: String::new(),
+            })
+        };
+        assert_eq!(
+            reports.observe(observed(8)),
+            None,
+            "the agent has just started"
+        );
+        let first = desired(10, 1, "{}");
+        let empty = objects(&first).unwrap();
+        reports.deliver(&first, empty.clone());
+        let report = reports.take(&applied(&empty, None)).unwrap();
+        assert_eq!(report.routes.unwrap().observed, Some(8));
+        let report = reports.observe(observed(0)).unwrap();
+        assert_eq!((report.applied_generation, report.sets.len()), (10, 1));
+        assert_eq!(report.routes.unwrap().observed, Some(0));
+        assert_eq!(report.agent_version, env!("CARGO_PKG_VERSION"));
     }
 
     #[test]
@@ -176,7 +227,21 @@ mod tests {
         let second = desired(11, 2, r#"{"egress_policies": [{"name": "web"}]}"#);
         let web = objects(&second).unwrap();
         assert_eq!(reports.deliver(&second, web), None);
-        let report = reports.take(&applied(&empty, None));
+        let report = reports.take(&applied(&empty, None)).unwrap();
         assert_eq!(report.applied_generation, 0);
+    }
+
+    #[test]
+    fn the_last_good_objects_are_reported_as_the_desired_state_that_has_them() {
+        let mut reports = Reports::default();
+        let first = desired(10, 1, "{}");
+        let empty = objects(&first).unwrap();
+        // The agent has started, and control has not said anything yet.
+        assert_eq!(reports.take(&applied(&empty, None)), None);
+        let report = reports.deliver(&first, empty).unwrap();
+        assert_eq!(
+            (report.applied_generation, report.sets[0].revision),
+            (10, 1)
+        );
     }
 }

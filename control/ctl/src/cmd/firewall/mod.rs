@@ -4,6 +4,8 @@ mod calls;
 mod differences;
 mod effects;
 mod explain;
+mod list;
+mod roll;
 mod rules;
 mod rules_file;
 mod service;
@@ -20,16 +22,26 @@ pub(crate) enum FirewallCommand {
     /// Manage sets of rules: of a firewall, or of a private network and so of all its firewalls.
     #[command(subcommand)]
     Rules(rules::RulesCommand),
-    /// Show what a firewall has counted: accounting, drops, and hits of each rule.
+    /// List the firewalls of the project, or with --operator of all projects: which is active, its
+    /// health, and how far its routes keep.
+    #[command(visible_alias = "list")]
+    Ls(list::ListArgs),
+    /// Show a firewall: its role, its health, what it says of its routes, and what it has counted.
+    #[command(visible_alias = "describe")]
     Show(show::ShowArgs),
     /// Show which rule decides about a new flow through a firewall.
     Explain(explain::ExplainArgs),
+    /// Replace a firewall by a new one, which takes its place once it is healthy and has its rules.
+    /// A roll that was interrupted goes on when the command is run again.
+    Roll(Box<roll::RollArgs>),
 }
 
 pub(crate) async fn run(app: &App, command: FirewallCommand) -> Result<()> {
     match command {
         FirewallCommand::Rules(command) => rules::run(app, command).await,
+        FirewallCommand::Ls(args) => list::run(app, &args).await,
         FirewallCommand::Show(args) => show::run(app, args).await,
         FirewallCommand::Explain(args) => explain::run(app, args).await,
+        FirewallCommand::Roll(args) => roll::run(app, &args).await,
     }
 }

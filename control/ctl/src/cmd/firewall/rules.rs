@@ -201,11 +201,15 @@ async fn show_counted(app: &App, calls: &RuleSetCalls<'_>) -> Result<()> {
                 && counter.network == rules.network
         });
         counted.counters.clear();
+        counted.status = None;
         all.push(counted);
     }
     if app.output.is_table() {
         show(app, &rules)?;
-        all.iter().for_each(super::show::print);
+        for counted in &all {
+            outln!("firewall {} ({})", counted.firewall, counted.hostname);
+            super::show::print_counters(counted);
+        }
         return Ok(());
     }
     let name = "metalmesh.admin.v1.FirewallStatistics";

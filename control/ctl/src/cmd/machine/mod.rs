@@ -14,7 +14,7 @@ mod bmc;
 mod create;
 mod details;
 pub(crate) mod issues;
-mod wait;
+pub(crate) mod wait;
 
 use super::{given, label_patch, server_lock};
 use crate::app::App;

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::show::{event_name, label, last_event, machine_state, newest, reason};
 
 /// Pause between two requests.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The state to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) async fn until(
     let mut shown = String::new();
     loop {
         let machine = app.machine(uuid).await?;
-        let step = step(&machine);
+        let step = progress(&machine);
         if step != shown {
             noteln!("{:>5}s  {step}", start.elapsed().as_secs());
             shown = step;
@@ -89,7 +89,8 @@ pub(crate) async fn until_done(app: &App, task: &str) -> Result<()> {
     }
 }
 
-fn step(machine: &Machine) -> String {
+/// The phase of a machine and its newest event, on one line.
+pub(crate) fn progress(machine: &Machine) -> String {
     let Some(newest) = newest(machine) else {
         return last_event(machine);
     };

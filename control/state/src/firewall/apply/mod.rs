@@ -1,6 +1,7 @@
 //! Transitions of firewall rules.
 
 mod history;
+pub(crate) mod replace;
 pub(crate) mod report;
 mod rule_checks;
 pub(crate) mod rules;

@@ -23,6 +23,8 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportFirewall) -> ApplyResult {
         applied_sets: op.applied_sets.clone(),
         refused_rules: op.refused_rules.clone(),
         error: op.error.clone(),
+        agent_version: op.agent_version.clone(),
+        routes: op.routes.clone(),
     });
     Ok(Reply::None)
 }

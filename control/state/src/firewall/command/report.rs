@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto_types::{AllocationId, MachineId};
 use serde::{Deserialize, Serialize};
 
-use crate::firewall::entity::RefusedRule;
+use crate::firewall::entity::{FirewallRoutes, RefusedRule};
 
 /// See [`Op::ReportFirewall`](crate::Op::ReportFirewall).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,4 +24,10 @@ pub struct ReportFirewall {
     pub refused_rules: Vec<RefusedRule>,
     /// Why the newest desired state is not in the kernel. `None` means that it is.
     pub error: Option<String>,
+    /// Version of the agent. `None` means that it is too old to say.
+    #[serde(default)]
+    pub agent_version: Option<String>,
+    /// The distance of its routes. `None` means that the agent has not read one.
+    #[serde(default)]
+    pub routes: Option<FirewallRoutes>,
 }

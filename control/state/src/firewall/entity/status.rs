@@ -18,6 +18,21 @@ pub struct RefusedRule {
     pub remedy: String,
 }
 
+/// The distance of a firewall's routes, as its agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirewallRoutes {
+    /// The distance that the agent wants: control's, or the longest while its rules are not in
+    /// force.
+    pub wanted: u32,
+    /// The distance that the routing daemon has, as the agent read it. `None` means that it could
+    /// not be read, or is no distance.
+    #[serde(default)]
+    pub observed: Option<u32>,
+    /// Why nothing was observed. `None` means that it was.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
 /// The last report of a firewall's agent. It belongs to one allocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirewallStatus {
@@ -40,4 +55,10 @@ pub struct FirewallStatus {
     /// Why the newest desired state is not in the kernel. `None` means that it is.
     #[serde(default)]
     pub error: Option<String>,
+    /// Version of the agent. `None` means that it is too old to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// The distance of its routes. `None` means that the agent has not reported one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<FirewallRoutes>,
 }

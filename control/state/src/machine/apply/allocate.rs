@@ -151,6 +151,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         events_before: tx
             .get::<EventLog>(&machine.id)
             .map_or(0, |log| log.recorded),
+        replaces: None,
     }));
     begin(tx, &mut machine, asn);
     let machine = tx.update(machine);

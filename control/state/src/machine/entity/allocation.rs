@@ -8,7 +8,7 @@ use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::{Layout, Networking};
-use crate::machine::entity::{FirewallRules, Install};
+use crate::machine::entity::{FirewallRules, Install, ReplacedFirewall};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
@@ -123,6 +123,9 @@ pub struct Allocation {
     /// Number of events that the machine had before; this tenant is not shown them.
     #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
     pub events_before: u64,
+    /// The firewall that this one takes the place of. `None` means that it takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<ReplacedFirewall>,
 }
 
 /// Version of an allocation that was never changed.
@@ -134,6 +137,14 @@ impl Allocation {
     /// Time of the last change, or of the allocation.
     pub fn changed_at(&self) -> Timestamp {
         self.updated_at.max(self.created_at)
+    }
+
+    /// Time that decides among healthy firewalls of a project, the oldest first: that of the
+    /// allocation, or of the firewall whose place it took.
+    pub fn senior_since(&self) -> Timestamp {
+        let replaced = self.replaces.as_ref();
+        let taken = replaced.filter(|replaced| replaced.taken_at.is_some());
+        taken.map_or(self.created_at, |replaced| replaced.since)
     }
 
     /// `true` if the installed system speaks BGP with its leaves in an EVPN partition.

@@ -20,6 +20,7 @@ mod phase;
 mod port_link;
 mod power_draw;
 mod relayed_port;
+mod replaced_firewall;
 mod vpn;
 mod wipe;
 
@@ -43,5 +44,6 @@ pub use phase::*;
 pub use port_link::*;
 pub use power_draw::*;
 pub use relayed_port::*;
+pub use replaced_firewall::*;
 pub use vpn::*;
 pub use wipe::*;
