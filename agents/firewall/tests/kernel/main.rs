@@ -18,3 +18,4 @@ mod routes;
 mod site;
 mod spoofed;
 mod text;
+mod update;
