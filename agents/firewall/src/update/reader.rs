@@ -30,7 +30,7 @@ const CA_BYTES_MAX: u64 = 1 << 20;
 /// The origin of the bytes.
 #[derive(Debug)]
 enum ByteOrigin {
-    Server(Response),
+    Server(Box<Response>),
     File(File),
 }
 
@@ -55,7 +55,8 @@ impl ReleaseReader {
         let origin = match location {
             ReleaseLocation::File(path) => ByteOrigin::File(open_file(path)?),
             ReleaseLocation::Https(url) => {
-                ByteOrigin::Server(request(url.clone(), config, rule).await?)
+                let answer = request(url.clone(), config, rule).await?;
+                ByteOrigin::Server(Box::new(answer))
             }
         };
         let ahead = Bytes::new();

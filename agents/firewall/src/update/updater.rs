@@ -1,7 +1,6 @@
 //! Self-update while the agent runs: carries out what [`UpdateMachine`] decides.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -295,7 +294,7 @@ impl SelfUpdate {
 /// The role of this program, and the record.
 fn identify(files: &UpdateFiles) -> Result<(UpdateMachine, UpdateRecord)> {
     let own = std::env::current_exe().context("this program has no file")?;
-    let meta = fs::metadata(Path::new("/proc/self/exe")).context("this program has no file")?;
+    let meta = fs::metadata("/proc/self/exe").context("this program has no file")?;
     let built = built_version()?;
     let itself = InstalledProgram::of(built.clone(), &meta);
     let kept = files.record();
