@@ -19,6 +19,7 @@ use crate::monitor::{Sampler, StatisticsListener};
 use crate::monitor_reports::MonitorReports;
 use crate::netlink::Kernel;
 use crate::pause::pause;
+use crate::readiness::AliveNotices;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
@@ -62,6 +63,7 @@ struct FirewallAgent {
     forwarding: ForwardingGate,
     candidates: CandidateWorker,
     update: SelfUpdate,
+    alive: AliveNotices,
 }
 
 /// Runs until it is stopped, or another program takes its place. The rules stay in the kernel then.
@@ -98,6 +100,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
         forwarding: ForwardingGate::default(),
         candidates: CandidateWorker::default(),
         update,
+        alive: AliveNotices::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
@@ -111,6 +114,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
         if stop.is_cancelled() {
             break RunEnd::Stopped;
         }
+        agent.alive.tick();
         agent.look(&stop).await;
         if agent.follow_update() {
             break RunEnd::OtherProgram;

@@ -137,7 +137,7 @@ fn closed_unit() -> String {
 /// After `nftables.service`, whose rules of the image may begin with `flush ruleset`.
 ///
 /// The program here is never replaced: at its start it becomes the release that self-update has put
-/// into its directory, and it ends with 75 for that.
+/// into its directory, and it ends with 75 for that. The watchdog ends one that hangs.
 fn agent_unit() -> String {
     format!(
         "[Unit]\nDescription=Rules of this firewall\nDefaultDependencies=no\n\
@@ -147,7 +147,7 @@ fn agent_unit() -> String {
          Conflicts=shutdown.target\nStartLimitIntervalSec=0\n\n\
          [Service]\nType=notify\nNotifyAccess=main\nTimeoutStartSec=30\n\
          ExecStart={PROGRAM} run --config {CONFIG_DIR}/config.yaml --state-dir {LAST_GOOD_DIR}\n\
-         Restart=always\nRestartSec=5\nSuccessExitStatus=75\nProtectSystem=strict\n\
+         Restart=always\nRestartSec=5\nSuccessExitStatus=75\nWatchdogSec=120\n         ProtectSystem=strict\n\
          ReadWritePaths={STATE_DIR} {RULES_DIR}\nProtectHome=yes\nNoNewPrivileges=yes\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     )
@@ -226,6 +226,7 @@ mod tests {
             "Type=notify\n",
             "Restart=always\n",
             "SuccessExitStatus=75\n",
+            "WatchdogSec=120\n",
         ] {
             assert!(agent.contains(line), "{line}{agent}");
         }

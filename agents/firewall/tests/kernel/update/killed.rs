@@ -1,5 +1,6 @@
 //! Kills at every moment of an update leave a program that starts.
 
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use super::await_rules;
@@ -12,6 +13,18 @@ use crate::site::Site;
 const KILLS: u32 = 16;
 /// Time between two moments.
 const STEP: Duration = Duration::from_millis(300);
+
+/// Waits until an agent has its rules in force.
+fn await_ready(ready: &UnixDatagram, round: u32) {
+    loop {
+        let mut message = [0; 64];
+        let length = ready.recv(&mut message).unwrap();
+        match &message[..length] {
+            b"READY=1" => return,
+            other => assert_eq!(other, b"WATCHDOG=1", "round {round}"),
+        }
+    }
+}
 
 #[test]
 fn a_kill_at_any_moment_leaves_a_program_that_starts() {
@@ -40,9 +53,7 @@ fn a_kill_at_any_moment_leaves_a_program_that_starts() {
         ready.set_nonblocking(false).unwrap();
 
         let mut child = home.start();
-        let mut message = [0; 64];
-        let length = ready.recv(&mut message).unwrap();
-        assert_eq!(&message[..length], b"READY=1", "round {round}");
+        await_ready(&ready, round);
         let program = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
         versions.push(program.starts_with(home.state()));
         child.kill().unwrap();
