@@ -147,7 +147,8 @@ fn agent_unit() -> String {
          Conflicts=shutdown.target\nStartLimitIntervalSec=0\n\n\
          [Service]\nType=notify\nNotifyAccess=main\nTimeoutStartSec=30\n\
          ExecStart={PROGRAM} run --config {CONFIG_DIR}/config.yaml --state-dir {LAST_GOOD_DIR}\n\
-         Restart=always\nRestartSec=5\nSuccessExitStatus=75\nWatchdogSec=120\n         ProtectSystem=strict\n\
+         Restart=always\nRestartSec=5\nSuccessExitStatus=75\nWatchdogSec=120\n\
+         ProtectSystem=strict\n\
          ReadWritePaths={STATE_DIR} {RULES_DIR}\nProtectHome=yes\nNoNewPrivileges=yes\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     )
