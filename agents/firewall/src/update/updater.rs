@@ -71,6 +71,8 @@ impl SelfUpdate {
             failures: 0,
             failed: record.failed.clone(),
         };
+        // That of the last process is over.
+        keep_status(&files, &status);
         Ok(Self {
             files,
             machine,
@@ -284,10 +286,14 @@ impl SelfUpdate {
             info!(phase = phase.name(), "self-update");
         }
         self.status.set(status.clone());
-        if let Err(problem) = self.files.keep_status(&status) {
-            let problem = format!("{problem:#}");
-            warn!(error = problem, "the status of self-update is not kept");
-        }
+        keep_status(&self.files, &status);
+    }
+}
+
+fn keep_status(files: &UpdateFiles, status: &UpdateStatus) {
+    if let Err(problem) = files.keep_status(status) {
+        let problem = format!("{problem:#}");
+        warn!(error = problem, "the status of self-update is not kept");
     }
 }
 
