@@ -8,7 +8,8 @@
 //! both, which the kernel takes as one transaction. [`interpret`] follows a packet through a model.
 //!
 //! [`dns`] learns the addresses of names in rules, and [`drops`] reads what the kernel reports.
-//! [`routes`] keeps the firewall's place among those of its project.
+//! [`routes`] keeps the firewall's place among those of its project. [`update`] replaces the program
+//! itself.
 //!
 //! Invariants:
 //! - Only the table [`model::TABLE`] is ever changed, and never as text: what a tenant writes is
@@ -23,6 +24,8 @@
 //! - Packets are forwarded once the rules are in the kernel, and not before (`run`).
 //! - New rules that their probe refutes, or that nobody confirms, are replaced by the last good ones
 //!   (`trial`).
+//! - Another program runs only with a signature that the configuration file trusts, and goes again
+//!   unless it confirms itself (`update`).
 
 pub mod admit;
 mod agent_files;
@@ -38,6 +41,7 @@ mod forwarding;
 pub mod interpret;
 pub mod model;
 pub mod monitor;
+mod monitor_reports;
 pub mod netlink;
 mod pause;
 pub mod plan;
@@ -47,9 +51,11 @@ pub mod render;
 pub mod routes;
 pub mod rule;
 pub mod run;
+mod run_end;
 pub mod seal;
 mod services;
 pub mod source;
 pub mod state;
 pub mod trial;
+pub mod update;
 pub mod view;

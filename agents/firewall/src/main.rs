@@ -6,5 +6,5 @@ use agents_firewall::program::{Cli, carry_out};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    base_runtime::exit_code(carry_out(Cli::parse()))
+    carry_out(Cli::parse()).unwrap_or_else(|error| base_runtime::exit_code(Err(error)))
 }

@@ -1,7 +1,7 @@
 //! The agent: keeps the kernel's table as the configuration file and its sources say.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
@@ -16,17 +16,18 @@ use crate::candidate::CandidateWorker;
 use crate::file_stamp::FileStamp;
 use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
+use crate::monitor_reports::MonitorReports;
 use crate::netlink::Kernel;
 use crate::pause::pause;
+use crate::readiness::AliveNotices;
 use crate::services::AgentServices;
-use crate::source::{CollectedObjects, MonitorReport, SourceSet};
+use crate::source::{CollectedObjects, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
+use crate::update::{SelfUpdate, UpdateView};
 
 pub use crate::agent_files::AgentFiles;
-
-/// Pause between two reports of counters to a `FirewallMonitor`, as published.
-const REPORT_PERIOD: Duration = Duration::from_secs(10);
+pub use crate::run_end::RunEnd;
 
 /// The agent while it runs.
 #[derive(Debug)]
@@ -49,30 +50,34 @@ struct FirewallAgent {
     is_configured: bool,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
+    /// `true` if its rules were applied since then.
+    is_applied: bool,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
     generation: Option<u32>,
     services: AgentServices,
-    /// Time of the last report of counters. `None` before the first.
-    reported: Option<Instant>,
+    reports: MonitorReports,
     audit: AuditSchedule,
     sampler: Sampler,
     /// Times in a row that the kernel did not take the rules.
     failures: u32,
     forwarding: ForwardingGate,
     candidates: CandidateWorker,
+    update: SelfUpdate,
+    alive: AliveNotices,
 }
 
-/// Runs until it is stopped. The rules stay in the kernel then.
+/// Runs until it is stopped, or another program takes its place. The rules stay in the kernel then.
 ///
 /// # Errors
 /// The state directory or the kernel cannot be opened. A configuration that is wrong is no error:
 /// the last good one is in force.
-pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
+pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
     let state = FirewallState::open(&files.state_dir)?;
     let _lock = state.lock()?;
     let kernel = Kernel::open()?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let services = AgentServices::start(state.path(), &stop)?;
+    let update = SelfUpdate::open(&state)?;
     let mut agent = FirewallAgent {
         files,
         services,
@@ -86,31 +91,44 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         in_force: Arc::default(),
         is_configured: false,
         seen: None,
+        is_applied: false,
         generation: None,
-        reported: None,
+        reports: MonitorReports::default(),
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
         failures: 0,
         forwarding: ForwardingGate::default(),
         candidates: CandidateWorker::default(),
+        update,
+        alive: AliveNotices::default(),
     };
     agent.boot();
     let _listener = match agent.files.metrics {
-        Some(listen) => Some(StatisticsListener::start(listen, agent.sampler.clone()).await?),
+        Some(listen) => {
+            let (sampler, update) = (agent.sampler.clone(), agent.update.status());
+            Some(StatisticsListener::start(listen, sampler, update).await?)
+        }
         None => None,
     };
-    while !stop.is_cancelled() {
+    let end = loop {
+        if stop.is_cancelled() {
+            break RunEnd::Stopped;
+        }
+        agent.alive.tick();
         agent.look(&stop).await;
+        if agent.follow_update() {
+            break RunEnd::OtherProgram;
+        }
         tokio::select! {
             () = sleep(pause(agent.failures)) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
         }
-    }
+    };
     agent.services.save(&agent.state, true);
     info!("stopped; the rules stay in force");
-    Ok(())
+    Ok(end)
 }
 
 impl FirewallAgent {
@@ -125,8 +143,16 @@ impl FirewallAgent {
         self.open_forwarding();
         self.follow_distance();
         self.tick_parts();
-        self.report_counters();
+        let wanted = self.wanted.as_ref();
+        self.reports.report(wanted, &self.kernel, &self.sources);
         self.sample();
+    }
+
+    /// Does what is due for self-update. `true` if another program takes the place of this one.
+    fn follow_update(&mut self) -> bool {
+        let is_in_force = self.is_applied && self.generation.is_some() && !self.is_pending;
+        let view = UpdateView::new(self.wanted.as_ref(), &self.collected, &self.sources);
+        self.update.tick(&view, is_in_force)
     }
 
     /// Puts the last good rules in force, before anything else is tried; without them, rules that
@@ -190,6 +216,7 @@ impl FirewallAgent {
             return;
         }
         self.seen = Some(stamp);
+        self.is_applied = false;
         match Loaded::load(&self.files.config, &mut self.admission) {
             Ok(loaded) => {
                 // A source that the last configuration did not use may have answered before.
@@ -268,36 +295,14 @@ impl FirewallAgent {
         let problems = &loaded.admitted.problems;
         self.sources
             .report(&loaded.collected, problems, refusal.as_deref());
-        if refusal.is_none() {
+        self.is_applied = refusal.is_none();
+        if self.is_applied {
             self.in_force = loaded.admitted;
             self.is_configured = true;
         }
         // Also after a rollback: sets of names may have come and gone.
         self.services
             .follow_rules(&self.in_force.rules, &self.state);
-    }
-
-    /// Hands the counters to the controller `monitor`, if there is one.
-    fn report_counters(&mut self) {
-        let Some(config) = self.wanted.as_ref().map(|wanted| &wanted.config) else {
-            return;
-        };
-        let is_due = self
-            .reported
-            .is_none_or(|last| last.elapsed() >= REPORT_PERIOD);
-        if config.controllers.monitor.is_none() || !is_due {
-            return;
-        }
-        match self.kernel.counters() {
-            Ok(counters) => {
-                let mut report = MonitorReport::of_counters(&counters);
-                let source = config.controllers.firewall.source;
-                report.is_seed_connected = self.sources.is_connected(source);
-                self.sources.report_monitor(report);
-            }
-            Err(error) => warn!(error = %Chain(&error), "the counters cannot be read"),
-        }
-        self.reported = Some(Instant::now());
     }
 
     fn write_rules_file(&self, loaded: &Loaded) {

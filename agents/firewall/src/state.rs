@@ -1,6 +1,7 @@
 //! The agent's files: the last good configuration with the last good objects of its sources, and
 //! the lock of the one process that changes rules.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,6 +26,8 @@ const LAST_GOOD: &str = "last-good.yaml";
 const CONFIRMED: &str = "confirmed";
 /// Id of the trial that waits for its confirmation.
 const TRIAL: &str = "trial";
+/// Begin of the names of copies from before an update, while the new program is on trial.
+const BEFORE_UPDATE: &str = "before-update-";
 /// Addresses of names, so that they are known after a restart of the host.
 const NAMES: &str = "names.json";
 const LOCK: &str = "lock";
@@ -138,12 +141,21 @@ impl FirewallState {
         }
     }
 
-    /// The last good configuration. `None` if there was none.
+    /// The last good configuration. `None` if there was none. If it cannot be used, that from before
+    /// an update, whose program may have written it in its own way.
     ///
     /// # Errors
     /// It is damaged, or others may have written it, or it has no valid seal of this agent.
     pub fn last_good(&self) -> Result<Option<Loaded>> {
-        let Some(bytes) = self.read_sealed(LAST_GOOD)? else {
+        or_before_update(
+            self.good_of(LAST_GOOD),
+            |name| self.good_of(&name),
+            LAST_GOOD,
+        )
+    }
+
+    fn good_of(&self, name: &str) -> Result<Option<Loaded>> {
+        let Some(bytes) = self.read_sealed(name)? else {
             return Ok(None);
         };
         let text = String::from_utf8(bytes).context("the last good configuration is no text")?;
@@ -162,7 +174,9 @@ impl FirewallState {
             if source == SourceName::Static || collected.of(source).is_some() {
                 continue;
             }
-            match self.read_objects(source) {
+            let file = objects_file(source);
+            let found = self.read_objects(&file);
+            match or_before_update(found, |name| self.read_objects(&name), &file) {
                 Ok(Some(objects)) => {
                     collected.replace(source, Arc::new(objects));
                 }
@@ -177,8 +191,8 @@ impl FirewallState {
         collected
     }
 
-    fn read_objects(&self, source: SourceName) -> Result<Option<SourceObjects>> {
-        let Some(bytes) = self.read_sealed(&objects_file(source))? else {
+    fn read_objects(&self, file: &str) -> Result<Option<SourceObjects>> {
+        let Some(bytes) = self.read_sealed(file)? else {
             return Ok(None);
         };
         let objects = serde_json::from_slice(&bytes).context("they are damaged")?;
@@ -198,6 +212,29 @@ impl FirewallState {
         }
         self.write_changed(LAST_GOOD, loaded.text.as_bytes())?;
         Ok(())
+    }
+
+    /// Copies the last good configuration, and the snapshots of its sources, before another program
+    /// writes them.
+    ///
+    /// # Errors
+    /// They cannot be written. One that cannot be read is left out.
+    pub(crate) fn keep_before_update(&self, config: &Config) -> Result<(), KitError> {
+        for file in good_files(config.controllers.sources()) {
+            if let Ok(Some(bytes)) = self.read_sealed(&file) {
+                self.write_sealed(&format!("{BEFORE_UPDATE}{file}"), &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes those copies.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    pub(crate) fn drop_before_update(&self) -> Result<(), KitError> {
+        good_files(SourceName::ALL.into_iter())
+            .try_for_each(|file| self.dir.remove(&format!("{BEFORE_UPDATE}{file}")))
     }
 
     fn write_changed(&self, file: &str, bytes: &[u8]) -> Result<(), KitError> {
@@ -230,7 +267,11 @@ impl FirewallState {
         self.write_sealed(NAMES, bytes)
     }
 
-    fn read_sealed(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    /// The content of a sealed file. `None` if it does not exist.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what this agent wrote under that name.
+    pub(crate) fn read_sealed(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(bytes) = self.dir.read_own(name)? else {
             return Ok(None);
         };
@@ -238,8 +279,20 @@ impl FirewallState {
         Ok(Some(body.with_context(|| name.to_owned())?.to_vec()))
     }
 
-    fn write_sealed(&self, name: &str, body: &[u8]) -> Result<(), KitError> {
+    /// Replaces a sealed file atomically. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// It cannot be written; the old one is still there.
+    pub(crate) fn write_sealed(&self, name: &str, body: &[u8]) -> Result<(), KitError> {
         self.dir.write(name, &self.seal.seal(name, body))
+    }
+
+    /// Removes a file. No error if it does not exist.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), KitError> {
+        self.dir.remove(name)
     }
 
     /// Begins a trial; returns its id.
@@ -283,6 +336,31 @@ impl FirewallState {
         self.dir.write(CONFIRMED, &id)?;
         Ok(())
     }
+}
+
+/// What a file says; if it cannot be used, its copy from before an update.
+fn or_before_update<T>(
+    found: Result<Option<T>>,
+    read: impl Fn(String) -> Result<Option<T>>,
+    name: &str,
+) -> Result<Option<T>> {
+    found.or_else(|error| match read(format!("{BEFORE_UPDATE}{name}")) {
+        Ok(Some(before)) => {
+            let error = format!("{error:#}");
+            warn!(
+                error,
+                name, "a file of another version is not used; the one from before the update is"
+            );
+            Ok(Some(before))
+        }
+        _ => Err(error),
+    })
+}
+
+/// Names of the last good configuration and of the snapshots of these sources.
+fn good_files(sources: impl Iterator<Item = SourceName>) -> impl Iterator<Item = String> {
+    let sources: BTreeSet<SourceName> = sources.collect();
+    std::iter::once(LAST_GOOD.to_owned()).chain(sources.into_iter().map(objects_file))
 }
 
 /// File of the last good snapshot of a source.

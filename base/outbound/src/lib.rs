@@ -1,5 +1,5 @@
-//! Outbound HTTP of control: the client and the TLS trust for login providers, image stores,
-//! collectors of traces and targets of the audit export.
+//! Outbound HTTP of control and agents: the client and the TLS trust for login providers, image
+//! stores, collectors of traces, targets of the audit export and releases of the firewall agent.
 //!
 //! Invariants:
 //! - the caller chooses the redirect policy of each client; there is no default;

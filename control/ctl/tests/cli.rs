@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -256,4 +257,47 @@ fn policies_are_checked_and_compared_without_a_server() {
     assert!(said.contains("guest-editor, guest-owner"), "{said}");
     let said = error(&cli.run(&["policy", "diff", "--against", "none"]));
     assert!(said.contains("name a file"), "{said}");
+}
+
+#[test]
+fn a_release_is_signed_and_verified_without_a_server() {
+    let cli = Cli::new();
+    let path = |name: &str| cli.dir.path().join(name).to_str().unwrap().to_owned();
+    let [key, other, program, release] = ["key", "other", "program", "release"].map(path);
+    let made = cli.run(&["release", "keygen", &key]);
+    let public = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    assert!(public.starts_with("ed25519:"), "{public}");
+    let mode = fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(error(&cli.run(&["release", "keygen", &key])).contains("cannot create"));
+    let foreign = cli.run(&["release", "keygen", &other]);
+    let foreign = String::from_utf8(foreign.stdout).unwrap().trim().to_owned();
+
+    cli.file("program", "#!/bin/sh\nexit 0\n");
+    let sign = [
+        "release", "sign", &program, "1.2.3", "--key", &key, "--out", &release,
+    ];
+    assert!(error(&cli.run(&sign)).contains("name it with --architecture"));
+    let named = [&sign[..], &["--architecture", "x86_64"]].concat();
+    let dry = [&["--dry-run"][..], &named].concat();
+    assert!(error(&cli.run(&dry)).contains("leave --dry-run out"));
+    let signed = cli.run(&named);
+    assert!(signed.status.success(), "{signed:?}");
+    let verify = |key: &str| cli.run(&["release", "verify", &release, "--key", key, "-o", "json"]);
+    let shown = verify(&public);
+    assert!(shown.status.success(), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("\"version\": \"1.2.3\""), "{text}");
+    assert!(error(&verify(&foreign)).contains("which is not trusted here"));
+
+    let mut bytes = fs::read(&release).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&release, &bytes).unwrap();
+    assert!(error(&verify(&public)).contains("digest: "));
+    bytes.pop();
+    fs::write(&release, &bytes).unwrap();
+    assert!(error(&verify(&public)).contains("size: "));
+
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(error(&cli.run(&named)).contains("others can read the key"));
 }

@@ -61,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("proto-backup", &[]),
+    ("proto-release", &["proto-types"]),
     ("control-backup", &["proto-*", "control-store"]),
     ("control-vpn", &["proto-types"]),
     (
@@ -194,6 +195,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "proto-bounds",
             "proto-backup",
+            "proto-release",
             "control-client",
             "control-policy",
             "proto-public",

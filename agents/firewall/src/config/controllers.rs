@@ -1,10 +1,11 @@
 use proto_firewall::parts::is_name;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::Config;
 use super::droptailer::DroptailerConfig;
 use super::error::ConfigError;
 use super::lines::line_of;
+use super::self_update::{self, SelfUpdateConfig};
 use super::source_name::SourceName;
 
 /// Longest name of a firewall that is followed in a seed, bytes: the limit of Kubernetes.
@@ -24,9 +25,9 @@ pub struct ControllerConfig {
 pub struct FirewallController {
     /// Its source.
     pub source: SourceName,
-    /// `true` if the agent replaces its own program. `false` if absent.
-    #[serde(default, deserialize_with = "enabled")]
-    pub self_update: bool,
+    /// Replacement of the agent's own program. Disabled if absent.
+    #[serde(default)]
+    pub self_update: SelfUpdateConfig,
     /// Where drops are sent. Nowhere if absent.
     #[serde(default)]
     pub droptailer: DroptailerConfig,
@@ -62,16 +63,7 @@ impl ControllersConfig {
     }
 }
 
-fn enabled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Switch {
-        enabled: bool,
-    }
-    Switch::deserialize(deserializer).map(|switch| switch.enabled)
-}
-
-/// Checks that each controller's source is declared, possible and served.
+/// Checks that each controller's source is declared, possible and served, and what a controller needs.
 pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
     let controllers = &config.controllers;
     let of = |controller: &Option<ControllerConfig>| controller.as_ref().map(|own| own.source);
@@ -93,7 +85,7 @@ pub(super) fn check(config: &Config, text: &str) -> Result<(), ConfigError> {
             });
         }
     }
-    Ok(())
+    self_update::check(&controllers.firewall.self_update, text)
 }
 
 fn source_problem(

@@ -19,9 +19,19 @@ pub(super) fn line_of(text: &str, path: &[&str]) -> usize {
     0
 }
 
+/// The line of a field, or that of the innermost mapping around it that begins on a line of its own.
+pub(super) fn nearest_line(text: &str, path: &[&str]) -> usize {
+    let lines = (1..=path.len()).rev();
+    lines
+        .filter_map(|length| path.get(..length))
+        .map(|outer| line_of(text, outer))
+        .find(|line| *line > 0)
+        .unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::line_of;
+    use super::{line_of, nearest_line};
 
     #[test]
     fn lines_of_fields() {
@@ -35,6 +45,18 @@ mod tests {
             (&["d"], 0),
         ] {
             assert_eq!(line_of(text, path), line, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_mappings_around_a_field() {
+        for (text, line) in [
+            ("a:\n  b:\n    c: 1\n", 3),
+            ("a:\n  b: {c: 1}\n", 2),
+            ("x: 1\na: {b: {c: 1}}\n", 2),
+            ("{a: {b: {c: 1}}}\n", 0),
+        ] {
+            assert_eq!(nearest_line(text, &["a", "b", "c"]), line, "{text}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod controllers;
 mod droptailer;
 mod error;
 mod lines;
+mod self_update;
 mod source_name;
 mod sources;
 mod static_source;
@@ -23,6 +24,7 @@ use serde::Deserialize;
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
+pub use self_update::SelfUpdateConfig;
 pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
 pub use static_source::{FirewallSpec, PolicyLists, StaticSource};
@@ -101,10 +103,11 @@ impl Config {
     #[must_use]
     pub fn notices(&self) -> Vec<&'static str> {
         let mut notices = Vec::new();
-        if self.controllers.firewall.self_update {
+        let firewall = &self.controllers.firewall;
+        if firewall.self_update.enabled && firewall.source == SourceName::Metal {
             notices.push(
-                "controllers.firewall.selfUpdate has no effect in this version; update the \
-                 firewall's image",
+                "controllers.firewall.selfUpdate has no effect with the source metal, because \
+                 control names no version of the agent; update the firewall's image",
             );
         }
         notices

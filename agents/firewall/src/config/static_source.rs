@@ -20,10 +20,10 @@ pub struct StaticSource {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct FirewallSpec {
-    /// Where self-update finds the program. Nothing else uses it.
+    /// Place of the release that self-update installs: a URL, in the static source also a path.
     #[serde(default, rename = "controllerURL")]
     pub controller_url: Option<String>,
-    /// Version that self-update installs. Nothing else uses it.
+    /// Version that self-update installs. Absent means that it installs none.
     #[serde(default)]
     pub controller_version: Option<String>,
     /// Networks that the firewall joins.

@@ -77,6 +77,14 @@ impl AddressGuard {
     }
 }
 
+/// `true` for addresses that lead to one host of the internet.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !is_special_v4(address) && !is_private_v4(address),
+        IpAddr::V6(address) => !is_special_v6(address) && !address.is_unique_local(),
+    }
+}
+
 /// Addresses of the firewall in rules, and the broadcast addresses of networks.
 fn named(rules: &RuleSet) -> BTreeSet<IpAddr> {
     let translated = rules.networks.iter();

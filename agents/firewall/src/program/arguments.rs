@@ -1,9 +1,13 @@
 use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
+use super::check_args::CheckArgs;
 use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
 use super::drops::DropsArgs;
 use super::file_args::{CountersArgs, FileArgs, StateArgs};
+use super::probe_program::ProbeProgramArgs;
+use super::update::UpdateCommand;
+use crate::update::PROBE_COMMAND;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -25,7 +29,7 @@ pub(super) enum Command {
     /// Keep the kernel's rules as the configuration says.
     Run(RunArgs),
     /// Check a configuration, and each of its objects.
-    Check(FileArgs),
+    Check(CheckArgs),
     /// Apply a configuration once.
     Apply(ApplyArgs),
     /// Confirm the configuration that `apply --confirm-within` has applied.
@@ -38,4 +42,10 @@ pub(super) enum Command {
     Drops(DropsArgs),
     /// List the kernel's counters.
     Counters(CountersArgs),
+    /// Show how self-update goes, or try a failed version again.
+    #[command(subcommand)]
+    Update(UpdateCommand),
+    /// Run `check` of a new program as nobody. Self-update does so.
+    #[command(name = PROBE_COMMAND, hide = true)]
+    ProbeProgram(ProbeProgramArgs),
 }

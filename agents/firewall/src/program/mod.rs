@@ -1,13 +1,17 @@
 //! The command line.
 
 mod arguments;
+mod check_args;
 mod command_args;
 mod drops;
 mod file_args;
 mod output;
+mod probe_program;
+mod update;
 
 use std::fmt::Display;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use base_runtime::{logging, shutdown};
@@ -15,6 +19,7 @@ use proto_firewall::printable;
 
 pub use arguments::Cli;
 use arguments::Command;
+use check_args::CheckArgs;
 use command_args::{ApplyArgs, ExplainArgs, RunArgs};
 use file_args::{CountersArgs, FileArgs};
 use output::{OutputFormat, print};
@@ -28,22 +33,30 @@ use crate::monitor::{Statistics, now_ms};
 use crate::netlink::Kernel;
 use crate::plan::plan;
 use crate::rule::{RuleSet, protocol_number};
-use crate::run::{self, AgentFiles};
+use crate::run::{self, AgentFiles, RunEnd};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{self, Outcome, TrialConditions};
+use crate::update::{EXIT_FOR_UPDATE, hand_over};
 use crate::view::RuleView;
 
 /// Log filter without `METALMESH_LOG`.
 const LOG_FILTER: &str = "info";
 
-/// Carries out a command.
+/// Carries out a command, and returns the exit code. It is not zero, without an error, if the agent
+/// ended so that another program takes its place.
 ///
 /// # Errors
 /// The command failed; for `check` also if an object is refused.
-pub fn carry_out(cli: Cli) -> Result<()> {
+pub fn carry_out(cli: Cli) -> Result<ExitCode> {
     logging::start(cli.log, LOG_FILTER);
-    match cli.command {
-        Command::Run(args) => on_runtime(run_agent(args)),
+    let done = match cli.command {
+        Command::Run(args) => {
+            hand_over(&args.state.state_dir);
+            return Ok(match on_runtime(run_agent(args))? {
+                RunEnd::Stopped => ExitCode::SUCCESS,
+                RunEnd::OtherProgram => ExitCode::from(EXIT_FOR_UPDATE),
+            });
+        }
         Command::Apply(args) => on_runtime(apply(args)),
         Command::Check(args) => check(&args),
         Command::Confirm(args) => FirewallState::open(&args.state_dir)?.confirm(),
@@ -51,17 +64,20 @@ pub fn carry_out(cli: Cli) -> Result<()> {
         Command::Rules(args) => list_rules(&args),
         Command::Drops(args) => on_runtime(drops::list_drops(args)),
         Command::Counters(args) => counters(&args),
-    }
+        Command::Update(command) => update::update(&command),
+        Command::ProbeProgram(args) => match probe_program::become_program(&args)? {},
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
-fn on_runtime(work: impl Future<Output = Result<()>>) -> Result<()> {
+fn on_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
         .block_on(work)
 }
 
-async fn run_agent(args: RunArgs) -> Result<()> {
+async fn run_agent(args: RunArgs) -> Result<RunEnd> {
     let stop = shutdown::stop_on_signal()?;
     let files = AgentFiles {
         config: args.config,
@@ -72,18 +88,24 @@ async fn run_agent(args: RunArgs) -> Result<()> {
     run::run(files, stop).await
 }
 
-/// Reads a file, with the name of the file in the error. Other sources than the file are not asked:
-/// what they said last is in the agent's directory.
-fn load(args: &FileArgs) -> Result<Loaded> {
+/// Reads a file, with the name of the file in the error.
+fn load_file(args: &FileArgs, admission: &mut ObjectAdmission) -> Result<Loaded> {
     let name = || args.config.display().to_string();
-    let mut admission = ObjectAdmission::default();
-    let loaded = Loaded::load(&args.config, &mut admission).map_err(|error| match error {
+    let loaded = Loaded::load(&args.config, admission).map_err(|error| match error {
         field @ ConfigError::Field { .. } => anyhow::anyhow!("{}: {field}", name()),
         other => other.into(),
     })?;
     for notice in loaded.config.notices() {
         eprintln!("{}: {notice}", name());
     }
+    Ok(loaded)
+}
+
+/// Reads a file. Other sources than the file are not asked: what they said last is in the agent's
+/// directory.
+fn load(args: &FileArgs) -> Result<Loaded> {
+    let mut admission = ObjectAdmission::default();
+    let loaded = load_file(args, &mut admission)?;
     let controllers = &loaded.config.controllers;
     if controllers
         .sources()
@@ -96,8 +118,12 @@ fn load(args: &FileArgs) -> Result<Loaded> {
     Ok(loaded.with_objects(collected, &mut admission)?)
 }
 
-fn check(args: &FileArgs) -> Result<()> {
-    let loaded = load(args)?;
+fn check(args: &CheckArgs) -> Result<()> {
+    let loaded = if args.file_only {
+        load_file(&args.file, &mut ObjectAdmission::default())?
+    } else {
+        load(&args.file)?
+    };
     let problems = &loaded.admitted.problems;
     let rules = loaded.admitted.rules.rules().count();
     let name = loaded.config.name();
@@ -111,7 +137,7 @@ fn check(args: &FileArgs) -> Result<()> {
         lines
     };
     let json = serde_json::json!({ "name": name, "rules": rules, "problems": problems });
-    print(args.output, &json, text)?;
+    print(args.file.output, &json, text)?;
     if problems.is_empty() {
         return Ok(());
     }

@@ -113,12 +113,72 @@ controllers:
     source: shoot
 ";
 
+/// A public key of releases.
+const KEY: &str = "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
+/// A configuration of the proposal with a key of releases, which self-update needs.
+fn trusting(text: &str) -> String {
+    let enabled = "      enabled: true\n    droptailer";
+    let keys = format!("      enabled: true\n      keys: ['{KEY}']\n    droptailer");
+    text.replace(enabled, &keys)
+}
+
+#[test]
+fn self_update_needs_keys_of_the_file_itself() {
+    let without = "line 15: controllers.firewall.selfUpdate.keys: self-update is enabled, and no key \
+                   of releases is trusted; add the public keys that `metalmesh release keygen` \
+                   printed, or set `enabled` to false";
+    assert_eq!(error(GARDENER), without);
+    let disabled = GARDENER.replacen("enabled: true", "enabled: false", 1);
+    assert_eq!(error(&disabled), "");
+    let head =
+        "sources: {static: {}}\ncontrollers:\n  firewall:\n    source: static\n    selfUpdate:\n";
+    for (fields, expected) in [
+        (
+            "      enabled: true\n      keys: []\n",
+            "line 7: controllers.firewall.selfUpdate.keys: self-update is enabled",
+        ),
+        (
+            "      enabled: true\n      keys:\n      - ed25519:AAAA\n",
+            "line 8: controllers.firewall.selfUpdate.keys[0]: it is no public key of releases; write \
+             it as `metalmesh release keygen` prints it",
+        ),
+        (
+            "      enabled: true\n      key: a\n",
+            "line 7: controllers.firewall.selfUpdate: unknown field `key`",
+        ),
+        (
+            "      keys: []\n",
+            "line 6: controllers.firewall.selfUpdate: missing field `enabled`",
+        ),
+        (
+            "      enabled: false\n      spreadSeconds: 3601\n",
+            "line 7: controllers.firewall.selfUpdate.spreadSeconds: it is more than 3600; use 0 to 3600",
+        ),
+        (
+            "      enabled: false\n      localPrefixes: [10.0.0.0/33]\n",
+            "line 7: controllers.firewall.selfUpdate.localPrefixes",
+        ),
+    ] {
+        let found = error(&format!("{head}{fields}"));
+        assert!(found.starts_with(expected), "{found}");
+    }
+    let inline = "sources: {static: {}}\ncontrollers:\n  firewall: {source: static, selfUpdate: {enabled: true}}\n";
+    assert!(error(inline).starts_with("line 3: controllers.firewall.selfUpdate.keys: "));
+    let metal = format!(
+        "sources: {{metal: {{}}}}\ncontrollers: {{firewall: {{source: metal, selfUpdate: {{enabled: \
+         true, keys: ['{KEY}']}}}}}}"
+    );
+    assert_eq!(Config::parse(&metal).unwrap().notices().len(), 1);
+}
+
 #[test]
 fn the_configurations_of_the_proposal_are_read() {
-    let gardener = Config::parse(GARDENER).unwrap();
+    let gardener = Config::parse(&trusting(GARDENER)).unwrap();
     assert_eq!(gardener.name(), "shoot--abc--cluster-firewall-def");
     assert!(gardener.controllers.firewall.droptailer.enabled);
-    assert_eq!(gardener.notices().len(), 1, "selfUpdate");
+    assert!(gardener.controllers.firewall.self_update.enabled);
+    assert_eq!(gardener.notices(), Vec::<&str>::new());
     let sources: Vec<&str> = gardener
         .controllers
         .sources()
@@ -130,7 +190,8 @@ fn the_configurations_of_the_proposal_are_read() {
         "most-restricted-firewall-ever"
     );
     assert!(!Config::parse(USERDATA).unwrap().name().is_empty());
-    assert_eq!(Config::parse(WORKLOAD).unwrap().name(), "c1-firewall");
+    let workload = Config::parse(&trusting(WORKLOAD)).unwrap();
+    assert_eq!(workload.name(), "c1-firewall");
     assert!(error(PLAIN).starts_with("line 6: sources.metal.url: control's address"));
     let hmac = PLAIN.replace("    url: https://metal-api\n", "");
     assert!(error(&hmac).starts_with("line 6: sources.metal.hmac: a shared secret"));
@@ -166,7 +227,7 @@ fn sources_that_cannot_be_followed_are_refused() {
              seed, metal or static",
         ),
     ] {
-        assert_eq!(error(&GARDENER.replace(from, to)), expected);
+        assert_eq!(error(&trusting(GARDENER).replace(from, to)), expected);
     }
 }
 

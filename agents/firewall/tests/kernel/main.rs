@@ -19,3 +19,4 @@ mod routes;
 mod site;
 mod spoofed;
 mod text;
+mod update;

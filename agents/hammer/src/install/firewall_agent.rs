@@ -135,6 +135,9 @@ fn closed_unit() -> String {
 /// `Type=notify`: it is ready when its rules are in the kernel, and only then the network comes. If
 /// it fails, the network comes too, so that the machine can be repaired, and stays closed.
 /// After `nftables.service`, whose rules of the image may begin with `flush ruleset`.
+///
+/// The program here is never replaced: at its start it becomes the release that self-update has put
+/// into its directory, and it ends with 75 for that. The watchdog ends one that hangs.
 fn agent_unit() -> String {
     format!(
         "[Unit]\nDescription=Rules of this firewall\nDefaultDependencies=no\n\
@@ -144,7 +147,8 @@ fn agent_unit() -> String {
          Conflicts=shutdown.target\nStartLimitIntervalSec=0\n\n\
          [Service]\nType=notify\nNotifyAccess=main\nTimeoutStartSec=30\n\
          ExecStart={PROGRAM} run --config {CONFIG_DIR}/config.yaml --state-dir {LAST_GOOD_DIR}\n\
-         Restart=always\nRestartSec=5\nProtectSystem=strict\n\
+         Restart=always\nRestartSec=5\nSuccessExitStatus=75\nWatchdogSec=120\n\
+         ProtectSystem=strict\n\
          ReadWritePaths={STATE_DIR} {RULES_DIR}\nProtectHome=yes\nNoNewPrivileges=yes\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     )
@@ -222,6 +226,8 @@ mod tests {
             "After=local-fs.target nftables.service metalmesh-closed.service\n",
             "Type=notify\n",
             "Restart=always\n",
+            "SuccessExitStatus=75\n",
+            "WatchdogSec=120\n",
         ] {
             assert!(agent.contains(line), "{line}{agent}");
         }

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     apply, audit, ca, cluster, component, context, doctor, filesystem, firewall, get, identity,
-    image, ip, join, login, machine, misc, network, partition, policy, project, quota, settings,
-    size, switch, task, tenant, token, user, vpn,
+    image, ip, join, login, machine, misc, network, partition, policy, project, quota, release,
+    settings, size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -105,6 +105,9 @@ pub(crate) enum CliCommand {
     /// Manage built-in users, who log in without an identity provider.
     #[command(subcommand)]
     User(user::UserCommand),
+    /// Sign and verify releases of programs that replace themselves. Needs no server.
+    #[command(subcommand)]
+    Release(release::ReleaseCommand),
     /// Read and verify the audit trail.
     #[command(subcommand)]
     Audit(audit::AuditCommand),

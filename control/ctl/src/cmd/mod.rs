@@ -24,6 +24,7 @@ pub(crate) mod partition;
 pub(crate) mod policy;
 pub(crate) mod project;
 pub(crate) mod quota;
+pub(crate) mod release;
 pub(crate) mod settings;
 pub(crate) mod size;
 mod size_images;
@@ -55,7 +56,7 @@ fn is_local(command: &CliCommand) -> bool {
             | CliCommand::Logout(_)
             | CliCommand::Cluster(cluster::ClusterCommand::Init(_))
             | CliCommand::Audit(audit::AuditCommand::Export { .. })
-    )
+    ) || matches!(command, CliCommand::Release(command) if release::writes(command))
 }
 
 /// Runs a command.
@@ -82,6 +83,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Cluster(cluster::ClusterCommand::Backup(backup)) if backup.list => {
             return cluster::backup::list(&cli.global.output, &backup);
         }
+        CliCommand::Release(command) => return release::run(&cli.global.output, command),
         CliCommand::Audit(command) => match audit::file_to_verify(&command) {
             Some((verify, path)) => return audit::verify_file(&cli.global.output, verify, path),
             None => CliCommand::Audit(command),
@@ -129,6 +131,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         | CliCommand::Logout(_)
         | CliCommand::Completion(_)
         | CliCommand::Doctor(_)
+        | CliCommand::Release(_)
         | CliCommand::Version => Ok(()),
     }
 }

@@ -14,6 +14,7 @@ use tracing::warn;
 use super::resource::escaped;
 use super::{Kubeconfig, KubernetesClient};
 use crate::source::MonitorReport;
+use crate::update::running_version;
 
 /// Pause before a report that could not be written is replaced by a newer one.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(120));
@@ -95,7 +96,7 @@ fn monitor_patch(report: &MonitorReport, now: OffsetDateTime) -> Result<Value, S
     let stats = serde_json::to_value(report).map_err(|error| error.to_string())?;
     let mut status = json!({
         "message": "",
-        "controllerVersion": env!("CARGO_PKG_VERSION"),
+        "controllerVersion": running_version(),
         "distanceSupported": false,
         "lastRun": now,
         "stats": stats,

@@ -32,6 +32,7 @@ use statistics::send_statistics;
 
 use super::SourceLink;
 use crate::config::MetalSource;
+use crate::update::running_version;
 
 /// Directory where the installer put the identity of the system.
 pub const IDENTITY_DIR: &str = "/var/lib/metalmesh";
@@ -94,7 +95,7 @@ pub async fn run_metal(settings: MetalSettings, link: SourceLink) {
     let client: FirewallServiceClient = agent.client();
     let open = || {
         client.desired(FirewallDesiredRequest {
-            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_version: running_version().to_owned(),
         })
     };
     let on = |desired: FirewallDesired, _origin| {

@@ -1,0 +1,112 @@
+//! From the place of a release to a program that could be started.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use proto_release::{
+    PayloadMeter, ReleaseContext, ReleaseManifest, ReleaseVersion, SignedHead, check_release,
+};
+use tempfile::NamedTempFile;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use tracing::info;
+
+use super::address_rule::AddressRule;
+use super::files::UpdateFiles;
+use super::location::ReleaseLocation;
+use super::probe::probe;
+use super::program::StoredProgram;
+use super::reader::ReleaseReader;
+use super::wanted::WantedRelease;
+use super::{MESH_LEVEL, PROGRAM_NAME};
+use crate::config::{Config, SourceName};
+
+/// Longest time for everything.
+const STAGE_MAX: Duration = Duration::from_secs(900);
+
+/// Everything that a release is fetched with.
+#[derive(Clone, Debug)]
+pub(super) struct StageJob {
+    pub(super) wanted: WantedRelease,
+    pub(super) running: ReleaseVersion,
+    /// The configuration that the new program must accept.
+    pub(super) config: Arc<Config>,
+    /// Its text.
+    pub(super) text: Arc<str>,
+    pub(super) files: UpdateFiles,
+}
+
+/// Fetches, verifies, stores and probes a release. Nothing that runs is changed.
+///
+/// # Errors
+/// The rule that the release breaks, or another problem, with a remedy.
+pub(super) async fn stage(job: StageJob) -> Result<StoredProgram, String> {
+    let version = job.wanted.version.clone();
+    info!(%version, "fetching a release of this program");
+    match timeout(STAGE_MAX, fetch_and_probe(&job)).await {
+        Ok(done) => done,
+        Err(_) => Err(format!(
+            "time: the release was not there within {} s; use a faster server",
+            STAGE_MAX.as_secs()
+        )),
+    }
+}
+
+async fn fetch_and_probe(job: &StageJob) -> Result<StoredProgram, String> {
+    let config = &job.config.controllers.firewall;
+    let rule = AddressRule::new(config.self_update.local_prefixes.clone());
+    let is_static = config.source == SourceName::Static;
+    let location = ReleaseLocation::parse(&job.wanted.url, is_static, &rule)?;
+    let mut reader = ReleaseReader::open(&location, &config.self_update, &rule).await?;
+    let manifest = read_manifest(&mut reader, job).await?;
+    let payload = read_payload(&mut reader, &manifest, &job.files).await?;
+    // Seconds of work, which packets and answers of names must not wait for.
+    let files = job.files.clone();
+    let stored = spawn_blocking(move || files.store(&manifest, &payload)).await;
+    let program = stored.map_err(|error| format!("payload: {error}"))??;
+    probe(&job.files.path_of(&program), &job.text, &job.config).await?;
+    Ok(program)
+}
+
+/// Reads the head. Nothing else is read before its signature and its rules were checked.
+async fn read_manifest(
+    reader: &mut ReleaseReader,
+    job: &StageJob,
+) -> Result<ReleaseManifest, String> {
+    let text = |error: proto_release::ReleaseError| error.to_string();
+    let mut head = reader.exactly(SignedHead::PREFIX_BYTES).await?;
+    let length = SignedHead::rest_bytes(&head).map_err(text)?;
+    head.extend(reader.exactly(length).await?);
+    let keys = &job.config.controllers.firewall.self_update.keys;
+    let signed = SignedHead::decode(&head).map_err(text)?;
+    let manifest = signed.verify(keys).map_err(text)?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let context = ReleaseContext {
+        name: PROGRAM_NAME,
+        architecture: std::env::consts::ARCH,
+        wanted: &job.wanted.version,
+        running: &job.running,
+        mesh_level: job.config.sources.metal.as_ref().map(|_| MESH_LEVEL),
+        now_s: since.map_or(0, |since| since.as_secs()),
+    };
+    check_release(&manifest, &context).map_err(text)?;
+    Ok(manifest)
+}
+
+async fn read_payload(
+    reader: &mut ReleaseReader,
+    manifest: &ReleaseManifest,
+    files: &UpdateFiles,
+) -> Result<NamedTempFile, String> {
+    let disk = |error| format!("disk: cannot keep the release: {error}; make room");
+    let mut payload = files.payload().map_err(disk)?;
+    let mut meter = PayloadMeter::new(manifest.payload.clone());
+    // A piece that is too much is refused before it is written.
+    while let Some(piece) = reader.piece().await? {
+        meter.update(&piece).map_err(|error| error.to_string())?;
+        payload.write_all(&piece).map_err(disk)?;
+    }
+    meter.finish().map_err(|error| error.to_string())?;
+    Ok(payload)
+}

@@ -1,0 +1,154 @@
+use std::collections::BTreeSet;
+
+use proto_release::{FileDigest, ReleaseVersion};
+
+use super::program::{InstalledProgram, StoredProgram};
+use super::record::{ATTEMPTS_MAX, UpdateRecord};
+use super::start::{STARTS_MAX, after_failed_start, plan_start};
+
+fn version(text: &str) -> ReleaseVersion {
+    text.parse().unwrap()
+}
+
+fn installed(bytes: u64) -> InstalledProgram {
+    InstalledProgram {
+        version: version("1.0.0"),
+        bytes,
+        modified_s: 1_700_000_000,
+    }
+}
+
+fn stored(text: &str) -> StoredProgram {
+    StoredProgram::new(version(text), FileDigest::of(text.as_bytes()).unwrap())
+}
+
+fn whole(programs: &[&StoredProgram]) -> BTreeSet<String> {
+    programs
+        .iter()
+        .map(|program| program.file.clone())
+        .collect()
+}
+
+/// A record with 1.1.0 confirmed and 1.2.0 on trial.
+fn record(starts: u32) -> UpdateRecord {
+    let mut record = UpdateRecord::new(installed(7));
+    record.begin_trial(stored("1.1.0"));
+    record.confirm_trial();
+    record.begin_trial(stored("1.2.0"));
+    if let Some(trial) = &mut record.trial {
+        trial.starts = starts;
+    }
+    record
+}
+
+#[test]
+fn a_start_uses_the_trial_then_the_confirmed_then_the_installed_program() {
+    let (old, new) = (stored("1.1.0"), stored("1.2.0"));
+    let both = whole(&[&old, &new]);
+    for (starts, files, expected) in [
+        (0, &both, Some(&new)),
+        (STARTS_MAX - 1, &both, Some(&new)),
+        (STARTS_MAX, &both, Some(&old)),
+        (0, &whole(&[&old]), Some(&old)),
+        (0, &whole(&[&new]), Some(&new)),
+        (STARTS_MAX, &whole(&[&new]), None),
+        (0, &whole(&[]), None),
+    ] {
+        let plan = plan_start(record(starts), &installed(7), files);
+        assert_eq!(plan.program.as_ref(), expected, "{starts} {files:?}");
+        let is_trial = expected == Some(&new);
+        assert_eq!(plan.record.trial.is_some(), is_trial);
+        assert_eq!(plan.notes.is_empty(), is_trial, "{:?}", plan.notes);
+        // The start of a trial is counted before it begins.
+        let counted = plan.record.trial.map(|trial| trial.starts);
+        assert_eq!(counted, is_trial.then_some(starts + 1));
+    }
+}
+
+#[test]
+fn a_trial_that_never_confirms_itself_ends_and_is_remembered() {
+    let files = whole(&[&stored("1.1.0"), &stored("1.2.0")]);
+    let mut kept = record(0);
+    let mut programs = Vec::new();
+    for _ in 0..6 {
+        let plan = plan_start(kept, &installed(7), &files);
+        programs.push(plan.program.map(|program| program.version.to_string()));
+        kept = plan.record;
+    }
+    let [new, old] = ["1.2.0", "1.1.0"].map(|text| Some(text.to_owned()));
+    let expected = [new.clone(), new.clone(), new, old.clone(), old.clone(), old];
+    assert_eq!(programs, expected);
+    assert_eq!(
+        kept.refusal(&version("1.2.0")),
+        Some("version 1.2.0: it did not confirm itself in 3 starts")
+    );
+    assert_eq!(kept.refusal(&version("1.1.0")), None);
+}
+
+#[test]
+fn an_installed_program_that_was_replaced_is_used() {
+    let files = whole(&[&stored("1.1.0"), &stored("1.2.0")]);
+    let plan = plan_start(record(0), &installed(8), &files);
+    assert_eq!(plan.program, None);
+    assert_eq!(plan.record, UpdateRecord::new(installed(8)));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_not_started_again() {
+    let (old, new) = (stored("1.1.0"), stored("1.2.0"));
+    let after = after_failed_start(record(1), &new, "no such format");
+    assert_eq!(after.trial, None);
+    assert_eq!(after.confirmed, Some(old.clone()));
+    assert_eq!(after.refusal(&new.version), Some("no such format"));
+    let after = after_failed_start(after, &old, "no such format");
+    assert_eq!(after.confirmed, None);
+}
+
+#[test]
+fn a_version_has_three_attempts_unless_it_crashes() {
+    let mut record = record(0);
+    let new = version("1.2.0");
+    for attempt in 1..=ATTEMPTS_MAX {
+        record.begin_trial(stored("1.2.0"));
+        record.fail_trial("too late", false);
+        assert_eq!(record.attempts(&new), attempt);
+        assert_eq!(record.refusal(&new).is_some(), attempt == ATTEMPTS_MAX);
+    }
+    // One that works in the end is forgotten.
+    record.begin_trial(stored("1.2.0"));
+    record.confirm_trial();
+    assert_eq!(record.failed, []);
+    // The oldest goes.
+    for minor in 0..20 {
+        record.begin_trial(stored(&format!("2.{minor}.0")));
+        record.fail_trial("bad", true);
+    }
+    assert_eq!(record.failed.len(), 8);
+    assert!(record.refusal(&version("2.19.0")).is_some());
+    assert!(record.refusal(&version("2.0.0")).is_none());
+}
+
+/// Installed programs of every version read this text: it may grow, and never change.
+const KEPT: &str = r#"{"format":1,"installed":{"version":"1.0.0","bytes":7,"modified_s":1700000000},"confirmed":{"version":"1.1.0","file":"1.1.0-1d158b9a1b2cd6a0","program":{"bytes":5,"digest":"sha256:1d158b9a1b2cd6a0000000000000000000000000000000000000000000000000"}},"trial":{"program":{"version":"1.2.0","file":"1.2.0-0000000000000000","program":{"bytes":5,"digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}},"starts":2},"failed":[{"version":"1.3.0","attempts":3,"reason":"bad"}]}"#;
+
+#[test]
+fn a_record_is_read_by_programs_of_every_version() {
+    let record = UpdateRecord::decode(KEPT.as_bytes()).unwrap();
+    assert_eq!(serde_json::to_string(&record).unwrap(), KEPT);
+    assert_eq!(record.trial.as_ref().unwrap().starts, 2);
+    // A later program may add fields.
+    let grown = KEPT.replacen("\"format\":1", "\"format\":1,\"later\":[1]", 1);
+    assert_eq!(UpdateRecord::decode(grown.as_bytes()), Some(record));
+    for (from, to) in [
+        ("\"format\":1", "\"format\":2"),
+        ("1.2.0-0000000000000000", "../hammer"),
+        ("1.2.0-0000000000000000", ".hidden"),
+        ("1.2.0-0000000000000000", ""),
+        ("\"starts\":2", "\"starts\":-1"),
+        ("}]}", "}]"),
+    ] {
+        let damaged = KEPT.replacen(from, to, 1);
+        assert_ne!(damaged, KEPT);
+        assert_eq!(UpdateRecord::decode(damaged.as_bytes()), None, "{to}");
+    }
+}

@@ -1,0 +1,51 @@
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proto_release::ReleaseVersion;
+use serde::{Deserialize, Serialize};
+
+use super::phase::{ProgramRole, UpdatePhase};
+use super::record::FailedVersion;
+
+/// The state of self-update, for reports, metrics and commands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateStatus {
+    /// Version of the program that runs.
+    pub version: ReleaseVersion,
+    /// Its role.
+    pub role: ProgramRole,
+    /// Version that the source names. `None` if it names none.
+    pub wanted: Option<ReleaseVersion>,
+    /// The phase.
+    pub phase: UpdatePhase,
+    /// The last problem: the rule that a release breaks, or the reason of a failure. Empty if there is none.
+    pub last_error: String,
+    /// Releases that could not be fetched, or broke a rule, since the start of the agent.
+    pub failures: u64,
+    /// Versions that did not confirm themselves.
+    #[serde(default)]
+    pub failed: Vec<FailedVersion>,
+}
+
+/// The newest status. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SharedStatus(Arc<Mutex<UpdateStatus>>);
+
+impl SharedStatus {
+    /// A status that is shared.
+    #[must_use]
+    pub fn new(status: UpdateStatus) -> Self {
+        Self(Arc::new(Mutex::new(status)))
+    }
+
+    /// The newest status.
+    #[must_use]
+    pub fn get(&self) -> UpdateStatus {
+        self.0.lock().clone()
+    }
+
+    /// Replaces the status.
+    pub(crate) fn set(&self, status: UpdateStatus) {
+        *self.0.lock() = status;
+    }
+}
