@@ -338,7 +338,7 @@ impl FirewallState {
     }
 }
 
-/// What a file says; if it cannot be used, its copy from before an update.
+/// The content of a file; if it cannot be used, that of its copy from before an update.
 fn or_before_update<T>(
     found: Result<Option<T>>,
     read: impl Fn(String) -> Result<Option<T>>,

@@ -77,6 +77,8 @@ impl ReleaseReader {
                 piece.map_err(|error| format!("server: {}", base_outbound::reason(error)))
             }
             ByteOrigin::File(file) => {
+                // A file is always ready: packets and answers of names take their turn here.
+                tokio::task::yield_now().await;
                 let mut piece = vec![0; PIECE_BYTES];
                 let length = file.read(&mut piece);
                 let length = length.map_err(|error| format!("file: {error}"))?;
