@@ -104,7 +104,12 @@ impl Config {
     pub fn notices(&self) -> Vec<&'static str> {
         let mut notices = Vec::new();
         let firewall = &self.controllers.firewall;
-        if firewall.self_update.enabled && firewall.source == SourceName::Metal {
+        if firewall.self_update.enabled && firewall.self_update.keys.is_empty() {
+            notices.push(
+                "controllers.firewall.selfUpdate has no effect without the keys of releases; add \
+                 those that `metalmesh release keygen` printed as selfUpdate.keys",
+            );
+        } else if firewall.self_update.enabled && firewall.source == SourceName::Metal {
             notices.push(
                 "controllers.firewall.selfUpdate has no effect with the source metal, because \
                  control names no version of the agent; update the firewall's image",

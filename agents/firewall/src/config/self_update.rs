@@ -42,6 +42,13 @@ pub struct SelfUpdateConfig {
     pub spread_seconds: u32,
 }
 
+impl SelfUpdateConfig {
+    /// `true` if the agent replaces its program: it is to, and somebody is trusted to sign releases.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.enabled && !self.keys.is_empty()
+    }
+}
+
 fn spread_seconds() -> u32 {
     SPREAD_S
 }
@@ -56,13 +63,6 @@ pub(super) fn check(config: &SelfUpdateConfig, text: &str) -> Result<(), ConfigE
             remedy: remedy.to_owned(),
         })
     };
-    if config.enabled && config.keys.is_empty() {
-        return wrong(
-            "keys",
-            "self-update is enabled, and no key of releases is trusted".to_owned(),
-            "add the public keys that `metalmesh release keygen` printed, or set `enabled` to false",
-        );
-    }
     if config.keys.len() > KEYS_MAX {
         let problem = format!("there are more than {KEYS_MAX} keys");
         return wrong("keys", problem, "remove those that sign no more");

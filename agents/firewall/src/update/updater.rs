@@ -20,6 +20,7 @@ use super::status::{SharedStatus, UpdateStatus};
 use super::view::UpdateView;
 use super::wanted::WantedRelease;
 use super::{RUNNING, built_version};
+use crate::config::SelfUpdateConfig;
 use crate::state::{FirewallState, Loaded};
 
 /// Pause before a record that could not be written is written again.
@@ -116,7 +117,7 @@ impl SelfUpdate {
         let spread = config.map_or(0, |config| config.spread_seconds);
         let facts = UpdateFacts {
             now: self.started.elapsed(),
-            is_enabled: config.is_some_and(|config| config.enabled),
+            is_enabled: config.is_some_and(SelfUpdateConfig::is_possible),
             wanted: wanted.as_ref(),
             is_healthy,
             delay: Duration::from_secs(spread.into()).mul_f64(self.share),
