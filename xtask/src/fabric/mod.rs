@@ -60,7 +60,7 @@ const PROGRAMS: [Program; 6] = [
             "metalmesh",
             "metalmesh-firewall",
         ],
-        limit: Duration::from_secs(2400),
+        limit: Duration::from_secs(4500),
         extent: Extent::Long,
     },
     Program {
