@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::AllowedNetworks;
-use super::known::KnownObjects;
+use super::known::{KnownObjects, ObjectList};
 use super::management::management;
 use super::names::interface;
 use super::policies::operator;
+use super::prefix_budget::PrefixBudget;
 use super::resolver;
 use super::shapes::decode;
 use super::{Admitted, Problem};
@@ -19,6 +20,7 @@ use crate::rule::{Network, NetworkKind, RateLimit};
 pub(super) fn admit(
     spec: &FirewallSpec,
     known: &mut KnownObjects,
+    prefixes: &mut PrefixBudget,
     into: &mut Admitted,
 ) -> AllowedNetworks {
     for (index, value) in spec.networks.iter().enumerate() {
@@ -39,7 +41,11 @@ pub(super) fn admit(
         }
     }
     known.admit(
-        &spec.rules,
+        ObjectList {
+            name: "firewall rules",
+            values: &spec.rules,
+        },
+        prefixes,
         |value, index| operator(value, index).map(|rule| vec![rule]),
         |outcome| match outcome {
             Ok(rules) => into.rules.operator.extend(rules),
