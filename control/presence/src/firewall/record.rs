@@ -20,22 +20,6 @@ const COUNTERS_MAX: usize = 4_352;
 /// counters of a report are kept.
 const RULE_COUNTERS_MAX: usize = 1_000_000;
 
-/// The totals of which sums over all firewalls are made: a bounded set, whatever firewalls report.
-const SUMMED: [&str; 12] = [
-    "established",
-    "accepted",
-    "denied",
-    "logged",
-    "dropped",
-    "invalid",
-    "rate_limited",
-    "translated",
-    "internal_in",
-    "internal_out",
-    "external_in",
-    "external_out",
-];
-
 /// The last counters of all firewalls.
 #[derive(Debug, Default)]
 pub(super) struct FirewallRecord {
@@ -158,7 +142,8 @@ fn growth(old: &FirewallNumbers, new: &FirewallNumbers) -> Vec<(&'static str, Co
         };
         Some((name, grown))
     };
-    SUMMED.into_iter().filter_map(grown).collect()
+    let names = FirewallTotals::NAMES.into_iter();
+    names.filter_map(grown).collect()
 }
 
 #[cfg(test)]
