@@ -128,7 +128,7 @@ fn build(
     };
     let build = || -> Result<Rule, Violation> {
         let checked = checked_policy(name, spec, list, SCOPE)?;
-        let names = fqdns::names(&spec.to_fqdns, limits.has_resolver)?;
+        let names = fqdns::names(&checked.names, limits.has_resolver)?;
         let rule = Rule {
             names,
             log: spec.log,
