@@ -32,11 +32,24 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
+/// `true` if so few beginnings follow one another, wherever they are: a line also ends at NEL, LS and
+/// PS (YAML 1.1), and has a byte order mark in front of it.
 fn has_few_starts(line: &[u8]) -> bool {
-    let starts = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
-    let starts = starts.filter(|word| !word.is_empty());
-    let starts = starts.take_while(|word| matches!(word, [b'-' | b'?' | b':']));
-    starts.take(LINE_STARTS_MAX + 1).count() <= LINE_STARTS_MAX
+    let words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+    let mut words = words.filter(|word| !word.is_empty());
+    let mut starts = 0;
+    words.all(|word| {
+        starts = if is_start(word) { starts + 1 } else { 0 };
+        starts <= LINE_STARTS_MAX
+    })
+}
+
+/// `true` for `-`, `?` and `:` beside nothing but bytes of line ends, of a byte order mark or of
+/// UTF-16.
+fn is_start(word: &[u8]) -> bool {
+    let mut ascii = word.iter().filter(|byte| matches!(byte, 1..=0x7f));
+    let first = ascii.next();
+    matches!(first, Some(b'-' | b'?' | b':')) && ascii.next().is_none()
 }
 
 /// A walk over a text.
@@ -103,6 +116,14 @@ mod tests {
             (many("- ", 5000), false, false),
             (many("? ", 5000), false, false),
             (many("- x\n", 5000), true, true),
+            (many("- x ", 5000), true, true),
+            (format!("x:\u{85}{}", many("- ", 5000)), false, false),
+            (format!("x:\u{2028}{}", many("- ", 5000)), false, false),
+            (format!("\u{feff}{}", many("- ", 65)), false, false),
+            (many("- ", 64), true, true),
+            (format!("# {}", many("- ", 5000)), false, false),
+            (many("-\0 \0", 5000), false, false),
+            (many("\0-\0 ", 5000), false, false),
             (format!("[{json}1]"), false, true),
             (many("- {a: ['[[']} # [[[[\n", BRACKETS_MAX), false, true),
             (format!("{}{}", many("[ # ]\n", 2000), "x"), false, false),
