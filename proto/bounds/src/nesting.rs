@@ -6,7 +6,13 @@ pub const BRACKETS_MAX: usize = 1024;
 /// Brackets and braces that may be open at once in a text with more than [`BRACKETS_MAX`].
 pub const NESTING_MAX: usize = 64;
 /// Sequences and keys that may begin on one line, each in the one before: `- - - x`.
-const LINE_STARTS_MAX: usize = 64;
+const LINE_STARTS_MAX: usize = NESTING_MAX;
+
+/// The problem of a text that is not [flat](is_flat).
+pub const NESTED_PROBLEM: &str =
+    "it is nested deeper than 64 levels, by brackets or by `- ` on one line";
+/// Its remedy.
+pub const NESTED_REMEDY: &str = "close the brackets, or write each level on a line of its own";
 
 /// `true` if a text has so few brackets and braces that no parser is slow on it, however they are
 /// nested, and no line of many beginnings. Parsers of YAML take time that grows with the square of
@@ -101,7 +107,13 @@ impl Nesting {
 
 #[cfg(test)]
 mod tests {
-    use super::{BRACKETS_MAX, has_few_brackets, is_flat};
+    use super::{BRACKETS_MAX, NESTED_PROBLEM, NESTING_MAX, has_few_brackets, is_flat};
+
+    #[test]
+    fn the_problem_names_the_bound() {
+        let bound = format!(" {NESTING_MAX} levels");
+        assert!(NESTED_PROBLEM.contains(&bound), "{NESTED_PROBLEM}");
+    }
 
     #[test]
     fn nesting_is_bounded_before_it_is_parsed() {
