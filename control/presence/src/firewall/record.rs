@@ -13,12 +13,21 @@ const SILENT_MS: u64 = 60_000;
 const SWEEP_MS: u64 = 60_000;
 /// Most firewalls that are remembered. Further ones are left out.
 const FIREWALLS_MAX: usize = 10_000;
+/// Most counters of one firewall that are not of rules. An agent sends the totals, and 64 of each
+/// other kind.
+const OTHERS_MAX: usize = 256;
 /// Most counters of one firewall that are kept. Those of rules go first, the least used ones before
 /// the others.
-const COUNTERS_MAX: usize = 4_352;
+const COUNTERS_MAX: usize = OTHERS_MAX + 4_096;
 /// Most counters of rules of all firewalls together, some 150 bytes each. Beyond it only the other
 /// counters of a report are kept.
 const RULE_COUNTERS_MAX: usize = 1_000_000;
+/// Largest growth of a total in a millisecond that counts: 400 Gbit/s, in the smallest frames. More
+/// is no traffic, and one report of it would hide the growth of all others in the sums for ever.
+const GROWTH_MAX: CounterSum = CounterSum {
+    packets: 600_000,
+    bytes: 50_000_000,
+};
 
 /// The last counters of all firewalls.
 #[derive(Debug, Default)]
@@ -106,7 +115,7 @@ fn rule_counters(numbers: &FirewallNumbers) -> usize {
     of_rules.filter(|counter| counter.kind.is_of_rule()).count()
 }
 
-/// Leaves out the counters beyond the bounds.
+/// Leaves out the counters beyond the bounds. `room` is for those of rules.
 fn cut(numbers: &mut FirewallNumbers, room: usize) {
     numbers.counters.sort_by_key(|counter| {
         (
@@ -115,6 +124,8 @@ fn cut(numbers: &mut FirewallNumbers, room: usize) {
         )
     });
     let others = numbers.counters.len() - rule_counters(numbers);
+    numbers.counters.drain(OTHERS_MAX.min(others)..others);
+    let others = others.min(OTHERS_MAX);
     let most = COUNTERS_MAX.min(others.saturating_add(room));
     let cut = rule_counters(numbers).min(numbers.counters.len().saturating_sub(most));
     numbers.counters.truncate(most);
@@ -134,11 +145,16 @@ fn growth(old: &FirewallNumbers, new: &FirewallNumbers) -> Vec<(&'static str, Co
             bytes: counter.bytes,
         })
     };
+    let elapsed_ms = new.at.ms().saturating_sub(old.at.ms());
+    let bounded = |old: u64, new: u64, max: u64| {
+        let grown = new.saturating_sub(old);
+        grown.min(max.saturating_mul(elapsed_ms))
+    };
     let grown = |name: &'static str| {
         let (old, new) = (value(old, name)?, value(new, name)?);
         let grown = CounterSum {
-            packets: new.packets.saturating_sub(old.packets),
-            bytes: new.bytes.saturating_sub(old.bytes),
+            packets: bounded(old.packets, new.packets, GROWTH_MAX.packets),
+            bytes: bounded(old.bytes, new.bytes, GROWTH_MAX.bytes),
         };
         Some((name, grown))
     };
@@ -162,7 +178,7 @@ mod tests {
             kind,
             name: name.to_owned(),
             packets,
-            bytes: packets * 100,
+            bytes: packets.saturating_mul(100),
         }
     }
 
@@ -200,6 +216,28 @@ mod tests {
         assert_eq!(totals.sums, [("dropped", sum)].into());
         assert_eq!((totals.reporting, totals.rules), (2, 14));
         assert_eq!(record.totals(Timestamp::from_ms(90_000)).reporting, 0);
+    }
+
+    #[test]
+    fn one_report_does_not_hide_the_growth_of_others() {
+        let mut record = FirewallRecord::default();
+        assert!(record.keep(id(1), numbers(0, dropped(0))));
+        assert!(record.keep(id(1), numbers(10_000, dropped(u64::MAX))));
+        let totals = record.totals(Timestamp::from_ms(10_000));
+        let sum = totals.sums["dropped"];
+        assert_eq!(sum.packets, 10_000 * GROWTH_MAX.packets);
+        assert_eq!(sum.bytes, 10_000 * GROWTH_MAX.bytes);
+    }
+
+    #[test]
+    fn counters_of_other_kinds_are_bounded() {
+        let mut record = FirewallRecord::default();
+        let others = (0..10_000).map(|packets| counter(CounterKind::Input, "ssh", packets));
+        let rules = (0..5).map(|packets| counter(CounterKind::Drop, "rule", packets));
+        assert!(record.keep(id(1), numbers(0, others.chain(rules).collect())));
+        let kept = record.of(id(1)).unwrap();
+        assert_eq!(kept.counters.len(), OTHERS_MAX + 5);
+        assert_eq!((kept.left_out, record.rule_counters), (0, 5));
     }
 
     #[test]
