@@ -17,7 +17,7 @@ use crate::file_stamp::FileStamp;
 use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::netlink::Kernel;
-use crate::pause::pause;
+use crate::pause::FailureCount;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, MonitorReport, SourceSet};
 use crate::state::{FirewallState, Loaded, write_rules_file};
@@ -56,8 +56,7 @@ struct FirewallAgent {
     reported: Option<Instant>,
     audit: AuditSchedule,
     sampler: Sampler,
-    /// Times in a row that the kernel did not take the rules.
-    failures: u32,
+    failures: FailureCount,
     forwarding: ForwardingGate,
     candidates: CandidateWorker,
 }
@@ -90,7 +89,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
         reported: None,
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
-        failures: 0,
+        failures: FailureCount::default(),
         forwarding: ForwardingGate::default(),
         candidates: CandidateWorker::default(),
     };
@@ -102,7 +101,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<()> {
     while !stop.is_cancelled() {
         agent.look(&stop).await;
         tokio::select! {
-            () = sleep(pause(agent.failures)) => {}
+            () = sleep(agent.failures.pause()) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
@@ -252,7 +251,7 @@ impl FirewallAgent {
                 );
                 // Tried again after a pause.
                 self.is_pending = true;
-                self.failures = self.failures.saturating_add(1);
+                self.failures.add();
                 Some(format!("{error:#}"))
             }
         };
@@ -334,6 +333,7 @@ impl FirewallAgent {
             Ok(generation) => {
                 self.adopt_learned(generation);
                 if self.generation == Some(generation) && !is_due {
+                    self.failures.settle(self.is_pending);
                     return;
                 }
             }
@@ -350,9 +350,7 @@ impl FirewallAgent {
         }
         match applied {
             Ok(applied) => {
-                if !self.is_pending {
-                    self.failures = 0;
-                }
+                self.failures.settle(self.is_pending);
                 let changes = applied.changes;
                 if !changes.is_empty() {
                     // The table may have been removed with the addresses of names in it.
@@ -372,7 +370,7 @@ impl FirewallAgent {
             Err(error) => {
                 error!(error = %Chain(&error), "the kernel's rules differ and cannot be repaired");
                 self.generation = None;
-                self.failures = self.failures.saturating_add(1);
+                self.failures.add();
             }
         }
     }
