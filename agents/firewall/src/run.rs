@@ -286,7 +286,7 @@ impl FirewallAgent {
         }
         match self.kernel.counters() {
             Ok(counters) => {
-                let mut report = MonitorReport::of_counters(&counters);
+                let mut report = MonitorReport::of_counters(&counters, &self.in_force.rules);
                 let source = config.controllers.firewall.source;
                 report.is_seed_connected = self.sources.is_connected(source);
                 self.sources.report_monitor(report);
