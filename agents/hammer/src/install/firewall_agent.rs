@@ -16,6 +16,8 @@ use super::rootfs::Owner;
 pub const PROGRAM: &str = "/usr/lib/metalmesh/metalmesh-firewall";
 /// Directory of the agent's configuration. Control's files must be in it.
 const CONFIG_DIR: &str = "/etc/firewall-controller";
+/// File of the agent's configuration. Without it the agent never has rules.
+const CONFIG: &str = "/etc/firewall-controller/config.yaml";
 /// Directory of the last good rules, sealed by the agent, under that of the identity.
 const LAST_GOOD_DIR: &str = "/var/lib/metalmesh/firewall";
 /// Directory of the rules as text, which the agent writes for others.
@@ -35,7 +37,7 @@ pub enum FirewallAgentError {
     #[error("the order has a file {0:?} for the firewall: it must be in {CONFIG_DIR}")]
     Path(String),
     /// An order without a configuration of the agent.
-    #[error("the order of the firewall has no file for its agent: update control")]
+    #[error("the order of the firewall has no file {CONFIG}: update control")]
     NoConfig,
 }
 
@@ -64,9 +66,6 @@ pub(super) fn items(install: &Install) -> Result<Vec<SystemItem>, FirewallAgentE
     if !install.firewall {
         return Ok(Vec::new());
     }
-    if install.userdata_contents.is_empty() {
-        return Err(FirewallAgentError::NoConfig);
-    }
     let mut out = vec![
         item(CONFIG_DIR, ItemState::Dir(Owner::root(0o700))),
         item(LAST_GOOD_DIR, ItemState::Dir(Owner::root(0o700))),
@@ -74,6 +73,9 @@ pub(super) fn items(install: &Install) -> Result<Vec<SystemItem>, FirewallAgentE
     ];
     for content in &install.userdata_contents {
         out.push(config_file(content)?);
+    }
+    if !out.iter().any(|item| item.path == CONFIG) {
+        return Err(FirewallAgentError::NoConfig);
     }
     out.push(file(
         CLOSED,
@@ -143,7 +145,7 @@ fn agent_unit() -> String {
          Before=network-pre.target shutdown.target\nWants=network-pre.target {CLOSED_UNIT}\n\
          Conflicts=shutdown.target\nStartLimitIntervalSec=0\n\n\
          [Service]\nType=notify\nNotifyAccess=main\nTimeoutStartSec=30\n\
-         ExecStart={PROGRAM} run --config {CONFIG_DIR}/config.yaml --state-dir {LAST_GOOD_DIR}\n\
+         ExecStart={PROGRAM} run --config {CONFIG} --state-dir {LAST_GOOD_DIR}\n\
          Restart=always\nRestartSec=5\nProtectSystem=strict\n\
          ReadWritePaths={STATE_DIR} {RULES_DIR}\nProtectHome=yes\nNoNewPrivileges=yes\n\n\
          [Install]\nWantedBy=multi-user.target\n"
@@ -248,10 +250,16 @@ mod tests {
             let refused = FirewallAgentError::Path(path.to_owned());
             assert_eq!(items(&order(path)), Err(refused));
         }
+    }
+
+    #[test]
+    fn an_order_without_the_agents_configuration_is_refused() {
         let empty = Install {
             firewall: true,
             ..Install::default()
         };
-        assert_eq!(items(&empty), Err(FirewallAgentError::NoConfig));
+        for order in [empty, order("/etc/firewall-controller/other.yaml")] {
+            assert_eq!(items(&order), Err(FirewallAgentError::NoConfig));
+        }
     }
 }
