@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use proto_mesh::{Install, UserdataContent};
 
 use super::config::{STATE_DIR, UNITS, WANTS};
@@ -41,20 +41,29 @@ pub enum FirewallAgentError {
     NoConfig,
 }
 
+/// Refuses an order of a firewall that cannot be carried out, before a disk is touched.
+///
+/// # Errors
+/// When hammer's initramfs does not have the agent, or the order not its files.
+pub(super) fn check(install: &Install) -> Result<()> {
+    ensure!(
+        !install.firewall || Path::new(PROGRAM).is_file(),
+        "the order is that of a firewall, and this initramfs has no {PROGRAM}: build it with \
+         `cargo xtask initramfs`"
+    );
+    items(install)?;
+    Ok(())
+}
+
 /// The program of the agent, if the order is that of a firewall.
 ///
 /// # Errors
-/// When hammer's initramfs does not have it.
+/// When it cannot be read.
 pub(super) fn program(install: &Install) -> Result<Option<Vec<u8>>> {
     if !install.firewall {
         return Ok(None);
     }
-    let program = std::fs::read(PROGRAM).with_context(|| {
-        format!(
-            "the order is that of a firewall, and this initramfs has no {PROGRAM}: build it with \
-             `cargo xtask initramfs`"
-        )
-    })?;
+    let program = std::fs::read(PROGRAM).with_context(|| format!("cannot read {PROGRAM}"))?;
     Ok(Some(program))
 }
 
@@ -185,6 +194,9 @@ mod tests {
         other.firewall = false;
         assert_eq!(items(&other), Ok(Vec::new()));
         assert!(program(&other).unwrap().is_none());
+        check(&other).unwrap();
+        // Also on a host that has the program.
+        assert!(check(&order("/etc/passwd")).is_err());
     }
 
     #[test]
