@@ -9,7 +9,7 @@ use control_state::{AllocationType, Machine, RefusedRule, ReportFirewall, clip_f
 use control_state::{ErrorCode, StateError, Tables};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
+    FirewallAddresses, FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
     FirewallCandidatesRequest, FirewallDesired, FirewallDesiredRequest, FirewallNetwork,
     FirewallReport, FirewallReportResponse, FirewallRuleSet, FirewallService, FirewallStatistics,
     FirewallStatisticsResponse,
@@ -169,6 +169,9 @@ fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
         vrf: network.vrf,
         prefixes: network.prefixes.iter().map(ToString::to_string).collect(),
         masquerade: network.masquerades,
+        addresses: network.addresses.as_ref().map(|own| FirewallAddresses {
+            prefixes: own.iter().map(ToString::to_string).collect(),
+        }),
     });
     let sets = intent.sets.iter().map(|set| FirewallRuleSet {
         id: set.set().to_string(),

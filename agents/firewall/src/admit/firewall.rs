@@ -115,6 +115,8 @@ struct NetworkSpec {
     #[serde(default)]
     prefixes: Vec<String>,
     #[serde(default)]
+    addresses: Option<Vec<String>>,
+    #[serde(default)]
     nat: bool,
 }
 
@@ -128,16 +130,21 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Violation> {
             "remove one of both",
         ));
     }
-    let prefixes: Result<Vec<IpNet>, Violation> = spec
-        .prefixes
-        .iter()
-        .map(|text| prefix("prefixes", text))
-        .collect();
+    let all = |field, texts: &[String]| -> Result<Vec<IpNet>, Violation> {
+        texts.iter().map(|text| prefix(field, text)).collect()
+    };
+    let kind = network_kind(&spec.network_type)?;
+    let addresses = spec.addresses.as_deref();
+    if addresses.is_some() && kind != NetworkKind::External {
+        let problem = "only of an external network do machines have single addresses";
+        return Err(Violation::new("addresses", problem, "remove it"));
+    }
     Ok(Network {
         id,
-        kind: network_kind(&spec.network_type)?,
+        kind,
         interfaces: interfaces(&spec, others)?,
-        prefixes: prefixes?,
+        prefixes: all("prefixes", &spec.prefixes)?,
+        addresses: addresses.map(|own| all("addresses", own)).transpose()?,
         nat_addresses: Vec::new(),
         masquerade: spec.nat,
     })

@@ -24,6 +24,7 @@ fn learned(names: &BTreeSet<NameSelector>) -> LearnedNames {
         kind: NetworkKind::Private,
         interfaces: vec![id.to_owned()],
         prefixes: vec![prefix.parse().unwrap()],
+        addresses: None,
         nat_addresses: Vec::new(),
         masquerade: false,
     };

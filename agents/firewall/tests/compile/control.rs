@@ -129,6 +129,7 @@ fn desired(contents: &[RuleContent]) -> FirewallDesired {
         vrf,
         prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
         masquerade: false,
+        addresses: None,
     };
     let set = |content: &RuleContent| FirewallRuleSet {
         content: content.to_json(),
