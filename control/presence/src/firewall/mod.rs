@@ -23,7 +23,7 @@ use desks::CandidateDesks;
 pub use inbox::CandidateInbox;
 pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
 pub(crate) use question::FirewallQuestion;
-use record::FirewallRecord;
+use record::{FirewallAllocation, FirewallRecord};
 pub use totals::{CounterSum, FirewallTotals};
 
 /// The records of firewalls that this node keeps. Cheap to clone (`Arc`).
@@ -56,18 +56,18 @@ impl FirewallBooks {
     }
 
     /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    /// From time to time those are dropped whose allocation is not current any more.
-    pub(crate) fn keep(
-        &self,
-        machine: MachineId,
-        numbers: FirewallNumbers,
-        is_current: impl Fn(MachineId, AllocationId) -> bool,
-    ) -> bool {
-        let mut record = self.record.lock();
-        if record.must_sweep(numbers.at) {
-            record.sweep(numbers.at, is_current);
-        }
-        record.keep(machine, numbers)
+    pub(crate) fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
+        self.record.lock().keep(machine, numbers)
+    }
+
+    /// The allocations whose counters are kept, if it is time to remove those that ended.
+    pub(crate) fn begin_sweep(&self, now: Timestamp) -> Option<Vec<FirewallAllocation>> {
+        self.record.lock().begin_sweep(now)
+    }
+
+    /// Removes the counters of allocations that ended.
+    pub(crate) fn end_sweep(&self, ended: &[FirewallAllocation]) {
+        self.record.lock().end_sweep(ended);
     }
 
     /// Sums over all firewalls.

@@ -29,6 +29,13 @@ const GROWTH_MAX: CounterSum = CounterSum {
     bytes: 50_000_000,
 };
 
+/// An allocation of a machine as a firewall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FirewallAllocation {
+    pub(crate) machine: MachineId,
+    pub(crate) allocation: AllocationId,
+}
+
 /// The last counters of all firewalls.
 #[derive(Debug, Default)]
 pub(super) struct FirewallRecord {
@@ -69,26 +76,28 @@ impl FirewallRecord {
         self.numbers.get(&machine).cloned()
     }
 
-    /// `true` if it is time to remove the counters of allocations that ended.
-    pub(super) fn must_sweep(&self, now: Timestamp) -> bool {
-        now.ms() >= self.swept.ms().saturating_add(SWEEP_MS)
+    /// The allocations whose counters are kept, if it is time to remove those that ended.
+    pub(super) fn begin_sweep(&mut self, now: Timestamp) -> Option<Vec<FirewallAllocation>> {
+        if now.ms() < self.swept.ms().saturating_add(SWEEP_MS) {
+            return None;
+        }
+        self.swept = now;
+        let numbers = self.numbers.iter();
+        let all = numbers.map(|(machine, numbers)| FirewallAllocation {
+            machine: *machine,
+            allocation: numbers.allocation,
+        });
+        Some(all.collect())
     }
 
-    /// Removes the counters of firewalls whose allocation ended.
-    pub(super) fn sweep(
-        &mut self,
-        now: Timestamp,
-        is_current: impl Fn(MachineId, AllocationId) -> bool,
-    ) {
-        self.swept = now;
-        let ended: Vec<MachineId> = self
-            .numbers
-            .iter()
-            .filter(|(machine, numbers)| !is_current(**machine, numbers.allocation))
-            .map(|(machine, _)| *machine)
-            .collect();
-        for machine in ended {
-            self.remove(machine);
+    /// Removes the counters of allocations that ended.
+    pub(super) fn end_sweep(&mut self, ended: &[FirewallAllocation]) {
+        for gone in ended {
+            let kept = self.numbers.get(&gone.machine);
+            // The next allocation may have reported meanwhile.
+            if kept.is_some_and(|kept| kept.allocation == gone.allocation) {
+                self.remove(gone.machine);
+            }
         }
     }
 
@@ -261,11 +270,21 @@ mod tests {
     fn counters_end_with_the_allocation() {
         let mut record = FirewallRecord::default();
         assert!(record.keep(id(1), numbers(0, dropped(9))));
-        assert!(record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
-        record.sweep(Timestamp::from_ms(SWEEP_MS), |_, allocation| {
-            allocation != id(1)
-        });
-        assert!(!record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
+        let now = Timestamp::from_ms(SWEEP_MS);
+        let kept = record.begin_sweep(now).unwrap();
+        let ended = FirewallAllocation {
+            machine: id(1),
+            allocation: id(1),
+        };
+        assert_eq!(kept, [ended]);
+        assert_eq!(record.begin_sweep(now), None, "too early");
+        let next = FirewallAllocation {
+            allocation: id(2),
+            ..ended
+        };
+        record.end_sweep(&[next]);
+        assert!(record.of(id(1)).is_some());
+        record.end_sweep(&[ended]);
         assert_eq!(record.of(id(1)), None);
         assert_eq!(record.rule_counters, 0);
     }
