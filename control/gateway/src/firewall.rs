@@ -1,8 +1,9 @@
 //! Firewalls: what their agents are told and tell.
 
+use std::sync::Once;
 use std::time::Duration;
 
-use control_presence::CandidateEffect;
+use control_presence::{CandidateEffect, ReportOutcome};
 use control_state::life::{FirewallIntent, firewall_candidate, firewall_desired};
 use control_state::query::firewall_report_matters;
 use control_state::{AllocationType, Machine, RefusedRule, ReportFirewall, clip_firewall_report};
@@ -15,6 +16,7 @@ use proto_mesh::{
     FirewallStatisticsResponse,
 };
 use proto_types::{AllocationId, MachineId};
+use tracing::warn;
 use uuid::Uuid;
 
 use crate::desired::{self, Desire, Fence, at_tables};
@@ -26,6 +28,9 @@ use crate::{access, convert, status};
 /// Least time between two looks at the rules of a firewall: a tenant that writes many revisions a
 /// second costs one message for each.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Logged once: further firewalls report every ten seconds.
+static NO_ROOM: Once = Once::new();
 
 impl FirewallService for GatewayParts {
     async fn desired(
@@ -80,8 +85,9 @@ impl FirewallService for GatewayParts {
         let now = self.store.now();
         self.presence.heard_machine(id, now);
         let numbers = numbers(allocation, now, request);
-        // One that comes too soon is dropped: the next one has all of it.
-        self.presence.firewalls().keep(id, numbers);
+        if self.presence.firewalls().keep(id, numbers) == ReportOutcome::NoRoom {
+            NO_ROOM.call_once(|| warn!(firewall = %id, "no room for counters of another firewall"));
+        }
         Ok(FirewallStatisticsResponse {})
     }
 

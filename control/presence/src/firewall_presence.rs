@@ -8,6 +8,7 @@ use proto_types::{AllocationId, MachineId, Timestamp};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::ReportOutcome;
 use crate::firewall::{
     CandidateEffect, CandidateInbox, CandidateOutcome, CandidateState, FirewallAnswer,
     FirewallBooks, FirewallNumbers, FirewallQuestion, FirewallTotals, RuleCandidate,
@@ -27,9 +28,9 @@ pub struct FirewallPresence<'a> {
 }
 
 impl FirewallPresence<'_> {
-    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    /// Those of firewalls whose allocation ended are dropped from time to time.
-    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
+    /// Keeps the counters that a firewall reports. Those of firewalls whose allocation ended are
+    /// dropped from time to time.
+    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> ReportOutcome {
         if let Some(mut ended) = self.books.begin_sweep(numbers.at) {
             // All are looked up at once, and with no lock on the record: others report meanwhile.
             let read = self.store.read_local(|tables| {

@@ -9,6 +9,7 @@ mod inbox;
 mod numbers;
 mod question;
 mod record;
+mod report_outcome;
 mod totals;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use inbox::CandidateInbox;
 pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
 pub(crate) use question::FirewallQuestion;
 use record::{FirewallAllocation, FirewallRecord};
+pub use report_outcome::ReportOutcome;
 pub use totals::{CounterSum, FirewallTotals};
 
 /// The records of firewalls that this node keeps. Cheap to clone (`Arc`).
@@ -55,8 +57,8 @@ impl FirewallBooks {
         }
     }
 
-    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    pub(crate) fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
+    /// Keeps the counters that a firewall reports.
+    pub(crate) fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> ReportOutcome {
         self.record.lock().keep(machine, numbers)
     }
 

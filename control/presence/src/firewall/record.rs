@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proto_types::{AllocationId, MachineId, Timestamp};
 
-use super::{CounterKind, CounterSum, FirewallNumbers, FirewallTotals};
+use super::{CounterKind, CounterSum, FirewallNumbers, FirewallTotals, ReportOutcome};
 
 /// Shortest time between two reports of a firewall that are kept, milliseconds. Agents report every
 /// ten seconds.
@@ -47,12 +47,16 @@ pub(super) struct FirewallRecord {
 }
 
 impl FirewallRecord {
-    /// Keeps the counters of a report; `false` if the last one is too young.
-    pub(super) fn keep(&mut self, machine: MachineId, mut numbers: FirewallNumbers) -> bool {
+    /// Keeps the counters of a report.
+    pub(super) fn keep(
+        &mut self,
+        machine: MachineId,
+        mut numbers: FirewallNumbers,
+    ) -> ReportOutcome {
         let old = self.numbers.get(&machine);
         let old = old.filter(|old| old.allocation == numbers.allocation);
         if old.is_some_and(|old| numbers.at.ms() < old.at.ms().saturating_add(PAUSE_MS)) {
-            return false;
+            return ReportOutcome::TooSoon;
         }
         let growth = old.map(|old| growth(old, &numbers));
         for (name, grown) in growth.into_iter().flatten() {
@@ -62,13 +66,13 @@ impl FirewallRecord {
         }
         self.remove(machine);
         if self.numbers.len() >= FIREWALLS_MAX {
-            return false;
+            return ReportOutcome::NoRoom;
         }
         let room = RULE_COUNTERS_MAX.saturating_sub(self.rule_counters);
         cut(&mut numbers, room);
         self.rule_counters += rule_counters(&numbers);
         self.numbers.insert(machine, numbers);
-        true
+        ReportOutcome::Kept
     }
 
     /// The last counters of a firewall.
@@ -207,16 +211,34 @@ mod tests {
         vec![counter(CounterKind::Total, "dropped", packets), foreign]
     }
 
+    fn keep(record: &mut FirewallRecord, machine: MachineId, numbers: FirewallNumbers) -> bool {
+        record.keep(machine, numbers) == ReportOutcome::Kept
+    }
+
+    #[test]
+    fn firewalls_beyond_the_bound_are_left_out() {
+        let mut record = FirewallRecord::default();
+        for machine in 0..FIREWALLS_MAX {
+            let machine = id(u128::try_from(machine).unwrap());
+            assert!(keep(&mut record, machine, numbers(0, Vec::new())));
+        }
+        let another = id(u128::MAX);
+        let left_out = record.keep(another, numbers(0, Vec::new()));
+        assert_eq!(left_out, ReportOutcome::NoRoom);
+        assert!(keep(&mut record, id(7), numbers(PAUSE_MS, Vec::new())));
+    }
+
     #[test]
     fn sums_grow_with_the_counters_and_never_shrink() {
         let mut record = FirewallRecord::default();
-        assert!(record.keep(id(1), numbers(0, dropped(1_000))));
-        assert!(!record.keep(id(1), numbers(PAUSE_MS - 1, dropped(2_000))));
-        assert!(record.keep(id(1), numbers(10_000, dropped(1_030))));
-        assert!(record.keep(id(2), numbers(10_000, dropped(5))));
+        assert!(keep(&mut record, id(1), numbers(0, dropped(1_000))));
+        let early = record.keep(id(1), numbers(PAUSE_MS - 1, dropped(2_000)));
+        assert_eq!(early, ReportOutcome::TooSoon);
+        assert!(keep(&mut record, id(1), numbers(10_000, dropped(1_030))));
+        assert!(keep(&mut record, id(2), numbers(10_000, dropped(5))));
         // A boot, and what comes after it.
-        assert!(record.keep(id(1), numbers(20_000, dropped(10))));
-        assert!(record.keep(id(1), numbers(30_000, dropped(14))));
+        assert!(keep(&mut record, id(1), numbers(20_000, dropped(10))));
+        assert!(keep(&mut record, id(1), numbers(30_000, dropped(14))));
         let totals = record.totals(Timestamp::from_ms(30_001));
         let sum = CounterSum {
             packets: 34,
@@ -230,8 +252,8 @@ mod tests {
     #[test]
     fn one_report_does_not_hide_the_growth_of_others() {
         let mut record = FirewallRecord::default();
-        assert!(record.keep(id(1), numbers(0, dropped(0))));
-        assert!(record.keep(id(1), numbers(10_000, dropped(u64::MAX))));
+        assert!(keep(&mut record, id(1), numbers(0, dropped(0))));
+        assert!(keep(&mut record, id(1), numbers(10_000, dropped(u64::MAX))));
         let totals = record.totals(Timestamp::from_ms(10_000));
         let sum = totals.sums["dropped"];
         assert_eq!(sum.packets, 10_000 * GROWTH_MAX.packets);
@@ -243,7 +265,11 @@ mod tests {
         let mut record = FirewallRecord::default();
         let others = (0..10_000).map(|packets| counter(CounterKind::Input, "ssh", packets));
         let rules = (0..5).map(|packets| counter(CounterKind::Drop, "rule", packets));
-        assert!(record.keep(id(1), numbers(0, others.chain(rules).collect())));
+        assert!(keep(
+            &mut record,
+            id(1),
+            numbers(0, others.chain(rules).collect())
+        ));
         let kept = record.of(id(1)).unwrap();
         assert_eq!(kept.counters.len(), OTHERS_MAX + 5);
         assert_eq!((kept.left_out, record.rule_counters), (0, 5));
@@ -254,7 +280,7 @@ mod tests {
         let mut record = FirewallRecord::default();
         let rules = (0..10_000).map(|packets| counter(CounterKind::Drop, "rule", packets));
         let all = rules.chain(dropped(1)).collect();
-        assert!(record.keep(id(1), numbers(0, all)));
+        assert!(keep(&mut record, id(1), numbers(0, all)));
         let kept = record.of(id(1)).unwrap();
         assert_eq!(kept.counters.len(), COUNTERS_MAX);
         assert_eq!(kept.left_out, 10_002 - u32::try_from(COUNTERS_MAX).unwrap());
@@ -269,7 +295,7 @@ mod tests {
     #[test]
     fn counters_end_with_the_allocation() {
         let mut record = FirewallRecord::default();
-        assert!(record.keep(id(1), numbers(0, dropped(9))));
+        assert!(keep(&mut record, id(1), numbers(0, dropped(9))));
         let now = Timestamp::from_ms(SWEEP_MS);
         let kept = record.begin_sweep(now).unwrap();
         let ended = FirewallAllocation {
