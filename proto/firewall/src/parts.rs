@@ -177,8 +177,8 @@ fn few_prefixes(field: &str, ranges: Vec<AddressRange>) -> Result<Vec<AddressRan
     let count: usize = ranges.iter().map(|range| range.prefix_count()).sum();
     if count > ENTRIES_MAX {
         let problem = format!("it needs {count} prefixes; a field may have {ENTRIES_MAX}");
-        let remedy = "use fewer exceptions, or exceptions with shorter prefixes: each splits its \
-                      prefix up to its own length";
+        let remedy = "use shorter prefixes, or fewer; each exception splits its prefix up to its own \
+                      length";
         return Err(Violation::new(field, problem, remedy));
     }
     Ok(ranges)
