@@ -1,6 +1,7 @@
 //! Compares a candidate, which somebody asks about, with the rules in force. Nothing is applied.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
@@ -66,16 +67,18 @@ impl CandidateWorker {
         sources: &mut SourceSet,
         wanted: Option<&Loaded>,
         collected: &CollectedObjects,
-        current: &RuleSet,
+        current: &Arc<Admitted>,
     ) {
         while self.0.try_join_next().is_some() {}
         if !self.0.is_empty() {
             return;
         }
-        let Some(question) = sources.next_candidate() else {
+        let question = sources.next_candidate();
+        // One that nobody waits for any more is not worth the work.
+        let Some(question) = question.filter(|question| !question.answer.is_closed()) else {
             return;
         };
-        let (wanted, current) = (wanted.cloned(), current.clone());
+        let (wanted, current) = (wanted.cloned(), Arc::clone(current));
         let mut collected = collected.clone();
         collected.replace(question.source, question.objects);
         let answer = question.answer;
@@ -85,7 +88,8 @@ impl CandidateWorker {
                 let loaded = wanted.with_objects(collected, &mut ObjectAdmission::default());
                 loaded.map_err(|error| error.to_string())
             });
-            let compared = loaded.map(|loaded| RuleComparison::of(&current, &loaded.admitted));
+            let compare = |loaded: Loaded| RuleComparison::of(&current.rules, &loaded.admitted);
+            let compared = loaded.map(compare);
             // Nobody waits any more if it took too long.
             drop(answer.send(compared));
         });
@@ -124,7 +128,7 @@ fn parts(current: &RuleSet, new: &RuleSet) -> Vec<&'static str> {
 /// decides.
 fn is_same_order(current: &RuleSet, new: &RuleSet) -> bool {
     let (old_ids, new_ids) = (by_id(current), by_id(new));
-    let stay = |rules: &&Rule| old_ids.contains_key(&rules.id) && new_ids.contains_key(&rules.id);
+    let stay = |rule: &&Rule| old_ids.contains_key(&rule.id) && new_ids.contains_key(&rule.id);
     let old = current.operator.iter().filter(stay).map(|rule| &rule.id);
     old.eq(new.operator.iter().filter(stay).map(|rule| &rule.id))
 }

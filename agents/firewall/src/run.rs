@@ -321,7 +321,7 @@ impl FirewallAgent {
         self.services.tick(&self.in_force.rules, &self.state);
         let (sources, wanted) = (&mut self.sources, self.wanted.as_ref());
         self.candidates
-            .tick(sources, wanted, &self.collected, &self.in_force.rules);
+            .tick(sources, wanted, &self.collected, &self.in_force);
     }
 
     /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read for
