@@ -9,5 +9,5 @@ mod distance;
 mod frr;
 mod keeper;
 
-pub use distance::{DISTANCE_MAX, RouteDistance};
+pub use distance::RouteDistance;
 pub use keeper::DistanceKeeper;

@@ -280,3 +280,9 @@ async fn a_new_address_of_the_project_reaches_the_firewall() {
     }
     site.control.stop().await;
 }
+
+#[test]
+fn control_orders_the_distances_that_firewalls_have() {
+    let longest = control_state::query::DISTANCE_MAX;
+    assert_eq!(longest, proto_mesh::FIREWALL_DISTANCE_MAX);
+}
