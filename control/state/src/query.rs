@@ -4,7 +4,8 @@ pub use crate::catalog::read::{layout, match_layout, try_image};
 pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::apply::check_rules;
 pub use crate::firewall::read::{
-    firewall_allocation, firewall_report_matters, firewalls_in, rule_history, rule_sets_of_firewall,
+    firewall_allocation, firewall_report_matters, firewalls_of_set, rule_history,
+    rule_sets_of_firewall,
 };
 pub use crate::firewall::standby::{DISTANCE_MAX, StandbyCandidate, standby_distance};
 pub use crate::holdings::{Counts, counts};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use proto_types::MachineId;
 
-use crate::firewall::entity::{FirewallRuleSet, RuleTarget};
-use crate::firewall::read::firewalls_in;
+use crate::firewall::entity::FirewallRuleSet;
+use crate::firewall::read::{firewalls_in, firewalls_of_set};
 use crate::firewall::standby::{has_applied, is_alive};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
 use crate::tables::{Change, Record, Tables};
@@ -46,10 +46,7 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
 }
 
 fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
-    match &rules.set.target {
-        RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(rules.project)).collect(),
-    }
+    firewalls_of_set(tables, &rules.set.target, rules.project)
 }
 
 /// `true` if a firewall came, went, or changed its health: then others of its project may have
