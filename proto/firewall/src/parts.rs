@@ -17,7 +17,7 @@ pub(crate) const NETWORK_NAME_LEN_MAX: usize = NAME_LEN_MAX - crate::scope::MARK
 
 /// Longest name or pattern of the DNS, bytes. The kernel's names of sets, which contain it, are
 /// shorter than the 253 of the DNS.
-pub const DNS_NAME_LEN_MAX: usize = 240;
+pub(crate) const DNS_NAME_LEN_MAX: usize = 240;
 /// Longest label of a name of the DNS, bytes (RFC 1035).
 const DNS_LABEL_LEN_MAX: usize = 63;
 /// Exceptions that one block may have.
