@@ -12,6 +12,7 @@ use std::fmt;
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::json::field;
 use walk::{Printable, Walk};
 
 /// Most fields or values that a refusal lists.
@@ -215,12 +216,6 @@ impl<'de> Visitor<'de> for Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// A field by either of its names.
-fn field(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
-    let field = message.get_field_by_json_name(name);
-    field.or_else(|| message.get_field_by_name(name))
 }
 
 /// Names of the contract, up to [`KNOWN_MAX`] of them.
