@@ -2,8 +2,8 @@
 //!
 //! Two cpio archives one after the other, each compressed by itself: the *base* (kernel modules,
 //! tools, libraries), cached by the versions of its packages, and *hammer*, small and always
-//! fresh, with the agent that it installs into firewalls. A changed hammer costs less than a second. Modules keep Debian's signatures, so that the
-//! kernel takes them under Secure Boot.
+//! fresh, with the agent that it installs into firewalls. A changed hammer costs less than a second.
+//! Modules keep Debian's signatures, so that the kernel takes them under Secure Boot.
 
 pub(crate) mod contents;
 pub(crate) mod cpio;

@@ -6,6 +6,7 @@ use base_runtime::Chain;
 use tracing::warn;
 
 use crate::netlink::Kernel;
+use crate::rule::RuleSet;
 use crate::source::{MonitorReport, SourceSet};
 use crate::state::Loaded;
 
@@ -21,7 +22,13 @@ pub(crate) struct MonitorReports {
 
 impl MonitorReports {
     /// Hands the counters to the controller `monitor`, if there is one and a report is due.
-    pub(crate) fn report(&mut self, wanted: Option<&Loaded>, kernel: &Kernel, sources: &SourceSet) {
+    pub(crate) fn report(
+        &mut self,
+        wanted: Option<&Loaded>,
+        in_force: &RuleSet,
+        kernel: &Kernel,
+        sources: &SourceSet,
+    ) {
         let Some(config) = wanted.map(|wanted| &wanted.config) else {
             return;
         };
@@ -31,7 +38,7 @@ impl MonitorReports {
         }
         match kernel.counters() {
             Ok(counters) => {
-                let mut report = MonitorReport::of_counters(&counters);
+                let mut report = MonitorReport::of_counters(&counters, in_force);
                 let source = config.controllers.firewall.source;
                 report.is_seed_connected = sources.is_connected(source);
                 sources.report_monitor(report);

@@ -18,7 +18,7 @@ use crate::forwarding::ForwardingGate;
 use crate::monitor::{Sampler, StatisticsListener};
 use crate::monitor_reports::MonitorReports;
 use crate::netlink::Kernel;
-use crate::pause::pause;
+use crate::pause::FailureCount;
 use crate::readiness::AliveNotices;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, SourceSet};
@@ -58,8 +58,7 @@ struct FirewallAgent {
     reports: MonitorReports,
     audit: AuditSchedule,
     sampler: Sampler,
-    /// Times in a row that the kernel did not take the rules.
-    failures: u32,
+    failures: FailureCount,
     forwarding: ForwardingGate,
     candidates: CandidateWorker,
     update: SelfUpdate,
@@ -96,7 +95,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
         reports: MonitorReports::default(),
         audit: AuditSchedule::starting(Instant::now()),
         sampler: Sampler::default(),
-        failures: 0,
+        failures: FailureCount::default(),
         forwarding: ForwardingGate::default(),
         candidates: CandidateWorker::default(),
         update,
@@ -120,7 +119,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
             break RunEnd::OtherProgram;
         }
         tokio::select! {
-            () = sleep(pause(agent.failures)) => {}
+            () = sleep(agent.failures.pause()) => {}
             () = agent.sources.changed() => {}
             _ = hang_up.recv() => agent.seen = None,
             () = stop.cancelled() => {}
@@ -144,7 +143,9 @@ impl FirewallAgent {
         self.follow_distance();
         self.tick_parts();
         let wanted = self.wanted.as_ref();
-        self.reports.report(wanted, &self.kernel, &self.sources);
+        let rules = &self.in_force.rules;
+        self.reports
+            .report(wanted, rules, &self.kernel, &self.sources);
         self.sample();
     }
 
@@ -282,7 +283,7 @@ impl FirewallAgent {
                 );
                 // Tried again after a pause.
                 self.is_pending = true;
-                self.failures = self.failures.saturating_add(1);
+                self.failures.add();
                 Some(format!("{error:#}"))
             }
         };
@@ -330,7 +331,7 @@ impl FirewallAgent {
         self.services.tick(&self.in_force.rules, &self.state);
         let (sources, wanted) = (&mut self.sources, self.wanted.as_ref());
         self.candidates
-            .tick(sources, wanted, &self.collected, &self.in_force.rules);
+            .tick(sources, wanted, &self.collected, &self.in_force);
     }
 
     /// Compares the kernel's table with the rules if anybody changed rules, or if it was not read for
@@ -342,6 +343,7 @@ impl FirewallAgent {
             Ok(generation) => {
                 self.adopt_learned(generation);
                 if self.generation == Some(generation) && !is_due {
+                    self.failures.settle(self.is_pending);
                     return;
                 }
             }
@@ -358,9 +360,7 @@ impl FirewallAgent {
         }
         match applied {
             Ok(applied) => {
-                if !self.is_pending {
-                    self.failures = 0;
-                }
+                self.failures.settle(self.is_pending);
                 let changes = applied.changes;
                 if !changes.is_empty() {
                     // The table may have been removed with the addresses of names in it.
@@ -380,7 +380,7 @@ impl FirewallAgent {
             Err(error) => {
                 error!(error = %Chain(&error), "the kernel's rules differ and cannot be repaired");
                 self.generation = None;
-                self.failures = self.failures.saturating_add(1);
+                self.failures.add();
             }
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use proto_bounds::{NESTED_PROBLEM, NESTED_REMEDY};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +115,10 @@ impl ServerContexts {
         }
         let parsed = match proto_bounds::is_flat(text.as_bytes()) {
             true => serde_norway::from_str(&text),
-            false => Err(serde_norway::Error::custom("it is nested too deeply")),
+            false => {
+                let problem = format!("{NESTED_PROBLEM}; {NESTED_REMEDY}");
+                Err(serde_norway::Error::custom(problem))
+            }
         };
         parsed.map_err(|source| ClientError::ContextFile {
             path: path.to_owned(),

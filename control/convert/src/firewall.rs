@@ -1,7 +1,7 @@
 //! Sets of firewall rules, their keys, and the status of firewalls.
 
 use control_gate::refusal::invalid;
-use control_state::query::{firewall_allocation, firewalls_in};
+use control_state::query::{firewall_allocation, firewalls_of_set};
 use control_state::{
     FirewallRuleSet, FirewallStatus, RuleRevision, RuleSetKey, RuleTarget, Tables,
 };
@@ -88,10 +88,7 @@ pub fn revision(
 
 /// The report of each firewall that a set is for.
 pub fn firewalls(tables: &Tables, row: &FirewallRuleSet) -> Vec<wire::FirewallRulesOnFirewall> {
-    let ids: Vec<MachineId> = match &row.set.target {
-        RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(row.project)).collect(),
-    };
+    let ids = firewalls_of_set(tables, &row.set.target, row.project);
     ids.into_iter()
         .map(|id| on_firewall(tables, id, row))
         .collect()

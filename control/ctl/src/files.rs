@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use proto_bounds::NESTING_MAX;
+use proto_bounds::{NESTED_PROBLEM, NESTED_REMEDY};
 use serde_json::Value;
 
 /// Largest part of a file that is read, bytes. Longer files are cut there, far above the size of
@@ -70,7 +70,7 @@ pub(crate) fn yaml(text: &str) -> Result<Value> {
 pub(crate) fn check_nesting(text: &str) -> Result<()> {
     ensure!(
         proto_bounds::is_flat(text.as_bytes()),
-        "more than {NESTING_MAX} brackets are open at once; close them, or write it in lines"
+        "{NESTED_PROBLEM}; {NESTED_REMEDY}"
     );
     Ok(())
 }

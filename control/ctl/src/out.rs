@@ -32,8 +32,10 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 /// `true` for control characters, and for those that change the direction of the text around them
 /// (Unicode annex 9).
 fn steers(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
     turns || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
@@ -87,4 +89,22 @@ macro_rules! outln {
 /// `eprintln!` that ignores a closed stderr.
 macro_rules! noteln {
     ($($text:tt)*) => { crate::out::note(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn texts_do_not_steer_a_terminal() {
+        for (text, expected) in [
+            ("web\tä\n", "web\tä\n"),
+            ("\u{1b}[2J", "\\u{1b}[2J"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+            ("\u{61c}", "\\u{61c}"),
+            ("\u{2066}\r", "\\u{2066}\\u{d}"),
+        ] {
+            assert_eq!(printable(text), expected);
+        }
+    }
 }

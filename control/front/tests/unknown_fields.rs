@@ -83,7 +83,7 @@ fn framed(message: &str) -> Vec<u8> {
 }
 
 /// Requests with something that their method does not have, and parts of the refusal.
-const REFUSED: [(&str, &str, &[&str]); 13] = [
+const REFUSED: [(&str, &str, &[&str]); 14] = [
     (
         SET,
         r#"{"content":{"cwnp":{"egress":[{"name":"typo","too":[{"cidr":"10.9.9.9/32"}]}]}}}"#,
@@ -139,6 +139,11 @@ const REFUSED: [(&str, &str, &[&str]); 13] = [
         JOIN,
         r#"{"kind":"AGENT_KIND_CORR"}"#,
         &["kind: unknown value", "AGENT_KIND_CORE"],
+    ),
+    (
+        JOIN,
+        r#"{"kind":99}"#,
+        &["kind: unknown value 99", "AGENT_KIND_CORE"],
     ),
     (
         "dry-run/metalmesh.admin.v1.FirewallRulesService/Set",
@@ -217,6 +222,7 @@ async fn published_methods_binary_messages_and_right_requests_pass() {
             (SET, "json", b""),
             (QUOTA, "json", quota.as_bytes()),
             (JOIN, "json", br#"{"kind":"AGENT_KIND_CORE"}"#),
+            (JOIN, "json", br#"{"kind":1}"#),
             (SET, "proto", &newer),
         ] {
             let answer = post(address, path, media, body);

@@ -35,6 +35,10 @@ const REGISTRATIONS: Rate = per_minute(12, Duration::from_secs(60));
 /// A leaf with 512 ports reports all of them in some 150 KiB. Each report may become an entry of
 /// the log of every control node, so their number alone does not bound what one switch writes.
 const REPORT_BYTES: Rate = per_minute(8 * 1024, Duration::from_secs(60));
+/// Bytes of reports of one firewall, in the same units: 512 KiB a minute, and as much at once. An
+/// honest one has some KiB for each change of its rules, and sends the newest again when it is
+/// refused; a tenant with root on it may write others.
+const FIREWALL_REPORT_BYTES: Rate = per_minute(512, Duration::from_secs(60));
 /// Unit in which the bytes of reports are counted. A report counts as one at least.
 const REPORT_UNIT: usize = 1024;
 
@@ -113,10 +117,10 @@ impl CallRates {
         if registers.contains(&method.path) {
             self.count(CallBucket::Registrations(name.clone()), REGISTRATIONS)?;
         }
-        if method.path == switch_service::REPORT.path {
+        if let Some(rate) = report_bytes(method) {
             let units = u32::try_from(len.div_ceil(REPORT_UNIT)).unwrap_or(u32::MAX);
             let bytes = CallBucket::ReportBytes(name.clone());
-            self.count_many(bytes, REPORT_BYTES, units.max(1), "bytes in reports")?;
+            self.count_many(bytes, rate, units.max(1), "bytes in reports")?;
         }
         self.count(CallBucket::Identity(name), rate(id.subject()))
     }
@@ -140,6 +144,17 @@ impl CallRates {
             ))
         })
     }
+}
+
+/// Bound of the bytes in reports that become entries of the log. `None` for other methods.
+fn report_bytes(method: &MethodSpec) -> Option<Rate> {
+    let bounds = [
+        (switch_service::REPORT.path, REPORT_BYTES),
+        (firewall_service::REPORT.path, FIREWALL_REPORT_BYTES),
+    ];
+    let mut bounds = bounds.into_iter();
+    let found = bounds.find(|(path, _)| *path == method.path);
+    found.map(|(_, rate)| rate)
 }
 
 fn rate(subject: &Subject) -> Rate {
@@ -268,6 +283,27 @@ mod tests {
         assert_eq!(flood(&leaf("quiet"), 300), 300);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!(flood(&leaf("loud"), 1024 * 1024), 8);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_firewall_that_floods_reports_has_so_many_bytes() {
+        let rates = CallRates::new();
+        let id = format!("spiffe://m/project/{UUID}/machine/{UUID}");
+        let firewall = peer(Some(&id), "192.0.2.1");
+        let report = &firewall_service::REPORT;
+        let flood = |len: usize| {
+            let call = || rates.admit(report, &firewall, len);
+            (0..1_000).take_while(|_| call().is_ok()).count()
+        };
+        assert_eq!(flood(LEN_MAX), 8, "512 KiB at once");
+        let refusal = rates.admit(report, &firewall, 1).unwrap_err();
+        assert!(refusal.is_transient(), "{refusal}");
+        assert!(refusal.message().contains("bytes"), "{refusal}");
+        // Its counters, which are written to no log, are not bounded by it.
+        let counters = &firewall_service::REPORT_STATISTICS;
+        rates.admit(counters, &firewall, 700 * 1024).unwrap();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(flood(LEN_MAX), 8);
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! Firewalls: what their agents are told and tell.
 
+use std::sync::Once;
 use std::time::Duration;
 
-use control_presence::CandidateEffect;
+use control_presence::{CandidateEffect, ReportOutcome};
 use control_state::life::{FirewallIntent, firewall_candidate, firewall_desired};
 use control_state::query::firewall_report_matters;
 use control_state::{
@@ -11,12 +12,13 @@ use control_state::{
 use control_state::{ErrorCode, StateError, Tables};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
-    FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
+    FirewallAddresses, FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
     FirewallCandidatesRequest, FirewallDesired, FirewallDesiredRequest, FirewallNetwork,
     FirewallReport, FirewallReportResponse, FirewallRuleSet, FirewallService, FirewallStatistics,
     FirewallStatisticsResponse,
 };
 use proto_types::{AllocationId, MachineId};
+use tracing::warn;
 use uuid::Uuid;
 
 use crate::desired::{self, Desire, Fence, at_tables};
@@ -28,6 +30,9 @@ use crate::{access, convert, status};
 /// Least time between two looks at the rules of a firewall: a tenant that writes many revisions a
 /// second costs one message for each.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Logged once: further firewalls report every ten seconds.
+static NO_ROOM: Once = Once::new();
 
 impl FirewallService for GatewayParts {
     async fn desired(
@@ -82,8 +87,9 @@ impl FirewallService for GatewayParts {
         let now = self.store.now();
         self.presence.heard_machine(id, now);
         let numbers = numbers(allocation, now, request);
-        // One that comes too soon is dropped: the next one has all of it.
-        self.presence.firewalls().keep(id, numbers);
+        if self.presence.firewalls().keep(id, numbers) == ReportOutcome::NoRoom {
+            NO_ROOM.call_once(|| warn!(firewall = %id, "no room for counters of another firewall"));
+        }
         Ok(FirewallStatisticsResponse {})
     }
 
@@ -171,6 +177,9 @@ fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
         vrf: network.vrf,
         prefixes: network.prefixes.iter().map(ToString::to_string).collect(),
         masquerade: network.masquerades,
+        addresses: network.addresses.as_ref().map(|own| FirewallAddresses {
+            prefixes: own.iter().map(ToString::to_string).collect(),
+        }),
     });
     let sets = intent.sets.iter().map(|set| FirewallRuleSet {
         id: set.set().to_string(),

@@ -7,6 +7,7 @@ use control_store::{Store, StoreError};
 use proto_types::{AllocationId, MachineId, Timestamp};
 use uuid::Uuid;
 
+use crate::ReportOutcome;
 use crate::firewall::{
     ANSWER_MAX, CandidateEffect, CandidateEnd, CandidateInbox, CandidateOutcome, FirewallAnswer,
     FirewallBooks, FirewallNumbers, FirewallQuestion, FirewallTotals, RuleCandidate,
@@ -25,18 +26,23 @@ pub struct FirewallPresence<'a> {
 }
 
 impl FirewallPresence<'_> {
-    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    /// Those of firewalls whose allocation ended are dropped from time to time.
-    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> bool {
-        let is_current = |machine: MachineId, allocation: AllocationId| {
-            let current = self.store.read_local(|tables| {
-                let found = firewall_allocation(tables, machine);
-                found.is_some_and(|found| found.id == allocation)
+    /// Keeps the counters that a firewall reports. Those of firewalls whose allocation ended are
+    /// dropped from time to time.
+    pub fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> ReportOutcome {
+        if let Some(mut ended) = self.books.begin_sweep(numbers.at) {
+            // All are looked up at once, and with no lock on the record: others report meanwhile.
+            let read = self.store.read_local(|tables| {
+                ended.retain(|kept| {
+                    let current = firewall_allocation(tables, kept.machine);
+                    current.is_none_or(|current| current.id != kept.allocation)
+                });
             });
             // A store that is shutting down cannot be read; nothing is lost by that.
-            current.unwrap_or(true)
-        };
-        self.books.keep(machine, numbers, is_current)
+            if read.is_ok() {
+                self.books.end_sweep(&ended);
+            }
+        }
+        self.books.keep(machine, numbers)
     }
 
     /// Sums over all firewalls since this node began to lead.

@@ -40,7 +40,7 @@ use heard::Heard;
 
 pub use firewall::{
     CandidateEffect, CandidateInbox, CandidateOutcome, CounterKind, CounterNumber, CounterSum,
-    FirewallNumbers, FirewallTotals, RuleCandidate,
+    FirewallNumbers, FirewallTotals, ReportOutcome, RuleCandidate,
 };
 pub use firewall_presence::FirewallPresence;
 pub use heard::Fleet;

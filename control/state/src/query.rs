@@ -5,7 +5,8 @@ pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::apply::check_rules;
 pub use crate::firewall::health::FirewallAilment;
 pub use crate::firewall::read::{
-    firewall_allocation, firewall_report_matters, firewalls_in, rule_history, rule_sets_of_firewall,
+    firewall_allocation, firewall_report_matters, firewalls_of_set, rule_history,
+    rule_sets_of_firewall,
 };
 pub use crate::firewall::role::{
     FirewallRole, FirewallStanding, firewall_replacement, firewall_standing,

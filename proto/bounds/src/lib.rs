@@ -17,5 +17,7 @@ mod places;
 
 pub use address::network;
 pub use buckets::{Buckets, Rate};
-pub use nesting::{BRACKETS_MAX, NESTING_MAX, has_few_brackets, is_flat};
+pub use nesting::{
+    BRACKETS_MAX, NESTED_PROBLEM, NESTED_REMEDY, NESTING_MAX, has_few_brackets, is_flat,
+};
 pub use places::{Place, Places};

@@ -6,7 +6,13 @@ pub const BRACKETS_MAX: usize = 1024;
 /// Brackets and braces that may be open at once in a text with more than [`BRACKETS_MAX`].
 pub const NESTING_MAX: usize = 64;
 /// Sequences and keys that may begin on one line, each in the one before: `- - - x`.
-const LINE_STARTS_MAX: usize = 64;
+const LINE_STARTS_MAX: usize = NESTING_MAX;
+
+/// The problem of a text that is not [flat](is_flat).
+pub const NESTED_PROBLEM: &str =
+    "it is nested deeper than 64 levels, by brackets or by `- ` on one line";
+/// Its remedy.
+pub const NESTED_REMEDY: &str = "close the brackets, or write each level on a line of its own";
 
 /// `true` if a text has so few brackets and braces that no parser is slow on it, however they are
 /// nested, and no line of many beginnings. Parsers of YAML take time that grows with the square of
@@ -32,11 +38,24 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
+/// `true` if so few beginnings follow one another, wherever they are: a line also ends at NEL, LS and
+/// PS (YAML 1.1), and has a byte order mark in front of it.
 fn has_few_starts(line: &[u8]) -> bool {
-    let starts = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
-    let starts = starts.filter(|word| !word.is_empty());
-    let starts = starts.take_while(|word| matches!(word, [b'-' | b'?' | b':']));
-    starts.take(LINE_STARTS_MAX + 1).count() <= LINE_STARTS_MAX
+    let words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+    let mut words = words.filter(|word| !word.is_empty());
+    let mut starts = 0;
+    words.all(|word| {
+        starts = if is_start(word) { starts + 1 } else { 0 };
+        starts <= LINE_STARTS_MAX
+    })
+}
+
+/// `true` for `-`, `?` and `:` beside nothing but bytes of line ends, of a byte order mark or of
+/// UTF-16.
+fn is_start(word: &[u8]) -> bool {
+    let mut ascii = word.iter().filter(|byte| matches!(byte, 1..=0x7f));
+    let first = ascii.next();
+    matches!(first, Some(b'-' | b'?' | b':')) && ascii.next().is_none()
 }
 
 /// A walk over a text.
@@ -88,7 +107,13 @@ impl Nesting {
 
 #[cfg(test)]
 mod tests {
-    use super::{BRACKETS_MAX, has_few_brackets, is_flat};
+    use super::{BRACKETS_MAX, NESTED_PROBLEM, NESTING_MAX, has_few_brackets, is_flat};
+
+    #[test]
+    fn the_problem_names_the_bound() {
+        let bound = format!(" {NESTING_MAX} levels");
+        assert!(NESTED_PROBLEM.contains(&bound), "{NESTED_PROBLEM}");
+    }
 
     #[test]
     fn nesting_is_bounded_before_it_is_parsed() {
@@ -103,6 +128,14 @@ mod tests {
             (many("- ", 5000), false, false),
             (many("? ", 5000), false, false),
             (many("- x\n", 5000), true, true),
+            (many("- x ", 5000), true, true),
+            (format!("x:\u{85}{}", many("- ", 5000)), false, false),
+            (format!("x:\u{2028}{}", many("- ", 5000)), false, false),
+            (format!("\u{feff}{}", many("- ", 65)), false, false),
+            (many("- ", 64), true, true),
+            (format!("# {}", many("- ", 5000)), false, false),
+            (many("-\0 \0", 5000), false, false),
+            (many("\0-\0 ", 5000), false, false),
             (format!("[{json}1]"), false, true),
             (many("- {a: ['[[']} # [[[[\n", BRACKETS_MAX), false, true),
             (format!("{}{}", many("[ # ]\n", 2000), "x"), false, false),

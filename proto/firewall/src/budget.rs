@@ -18,9 +18,9 @@ pub const ENTRIES_TOTAL_MAX: usize = 524_288;
 /// a lookup for each of them at most, and a DNS answer a comparison.
 pub const NAMES_TOTAL_MAX: usize = 512;
 
-/// Prefixes that the objects of one set may need: twice the entries, because an entry needs a source
-/// and a destination. Objects after it are refused unread.
-pub(crate) const PREFIXES_TOTAL_MAX: usize = 2 * ENTRIES_TOTAL_MAX;
+/// Prefixes that are made of the objects of one set, and by a firewall of all its objects: twice the
+/// entries, because an entry needs a source and a destination. Objects after it are refused unread.
+pub const PREFIXES_TOTAL_MAX: usize = 2 * ENTRIES_TOTAL_MAX;
 
 /// Number of entries of a rule in the kernel: for each family, sources × destinations × blocks of
 /// ports. `names` is the number of names that its destinations also have; 0 means none.

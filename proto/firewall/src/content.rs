@@ -61,7 +61,7 @@ impl RuleContent {
         ] {
             for (index, rule) in list.iter_mut().enumerate() {
                 if rule.name.is_empty() {
-                    rule.name = format!("rule-{index}");
+                    rule.name = RuleSpec::name_of_place(index);
                 }
             }
         }

@@ -97,15 +97,16 @@ impl CheckedRule {
             Direction::Egress => flow.is_egress,
         };
         let within = |nets: &[IpNet], address| nets.iter().any(|net| net.contains(address));
+        let has_protocol = |own: &ProtocolMatch| matches_protocol(*own, flow);
         has_direction
             && within(&self.sources, &flow.from)
             && within(self.destinations.as_deref().unwrap_or_default(), &flow.to)
-            && self.protocols.iter().any(|own| is_of(*own, flow))
+            && self.protocols.iter().any(has_protocol)
     }
 }
 
 /// `true` if the flow has the protocol and the port, or the type of ICMP.
-fn is_of(own: ProtocolMatch, flow: &Flow) -> bool {
+fn matches_protocol(own: ProtocolMatch, flow: &Flow) -> bool {
     own.fits(flow.from.is_ipv4())
         && match own {
             ProtocolMatch::Any => true,

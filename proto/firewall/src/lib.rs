@@ -40,7 +40,9 @@ mod violation;
 pub use action::{Action, Direction};
 pub use address_block::{AddressBlock, NamePattern};
 pub use allowed_networks::AllowedNetworks;
-pub use budget::{ENTRIES_MAX, ENTRIES_TOTAL_MAX, NAMES_TOTAL_MAX, RuleBudget, entry_count};
+pub use budget::{
+    ENTRIES_MAX, ENTRIES_TOTAL_MAX, NAMES_TOTAL_MAX, PREFIXES_TOTAL_MAX, RuleBudget, entry_count,
+};
 pub use check::{
     check, checked, checked_after, checked_operator_rule, checked_policy, checked_service,
     rule_name, service_name, set_size,

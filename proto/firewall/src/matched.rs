@@ -17,6 +17,26 @@ pub enum RuleList {
     Service,
 }
 
+impl RuleList {
+    /// Controller, list and name of an object, as output names it: `cwnp egress/web`,
+    /// `service default/shop`.
+    #[must_use]
+    pub fn object(self, name: &str) -> String {
+        match self {
+            Self::Operator => format!("firewall rules/{name}"),
+            Self::Egress => format!("cwnp egress/{name}"),
+            Self::Ingress => format!("cwnp ingress/{name}"),
+            Self::Service => format!("service {name}"),
+        }
+    }
+
+    /// Name of the counter that a firewall has for the rule of an object: `cwnp/egress/web/0`.
+    #[must_use]
+    pub fn counter(self, name: &str) -> String {
+        format!("{}/0", self.object(name).replacen(' ', "/", 1))
+    }
+}
+
 /// A rule that passed the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedRule {
@@ -43,11 +63,6 @@ impl CheckedRule {
     /// Controller, list and name, as output names the rule: `cwnp egress/web`.
     #[must_use]
     pub fn object(&self) -> String {
-        match self.list {
-            RuleList::Operator => format!("firewall rules/{}", self.name),
-            RuleList::Egress => format!("cwnp egress/{}", self.name),
-            RuleList::Ingress => format!("cwnp ingress/{}", self.name),
-            RuleList::Service => format!("service {}", self.name),
-        }
+        self.list.object(&self.name)
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const NETWORK_NAME_LEN_MAX: usize = NAME_LEN_MAX - crate::scope::MARK
 
 /// Longest name or pattern of the DNS, bytes. The kernel's names of sets, which contain it, are
 /// shorter than the 253 of the DNS.
-pub const DNS_NAME_LEN_MAX: usize = 240;
+pub(crate) const DNS_NAME_LEN_MAX: usize = 240;
 /// Longest label of a name of the DNS, bytes (RFC 1035).
 const DNS_LABEL_LEN_MAX: usize = 63;
 /// Exceptions that one block may have.
@@ -177,8 +177,8 @@ fn few_prefixes(field: &str, ranges: Vec<AddressRange>) -> Result<Vec<AddressRan
     let count: usize = ranges.iter().map(|range| range.prefix_count()).sum();
     if count > ENTRIES_MAX {
         let problem = format!("it needs {count} prefixes; a field may have {ENTRIES_MAX}");
-        let remedy = "use fewer exceptions, or exceptions with shorter prefixes: each splits its \
-                      prefix up to its own length";
+        let remedy = "use shorter prefixes, or fewer; each exception splits its prefix up to its own \
+                      length";
         return Err(Violation::new(field, problem, remedy));
     }
     Ok(ranges)

@@ -34,6 +34,13 @@ pub struct RuleSpec {
     pub log: bool,
 }
 
+impl RuleSpec {
+    /// The name of a rule without one, at this place of its list.
+    pub(crate) fn name_of_place(index: usize) -> String {
+        format!("rule-{index}")
+    }
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature that serde wants"

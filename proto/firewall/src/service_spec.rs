@@ -28,3 +28,17 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortSpec>,
 }
+
+impl ServiceSpec {
+    /// Its namespace, also if it names none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
+    /// Its name with the namespace: `default/shop`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace(), self.name)
+    }
+}

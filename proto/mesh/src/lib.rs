@@ -38,5 +38,14 @@ pub const NETWORK_PREFIXES_MAX: usize = 4096;
 /// Most IP prefixes that a firewall may announce by EVPN in all of its networks.
 pub const FIREWALL_PREFIXES_MAX: usize = 8192;
 
+/// Longest distance of a firewall's routes. That of a firewall whose rules are not in force, and the
+/// one that the installer writes.
+pub const FIREWALL_DISTANCE_MAX: u32 = 8;
+
+/// AS numbers in front of a path for each step of distance. More than a path through the fabric adds:
+/// a leaf must take a firewall at another leaf, over spine and super-spine, before a standby at its
+/// own port.
+pub const FIREWALL_DISTANCE_STEP: u32 = 6;
+
 pub use generated::*;
 pub use proto_link::{CallerKind, Code, LinkStatus, MeshClient, MethodSpec, Peer, Sink, Streaming};

@@ -6,7 +6,8 @@
 
 use prost::Message;
 use prost_reflect::{
-    DeserializeOptions, DynamicMessage, MessageDescriptor, ReflectMessage, SerializeOptions,
+    DeserializeOptions, DynamicMessage, FieldDescriptor, MessageDescriptor, ReflectMessage,
+    SerializeOptions,
 };
 
 use crate::RefusedField;
@@ -118,6 +119,12 @@ pub fn to_proto_strict(message: &MessageDescriptor, json: &[u8]) -> Result<Vec<u
         return Err(JsonError::Field { message, field });
     }
     Ok(parse_strict(message, json)?.encode_to_vec())
+}
+
+/// A field by either of its names.
+pub(crate) fn field(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
+    let field = message.get_field_by_json_name(name);
+    field.or_else(|| message.get_field_by_name(name))
 }
 
 /// Proto bytes to JSON.

@@ -8,7 +8,7 @@ use std::fmt;
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
 
-use crate::json::{JsonError, parse_strict};
+use crate::json::{JsonError, field, parse_strict};
 
 /// The first field of a JSON value that a message cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum FieldStep {
 
 impl FieldFault {
     /// The innermost field that is wrong. `None` if the value is one of the message.
+    ///
+    /// For the command line, not for requests: it parses each part once for each level around it.
     #[must_use]
     pub fn find(message: &MessageDescriptor, value: &Value) -> Option<Self> {
         let Value::Object(fields) = value else {
@@ -65,9 +67,7 @@ impl FieldFault {
                 inner = &elements[index];
             }
         }
-        let field = message.get_field_by_json_name(name);
-        let field = field.or_else(|| message.get_field_by_name(name));
-        let kind = field.filter(|field| !field.is_map());
+        let kind = field(message, name).filter(|field| !field.is_map());
         let kind = kind.and_then(|field| field.kind().as_message().cloned());
         if let (Some(kind), Value::Object(_)) = (kind, inner)
             && let Some(found) = Self::find(&kind, inner)

@@ -1,5 +1,6 @@
 use super::known::KnownObjects;
 use super::policies::{self, PolicyLimits};
+use super::prefix_budget::PrefixBudget;
 use super::{Admitted, firewall, services};
 use crate::config::Config;
 use crate::source::{CollectedObjects, ControllerObjects};
@@ -53,17 +54,20 @@ impl ObjectAdmission {
     pub fn admit_objects(&mut self, objects: &ControllerObjects<'_>) -> Admitted {
         let spec = objects.firewall;
         let mut admitted = Admitted::default();
-        let allowed = firewall::admit(spec, &mut self.operator, &mut admitted);
+        // The operator's rules first: a tenant's cannot take their room.
+        let mut prefixes = PrefixBudget::default();
+        let allowed = firewall::admit(spec, &mut self.operator, &mut prefixes, &mut admitted);
         let limits = PolicyLimits {
             allowed,
             has_resolver: admitted.rules.resolver.is_some(),
         };
         self.tenant.follow(&limits);
         if let Some(lists) = objects.cwnp {
-            policies::admit(lists, &limits, &mut self.tenant, &mut admitted);
+            let known = &mut self.tenant;
+            policies::admit(lists, &limits, known, &mut prefixes, &mut admitted);
         }
-        let known = &mut self.tenant.services;
-        services::admit(objects.service, &limits.allowed, known, &mut admitted);
+        let (list, known) = (objects.service, &mut self.tenant.services);
+        services::admit(list, &limits.allowed, known, &mut prefixes, &mut admitted);
         if spec.log_accepted_connections {
             for rule in &mut admitted.rules.tenant {
                 rule.log = true;

@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::AllowedNetworks;
-use super::known::KnownObjects;
+use super::known::{KnownObjects, ObjectList};
 use super::management::management;
 use super::names::interface;
 use super::policies::operator;
+use super::prefix_budget::PrefixBudget;
 use super::resolver;
 use super::shapes::decode;
 use super::{Admitted, Problem};
@@ -19,6 +20,7 @@ use crate::rule::{Network, NetworkKind, RateLimit};
 pub(super) fn admit(
     spec: &FirewallSpec,
     known: &mut KnownObjects,
+    prefixes: &mut PrefixBudget,
     into: &mut Admitted,
 ) -> AllowedNetworks {
     for (index, value) in spec.networks.iter().enumerate() {
@@ -39,7 +41,11 @@ pub(super) fn admit(
         }
     }
     known.admit(
-        &spec.rules,
+        ObjectList {
+            name: "firewall rules",
+            values: &spec.rules,
+        },
+        prefixes,
         |value, index| operator(value, index).map(|rule| vec![rule]),
         |outcome| match outcome {
             Ok(rules) => into.rules.operator.extend(rules),
@@ -109,6 +115,8 @@ struct NetworkSpec {
     #[serde(default)]
     prefixes: Vec<String>,
     #[serde(default)]
+    addresses: Option<Vec<String>>,
+    #[serde(default)]
     nat: bool,
 }
 
@@ -122,16 +130,21 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Violation> {
             "remove one of both",
         ));
     }
-    let prefixes: Result<Vec<IpNet>, Violation> = spec
-        .prefixes
-        .iter()
-        .map(|text| prefix("prefixes", text))
-        .collect();
+    let all = |field, texts: &[String]| -> Result<Vec<IpNet>, Violation> {
+        texts.iter().map(|text| prefix(field, text)).collect()
+    };
+    let kind = network_kind(&spec.network_type)?;
+    let addresses = spec.addresses.as_deref();
+    if addresses.is_some() && kind != NetworkKind::External {
+        let problem = "only of an external network do machines have single addresses";
+        return Err(Violation::new("addresses", problem, "remove it"));
+    }
     Ok(Network {
         id,
-        kind: network_kind(&spec.network_type)?,
+        kind,
         interfaces: interfaces(&spec, others)?,
-        prefixes: prefixes?,
+        prefixes: all("prefixes", &spec.prefixes)?,
+        addresses: addresses.map(|own| all("addresses", own)).transpose()?,
         nat_addresses: Vec::new(),
         masquerade: spec.nat,
     })

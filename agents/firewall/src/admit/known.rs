@@ -1,6 +1,8 @@
+use proto_firewall::parts::{NAME_LEN_MAX, is_name};
 use serde_norway::Value;
 
 use super::Problem;
+use super::prefix_budget::PrefixBudget;
 use crate::rule::Rule;
 
 /// The rules of an object, or the reason why it has none.
@@ -11,6 +13,14 @@ pub(super) type Outcome = Result<Vec<Rule>, Problem>;
 struct KnownObject {
     value: Value,
     outcome: Outcome,
+}
+
+/// A list of objects of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ObjectList<'a> {
+    /// Controller and list, as problems name them: `cwnp egress`.
+    pub(super) name: &'a str,
+    pub(super) values: &'a [Value],
 }
 
 /// The objects of a list when it was last admitted. One that is unchanged is not checked again.
@@ -37,35 +47,60 @@ impl KnownObjects {
         }
     }
 
-    /// Hands over the outcome of each object of a list in its order. `check` finds it by the object
-    /// and its place, and depends on nothing else.
+    /// Hands over the outcome of each object of a list in its order; one for whose prefixes there is
+    /// no room is refused unread. `check` finds the outcome by the object and its place, and depends
+    /// on nothing else.
     pub(super) fn admit(
         &mut self,
-        list: &[Value],
+        list: ObjectList<'_>,
+        prefixes: &mut PrefixBudget,
         check: impl Fn(&Value, usize) -> Outcome,
         mut take: impl FnMut(Outcome),
     ) {
+        let values = list.values.iter().enumerate();
         let Some(known) = &mut self.objects else {
-            for (index, value) in list.iter().enumerate() {
-                take(check(value, index));
+            for (index, value) in values {
+                take(prefixes.bounded(|| list.place(index), || check(value, index)));
             }
             return;
         };
-        if known.len() == list.len() {
-            renew(known, list, check);
-        } else {
-            splice(known, list, check);
+        let old = reusable(std::mem::take(known), list.values);
+        for ((index, value), old) in values.zip(old) {
+            let (own, known_outcome) = match old {
+                Some(object) => (object.value, Some(object.outcome)),
+                None => (value.clone(), None),
+            };
+            let read = || known_outcome.unwrap_or_else(|| check(value, index));
+            let outcome = prefixes.bounded(|| list.place(index), read);
+            take(outcome.clone());
+            known.push(KnownObject {
+                value: own,
+                outcome,
+            });
         }
-        for object in known {
-            take(object.outcome.clone());
+        if prefixes.is_used_up() {
+            // Objects that were refused unread depend on those before them.
+            self.forget();
+        }
+    }
+}
+
+impl ObjectList<'_> {
+    /// An object in problems: its name, if it has a right one, or its place.
+    fn place(&self, index: usize) -> String {
+        let name = self.values.get(index).and_then(|value| value.get("name"));
+        let name = name.and_then(Value::as_str);
+        match name.filter(|name| is_name(name, NAME_LEN_MAX)) {
+            Some(name) => format!("{}/{name}", self.name),
+            None => format!("{}[{index}]", self.name),
         }
     }
 }
 
 impl KnownObject {
-    fn new(value: &Value, outcome: Outcome) -> Self {
-        let value = value.clone();
-        Self { value, outcome }
+    /// `true` if an object was written like this one.
+    fn has(&self, value: &Value) -> bool {
+        is_same(&self.value, value)
     }
 
     /// `true` if the outcome may be another one at another place: an object without a name has that
@@ -95,47 +130,42 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Checks the objects that are not those at the same places before.
-fn renew(known: &mut [KnownObject], list: &[Value], check: impl Fn(&Value, usize) -> Outcome) {
-    for (index, (object, value)) in known.iter_mut().zip(list).enumerate() {
-        if !is_same(&object.value, value) {
-            *object = KnownObject::new(value, check(value, index));
-        }
+/// For each object of a list the known one that has its outcome, if there is one: at the same place,
+/// or moved by objects that came or went before it.
+fn reusable(mut known: Vec<KnownObject>, list: &[Value]) -> Vec<Option<KnownObject>> {
+    if known.len() == list.len() {
+        let pairs = known.into_iter().zip(list);
+        let unchanged = pairs.map(|(object, value)| object.has(value).then_some(object));
+        return unchanged.collect();
     }
-}
-
-/// Checks the objects between the first and the last that differ, and those whose outcome depends on
-/// their place among the moved ones behind.
-fn splice(known: &mut Vec<KnownObject>, list: &[Value], check: impl Fn(&Value, usize) -> Outcome) {
     let pairs = known.iter().zip(list);
     let begin = pairs
-        .take_while(|(object, value)| is_same(&object.value, value))
+        .take_while(|(object, value)| object.has(value))
         .count();
     let pairs = known[begin..].iter().rev().zip(list[begin..].iter().rev());
     let behind = pairs
-        .take_while(|(object, value)| is_same(&object.value, value))
+        .take_while(|(object, value)| object.has(value))
         .count();
-    let (old_end, end) = (known.len() - behind, list.len() - behind);
-    let between = list.iter().enumerate().take(end).skip(begin);
-    let fresh: Vec<KnownObject> = between
-        .map(|(index, value)| KnownObject::new(value, check(value, index)))
-        .collect();
-    known.splice(begin..old_end, fresh);
-    for (index, object) in known.iter_mut().enumerate().skip(end) {
-        if object.depends_on_place() {
-            object.outcome = check(&object.value, index);
-        }
-    }
+    let moved = known.split_off(known.len() - behind);
+    known.truncate(begin);
+    let mut found: Vec<Option<KnownObject>> = known.into_iter().map(Some).collect();
+    found.resize_with(list.len() - behind, || None);
+    let moved = moved.into_iter();
+    found.extend(moved.map(|object| (!object.depends_on_place()).then_some(object)));
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
 
-    use proto_firewall::Violation;
+    use ipnet::Ipv4Net;
+    use proto_firewall::{PREFIXES_TOTAL_MAX, Violation};
 
-    use super::{KnownObjects, Outcome};
+    use super::{KnownObjects, ObjectList, Outcome};
     use crate::admit::Problem;
+    use crate::admit::prefix_budget::PrefixBudget;
+    use crate::rule::{Action, Controller, Direction, Rule, RuleId};
 
     /// Admits the objects of a text; returns the places that were checked, and the names of the
     /// outcomes.
@@ -153,10 +183,63 @@ mod tests {
                 None => Ok(Vec::new()),
             }
         };
-        known.admit(&list, check, |outcome| {
+        let list = ObjectList {
+            name: "list",
+            values: &list,
+        };
+        known.admit(list, &mut PrefixBudget::default(), check, |outcome| {
             names.push(outcome.map_or_else(|problem| problem.object, |_| "unnamed".to_owned()));
         });
         (checked.into_inner(), names)
+    }
+
+    /// A rule with so many prefixes.
+    fn rule(prefixes: usize) -> Rule {
+        Rule {
+            id: RuleId {
+                controller: Controller::Cwnp,
+                object: "egress/x".to_owned(),
+                rule: 0,
+            },
+            direction: Direction::Egress,
+            sources: vec![Ipv4Net::default().into(); prefixes],
+            destinations: Vec::new(),
+            names: Vec::new(),
+            protocols: Vec::new(),
+            action: Action::Accept,
+            log: false,
+        }
+    }
+
+    /// Admits rules of an eighth of the room for prefixes each. The objects are their numbers, and
+    /// those in `refused` the others.
+    fn assert_refused(known: &mut KnownObjects, text: &str, refused: &[&str]) {
+        let values: Vec<serde_norway::Value> = serde_norway::from_str(text).unwrap();
+        let list = ObjectList {
+            name: "list",
+            values: &values,
+        };
+        let mut found = Vec::new();
+        let check = |_: &serde_norway::Value, _| Ok(vec![rule(PREFIXES_TOTAL_MAX / 8)]);
+        known.admit(list, &mut PrefixBudget::default(), check, |outcome| {
+            found.extend(outcome.err().map(|problem| problem.object));
+        });
+        assert_eq!(found, refused, "{text}");
+    }
+
+    #[test]
+    fn objects_beyond_the_prefixes_are_refused_until_there_is_room() {
+        let mut known = KnownObjects::remembering();
+        let nine = "[1, 2, 3, 4, 5, 6, 7, 8, 9, {name: a}, {name: A}]";
+        for _ in 0..2 {
+            assert_refused(&mut known, nine, &["list/a", "list[10]"]);
+            assert_refused(&mut KnownObjects::default(), nine, &["list/a", "list[10]"]);
+        }
+        // Objects that were right before are refused when others come before them.
+        assert_refused(&mut known, "[1, 2, 3, 4, 5, 6, 7, {name: a}]", &[]);
+        let moved = "[8, 9, 1, 2, 3, 4, 5, 6, 7, {name: a}]";
+        assert_refused(&mut known, moved, &["list/a"]);
+        assert_refused(&mut known, "[9, {name: a}]", &[]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod known;
 mod management;
 mod names;
 mod policies;
+mod prefix_budget;
 mod problem;
 mod resolver;
 mod services;

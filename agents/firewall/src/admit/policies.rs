@@ -6,6 +6,8 @@ use serde_norway::Value;
 
 use super::admission::TenantObjects;
 use super::allowed::{AllowedNetworks, check};
+use super::known::ObjectList;
+use super::prefix_budget::PrefixBudget;
 use super::shapes::{RuleShape, decode};
 use super::typed::typed;
 use super::{Admitted, Problem, SCOPE, fqdns};
@@ -37,20 +39,36 @@ pub(super) fn admit(
     lists: &PolicyLists,
     limits: &PolicyLimits,
     known: &mut TenantObjects,
+    prefixes: &mut PrefixBudget,
     into: &mut Admitted,
 ) {
-    for (direction, list, known) in [
-        (Direction::Ingress, &lists.ingress, &mut known.ingress),
-        (Direction::Egress, &lists.egress, &mut known.egress),
+    for (direction, name, values, known) in [
+        (
+            Direction::Ingress,
+            "cwnp ingress",
+            &lists.ingress,
+            &mut known.ingress,
+        ),
+        (
+            Direction::Egress,
+            "cwnp egress",
+            &lists.egress,
+            &mut known.egress,
+        ),
     ] {
         known.admit(
-            list,
+            ObjectList { name, values },
+            prefixes,
             |value, index| policy(value, index, direction, limits).map(|rule| vec![rule]),
             |outcome| into.take_tenant(outcome),
         );
     }
     known.policies.admit(
-        &lists.policies,
+        ObjectList {
+            name: "cwnp policies",
+            values: &lists.policies,
+        },
+        prefixes,
         |value, index| whole_policy(value, index, limits),
         |outcome| into.take_tenant(outcome),
     );
@@ -62,12 +80,17 @@ fn whole_policy(value: &Value, index: usize, limits: &PolicyLimits) -> Result<Ve
     let spec: PolicySpec = decode(value).map_err(unnamed)?;
     let own = parts::name("name", &spec.name, parts::NAME_LEN_MAX).map_err(unnamed)?;
     let mut rules = Vec::new();
+    // Also one policy alone must not fill the memory.
+    let mut prefixes = PrefixBudget::default();
     for (direction, list) in [
         (Direction::Ingress, spec.ingress),
         (Direction::Egress, spec.egress),
     ] {
+        let place = || format!("cwnp {}/{own}", direction.name());
         for (rule, spec) in list.into_iter().enumerate() {
-            rules.push(build(&spec.into(), own.clone(), direction, rule, limits)?);
+            let spec: RuleSpec = spec.into();
+            let read = || build(&spec, own.clone(), direction, rule, limits).map(|rule| vec![rule]);
+            rules.extend(prefixes.bounded(place, read)?);
         }
     }
     Ok(rules)
@@ -105,7 +128,7 @@ fn build(
     };
     let build = || -> Result<Rule, Violation> {
         let checked = checked_policy(name, spec, list, SCOPE)?;
-        let names = fqdns::names(&spec.to_fqdns, limits.has_resolver)?;
+        let names = fqdns::names(&checked.names, limits.has_resolver)?;
         let rule = Rule {
             names,
             log: spec.log,

@@ -2,7 +2,8 @@ use proto_firewall::{ServiceSpec, Violation, checked_service, service_name};
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
-use super::known::KnownObjects;
+use super::known::{KnownObjects, ObjectList};
+use super::prefix_budget::PrefixBudget;
 use super::shapes::{ServiceShape, decode};
 use super::typed::typed;
 use super::{Admitted, Problem, SCOPE};
@@ -13,10 +14,13 @@ pub(super) fn admit(
     list: &[Value],
     allowed: &AllowedNetworks,
     known: &mut KnownObjects,
+    prefixes: &mut PrefixBudget,
     into: &mut Admitted,
 ) {
+    let name = "service";
     known.admit(
-        list,
+        ObjectList { name, values: list },
+        prefixes,
         |value, index| service(value, index, allowed).map(|rule| vec![rule]),
         |outcome| into.take_tenant(outcome),
     );

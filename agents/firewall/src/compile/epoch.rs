@@ -23,6 +23,7 @@ pub(super) fn of_sources(rules: &RuleSet) -> String {
         network.kind.hash(&mut hasher);
         network.interfaces.hash(&mut hasher);
         network.prefixes.hash(&mut hasher);
+        network.addresses.hash(&mut hasher);
         network.nat_addresses.hash(&mut hasher);
     }
     let listen = rules.resolver.as_ref().map(|resolver| &resolver.listen);

@@ -9,7 +9,7 @@ use super::epoch;
 use super::frame::{self, by_interface, by_state, rule};
 use super::layer::{self, PREFIX_DROPPED, log};
 use super::layers::Layer;
-use super::source_rule::SourceCheck;
+use super::source_rule::{INPUT_SPOOFED, SourceCheck};
 use super::sources;
 use crate::model::{
     BaseChain, Chain, Expression, MetaKey, NftRule, NftTable, PayloadBase, Verdict,
@@ -18,6 +18,13 @@ use crate::rule::{Action, Direction, RuleSet, protocol_number};
 
 /// Base chain of packets for the firewall itself.
 pub const INPUT: &str = "input";
+/// Counters of packets for the firewall itself that are dropped.
+pub const INPUT_DROPS: [&str; 4] = [
+    INPUT_SPOOFED,
+    "input/invalid",
+    "input/private",
+    "input/dropped",
+];
 /// Pings that are answered, per second, of all senders together.
 pub const PINGS_PER_SECOND: u32 = 100;
 

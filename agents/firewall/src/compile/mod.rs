@@ -42,7 +42,7 @@ pub use accounting::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
 pub use compiler::RuleCompiler;
 pub use entries::entry_count;
 pub use frame::{DROPPED, ESTABLISHED, FORWARD, INVALID, POSTROUTING, PRIVATE_INTERFACES};
-pub use input::{INPUT, PINGS_PER_SECOND};
+pub use input::{INPUT, INPUT_DROPS, PINGS_PER_SECOND};
 pub(crate) use layer::PREFIX_DROPPED;
 pub use source_rule::SPOOFED;
 

@@ -8,7 +8,7 @@ pub(super) struct SourceNetworks<'a> {
     rules: &'a RuleSet,
     /// Sources that no other network than their own private one has, and the firewall's own.
     pub(super) taken: Vec<IpNet>,
-    /// Addresses of external networks, which machines may have, too.
+    /// Addresses of external networks that machines may have, too.
     pub(super) external: Vec<IpNet>,
 }
 
@@ -31,8 +31,10 @@ impl<'a> SourceNetworks<'a> {
         networks.taken = merged(&taken);
         let outside = rules.networks.iter();
         let outside = outside.filter(|network| network.kind == NetworkKind::External);
+        // Other addresses of the network are those of others, which rules may permit more.
         let mut external: Vec<IpNet> = outside
-            .flat_map(|network| network.prefixes.clone())
+            .flat_map(|network| network.addresses.as_ref().unwrap_or(&network.prefixes))
+            .copied()
             .collect();
         external.retain(|prefix| prefix.prefix_len() > 0);
         networks.external = merged(&external);

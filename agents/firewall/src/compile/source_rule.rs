@@ -10,7 +10,7 @@ use crate::rule::{NetworkKind, RuleSet};
 /// name of the chain that drops them.
 pub const SPOOFED: &str = "spoofed";
 /// Counter of such packets for the firewall itself.
-const INPUT_SPOOFED: &str = "input/spoofed";
+pub(super) const INPUT_SPOOFED: &str = "input/spoofed";
 
 /// One step of the check of sources. The first that matches decides.
 #[derive(Clone, Debug, PartialEq, Eq)]

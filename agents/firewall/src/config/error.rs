@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use proto_bounds::NESTING_MAX;
+use proto_bounds::{NESTED_PROBLEM, NESTED_REMEDY};
 use proto_firewall::printable;
 
 /// A reason why a configuration cannot be used.
@@ -43,8 +43,8 @@ impl ConfigError {
         Self::Field {
             line: 0,
             field: "the file".to_owned(),
-            problem: format!("more than {NESTING_MAX} brackets are open at once"),
-            remedy: "close them, or write it in lines".to_owned(),
+            problem: NESTED_PROBLEM.to_owned(),
+            remedy: NESTED_REMEDY.to_owned(),
         }
     }
 

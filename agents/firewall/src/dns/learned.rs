@@ -18,6 +18,9 @@ use crate::rule::{NameSelector, NetworkKind, RuleSet};
 const REFRESH_MIN: Duration = Duration::from_secs(1);
 /// A timeout in the kernel that is later than ours by no more than this is ours.
 const ADOPT_TOLERANCE: Duration = Duration::from_secs(2);
+/// Pause between two walks over all addresses for those whose lifetimes have ended. Until then these
+/// take up room only: an answer must not cost a look at every address.
+const EXPIRE_PERIOD: Duration = Duration::from_secs(1);
 /// The part of all addresses that is given up at once when there is no room: to find them costs a
 /// look at each.
 const EVICTED_PART: usize = 64;
@@ -28,6 +31,8 @@ pub(super) struct LearnedNames {
     limits: NameLimits,
     /// Every name and pattern of the rules.
     names: BTreeMap<NameSelector, BTreeMap<IpAddr, HeldAddress>>,
+    /// The last walk over all addresses. `None` before the first.
+    expired_at: Option<Instant>,
     guard: AddressGuard,
     /// Prefixes of private networks.
     networks: Vec<(IpNet, Asker)>,
@@ -113,7 +118,10 @@ impl LearnedNames {
         now: Instant,
     ) -> LearnOutcome {
         let mut outcome = LearnOutcome::default();
-        self.expire(now);
+        let is_due = |last| now.saturating_duration_since(last) >= EXPIRE_PERIOD;
+        if self.expired_at.is_none_or(is_due) {
+            self.expire(now);
+        }
         let asker = self.asker(client);
         let matching = self.names.keys().filter(|own| own.matches(name));
         for selector in matching.cloned().collect::<Vec<_>>() {
@@ -194,13 +202,21 @@ impl LearnedNames {
         now: Instant,
     ) -> Vec<TimedElement> {
         let mut evicted = Vec::new();
-        let own = self.names.get(selector).map_or(0, BTreeMap::len);
-        let surplus = (own + count).saturating_sub(self.limits.name_addresses_max);
-        if surplus > 0 {
-            let all = self.entries().filter(|(name, _, _)| *name == selector);
-            evicted.extend(evict(all, surplus, asker, now));
+        let own_max = self.limits.name_addresses_max;
+        if self.len_of(selector) + count > own_max {
+            if let Some(addresses) = self.names.get_mut(selector) {
+                addresses.retain(|_, held| held.expire(now));
+            }
+            let surplus = (self.len_of(selector) + count).saturating_sub(own_max);
+            // Of this name alone: a look at all others costs far more.
+            let own = self.names.get_key_value(selector).into_iter();
+            let own = own.flat_map(|(name, addresses)| entries_of(name, addresses));
+            evicted = evict(own, surplus, asker, now);
+            self.forget(&evicted);
         }
-        self.forget(&evicted);
+        if self.len() + count > self.limits.addresses_max {
+            self.expire(now);
+        }
         if self.len() + count > self.limits.addresses_max {
             let surplus = count.max(self.limits.addresses_max / EVICTED_PART);
             let more = evict(self.entries(), surplus, asker, now);
@@ -222,10 +238,7 @@ impl LearnedNames {
 
     fn entries(&self) -> impl Iterator<Item = (&NameSelector, IpAddr, &HeldAddress)> + Clone {
         let names = self.names.iter();
-        names.flat_map(|(name, addresses)| {
-            let own = addresses.iter();
-            own.map(move |(address, held)| (name, *address, held))
-        })
+        names.flat_map(|(name, addresses)| entries_of(name, addresses))
     }
 
     /// Takes over an address that the kernel or the state file has, if the rules still want it.
@@ -260,6 +273,7 @@ impl LearnedNames {
 
     /// Forgets addresses whose lifetime has ended, as the kernel does.
     pub(super) fn expire(&mut self, now: Instant) {
+        self.expired_at = Some(now);
         for addresses in self.names.values_mut() {
             addresses.retain(|_, held| held.expire(now));
         }
@@ -288,6 +302,10 @@ impl LearnedNames {
     pub(super) fn len(&self) -> usize {
         self.names.values().map(BTreeMap::len).sum()
     }
+
+    fn len_of(&self, selector: &NameSelector) -> usize {
+        self.names.get(selector).map_or(0, BTreeMap::len)
+    }
 }
 
 /// An address that was learned.
@@ -296,6 +314,15 @@ pub(super) struct LearnedAddress<'a> {
     pub(super) name: &'a NameSelector,
     pub(super) address: IpAddr,
     pub(super) until: Instant,
+}
+
+/// The addresses of a name.
+fn entries_of<'a>(
+    name: &'a NameSelector,
+    addresses: &'a BTreeMap<IpAddr, HeldAddress>,
+) -> impl Iterator<Item = (&'a NameSelector, IpAddr, &'a HeldAddress)> + Clone {
+    let own = addresses.iter();
+    own.map(move |(address, held)| (name, *address, held))
 }
 
 /// Chooses addresses that make room for those of `asker`.

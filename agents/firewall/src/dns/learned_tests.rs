@@ -24,6 +24,7 @@ fn learned(names: &BTreeSet<NameSelector>) -> LearnedNames {
         kind: NetworkKind::Private,
         interfaces: vec![id.to_owned()],
         prefixes: vec![prefix.parse().unwrap()],
+        addresses: None,
         nat_addresses: Vec::new(),
         masquerade: false,
     };
@@ -97,4 +98,47 @@ fn an_answer_with_too_many_addresses_is_cut() {
     let count = learned.learn("a.com", &answer(40, 9), client, now);
     assert_eq!(count.without_room, 8, "all others are as new");
     assert_eq!(learned.len(), 32);
+}
+
+#[test]
+fn addresses_whose_lifetime_has_ended_go_once_a_second() {
+    let name = NameSelector::name("a.com").unwrap();
+    let mut learned = learned(&[name].into());
+    let client = VICTIM.parse().unwrap();
+    let begin = Instant::now();
+    let mut learn = |ms: u64, first, count| {
+        let now = begin + Duration::from_millis(ms);
+        learned.learn("a.com", &answer(first, count), client, now);
+        learned.len()
+    };
+    let hour = 3_600_000;
+    assert_eq!(learn(0, 0, 8), 8);
+    assert_eq!(learn(hour - 500, 100, 8), 16);
+    assert_eq!(learn(hour, 200, 1), 17, "too early for another walk");
+    assert_eq!(learn(hour + 500, 300, 1), 10);
+}
+
+#[test]
+fn addresses_whose_lifetime_has_ended_make_room_first() {
+    for (names, full) in [(1, 32), (2, 48)] {
+        let selectors = ["a.com", "b.com"].into_iter().take(names);
+        let selectors = selectors.map(|text| NameSelector::name(text).unwrap());
+        let mut learned = learned(&selectors.collect());
+        let client = VICTIM.parse().unwrap();
+        let begin = Instant::now();
+        let hour = Duration::from_secs(3600);
+        for first in (0..full).step_by(8) {
+            let is_first = names == 1 || first < full / 2;
+            let name = if is_first { "a.com" } else { "b.com" };
+            learned.learn(name, &answer(first, 8), client, begin);
+        }
+        assert_eq!(learned.len(), usize::try_from(full).unwrap());
+        // One of them is asked for again, and the walk over all is done.
+        let just_before = begin + hour - Duration::from_millis(500);
+        learned.learn("a.com", &answer(0, 1), client, just_before);
+        let outcome = learned.learn("a.com", &answer(500, 8), client, begin + hour);
+        assert_eq!(outcome.evicted, vec![], "{names} names");
+        assert_eq!((outcome.elements.len(), outcome.without_room), (8, 0));
+        assert_eq!(held(&learned, &answer(0, 1)), 1);
+    }
 }

@@ -3,7 +3,6 @@
 use ipnet::IpNet;
 
 use super::sets::named;
-use crate::rule::prefixes::is_ipv4;
 use crate::rule::{Action, ProtocolMatch, Rule, protocol_name, protocol_number};
 
 /// The lines of a rule in a layer of that action, without its direction: one for each family,
@@ -14,14 +13,14 @@ pub(super) fn rule_lines(rule: &Rule, action: Action) -> Vec<String> {
         Action::Log => log(rule.action == Action::Drop),
         _ => format!("counter {} comment \"{}\"", action.name(), comment(rule)),
     };
-    for family in [true, false] {
-        let Some(from) = addresses(&rule.sources, family, "saddr") else {
+    for is_ipv4 in [true, false] {
+        let Some(from) = addresses(&rule.sources, is_ipv4, "saddr") else {
             continue;
         };
-        let fitting = || rule.protocols.iter().filter(|own| own.fits(family));
-        for to in destinations(rule, family) {
+        let fitting = || rule.protocols.iter().filter(|own| own.fits(is_ipv4));
+        for to in destinations(rule, is_ipv4) {
             for protocol in fitting() {
-                let (family, transport) = (family_match(family), protocol_text(*protocol));
+                let (family, transport) = (family_match(is_ipv4), protocol_text(*protocol));
                 lines.push(format!("{family}{from}{to}{transport}{decision}"));
             }
         }
@@ -50,22 +49,22 @@ pub(super) fn comment(rule: &Rule) -> String {
 }
 
 /// The matches of the destinations of a family: one for each name, or one for the prefixes.
-fn destinations(rule: &Rule, family: bool) -> Vec<String> {
-    let all = || addresses(&rule.destinations, family, "daddr");
+fn destinations(rule: &Rule, is_ipv4: bool) -> Vec<String> {
+    let all = || addresses(&rule.destinations, is_ipv4, "daddr");
     if rule.names.is_empty() {
         return all().into_iter().collect();
     }
     let names = rule.names.iter();
-    names.map(|name| named(name, family)).collect()
+    names.map(|name| named(name, is_ipv4)).collect()
 }
 
 /// The match of the addresses of a family: nothing for all of them, `None` if there are none.
-fn addresses(prefixes: &[IpNet], family: bool, field: &str) -> Option<String> {
+fn addresses(prefixes: &[IpNet], is_ipv4: bool, field: &str) -> Option<String> {
     let own: Vec<&IpNet> = prefixes
         .iter()
-        .filter(|net| is_ipv4(net) == family)
+        .filter(|net| net.addr().is_ipv4() == is_ipv4)
         .collect();
-    let name = if family { "ip" } else { "ip6" };
+    let name = if is_ipv4 { "ip" } else { "ip6" };
     match own.as_slice() {
         [] => None,
         [all] if all.prefix_len() == 0 => Some(String::new()),

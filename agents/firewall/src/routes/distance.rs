@@ -1,11 +1,5 @@
+use proto_mesh::{FIREWALL_DISTANCE_MAX as DISTANCE_MAX, FIREWALL_DISTANCE_STEP as STEP};
 use serde::{Deserialize, Serialize};
-
-/// Longest distance. That of a firewall whose rules are not in force.
-pub const DISTANCE_MAX: u32 = 8;
-/// AS numbers in front of a path for each step of distance. More than a path through the fabric
-/// adds: a leaf must take a firewall at another leaf, over spine and super-spine, before a standby
-/// at its own port. hammer writes the same number.
-const STEP: u32 = 6;
 
 /// The distance of a firewall's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

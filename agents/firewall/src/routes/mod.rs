@@ -10,6 +10,6 @@ mod frr;
 mod keeper;
 mod observed;
 
-pub use distance::{DISTANCE_MAX, RouteDistance};
+pub use distance::RouteDistance;
 pub use keeper::DistanceKeeper;
 pub use observed::ObservedDistance;

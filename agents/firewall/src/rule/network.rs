@@ -26,6 +26,9 @@ pub struct Network {
     pub interfaces: Vec<String>,
     /// Its prefixes.
     pub prefixes: Vec<IpNet>,
+    /// Of an external network: the addresses in it that machines behind the firewall may have. `None`
+    /// means all of its prefixes.
+    pub addresses: Option<Vec<IpNet>>,
     /// Sources of flows from private networks into this one. Empty: see `masquerade`.
     pub nat_addresses: Vec<IpAddr>,
     /// `true` if flows into this network without `nat_addresses` of their family get the address of

@@ -1,9 +1,12 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::compile::{EXTERNAL_IN, EXTERNAL_OUT, INTERNAL_IN, INTERNAL_OUT};
+use crate::compile::{
+    DROPPED, EXTERNAL_IN, EXTERNAL_OUT, INPUT_DROPS, INTERNAL_IN, INTERNAL_OUT, INVALID, SPOOFED,
+};
 use crate::netlink::CounterValue;
+use crate::rule::{Action, RuleSet};
 
 /// A counter of a `FirewallMonitor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,10 +50,12 @@ pub struct MonitorReport {
 }
 
 impl MonitorReport {
-    /// A report of the kernel's counters.
+    /// A report of the kernel's counters. `rules` are those in force.
     #[must_use]
-    pub fn of_counters(counters: &BTreeMap<String, CounterValue>) -> Self {
+    pub fn of_counters(counters: &BTreeMap<String, CounterValue>, rules: &RuleSet) -> Self {
         let mut report = Self::default();
+        let denying = rules.rules().filter(|rule| rule.action == Action::Drop);
+        let denying: BTreeSet<String> = denying.map(|rule| rule.id.counter()).collect();
         for (name, value) in counters {
             if let Some((side, is_incoming)) = accounted(name) {
                 let traffic = report.devices.entry(side).or_default();
@@ -62,14 +67,20 @@ impl MonitorReport {
                 *bytes = value.bytes;
                 continue;
             }
-            let is_drop = matches!(name.as_str(), "dropped" | "invalid" | "spoofed")
-                || name.starts_with("rate-limit/");
+            let is_drop = is_drop(name) || denying.contains(name);
             let action = if is_drop { "drop" } else { "accept" };
             let rules = report.rules.entry(action).or_default();
             rules.insert(name.clone(), (*value).into());
         }
         report
     }
+}
+
+/// `true` for a counter of packets that are dropped and are of no rule.
+fn is_drop(name: &str) -> bool {
+    matches!(name, DROPPED | INVALID | SPOOFED)
+        || INPUT_DROPS.contains(&name)
+        || name.starts_with("rate-limit/")
 }
 
 /// The side that a counter of the accounting is for; `true` if it counts what comes in. `None` for

@@ -70,3 +70,47 @@ proptest! {
         }
     }
 }
+
+/// A block that some 15,000 prefixes are made of.
+fn splitting_block() -> String {
+    let holes = (0..128).map(|hole| format!("'{:x}:{hole:x}::{hole:x}/128'", hole * 7 + 1));
+    let holes: Vec<String> = holes.collect();
+    format!("{{cidr: '::/0', except: [{}]}}", holes.join(", "))
+}
+
+#[test]
+fn the_prefixes_of_all_objects_together_are_bounded() {
+    // 35 have the entries of a firewall, and 70 the prefixes.
+    let block = splitting_block();
+    let policies = (0..100).map(|index| format!("{{name: p{index}, to: [{block}]}}"));
+    let policies: Vec<String> = policies.collect();
+    let text = format!(
+        "{HEAD}      rules: [{{name: first, action: drop}}]\n    cwnp:\n      egress: [{}]\n{TAIL}",
+        policies.join(", ")
+    );
+    let admitted = admit(&Config::parse(&text).unwrap());
+    assert_eq!(admitted.rules.operator.len(), 1);
+    assert!((30..40).contains(&admitted.rules.tenant.len()));
+    let is_unread = |object: &str| {
+        let mut problems = admitted.problems.iter();
+        problems.any(|own| own.object == object && own.field == "the object")
+    };
+    assert!(!is_unread("cwnp egress/p60") && is_unread("cwnp egress/p99"));
+    assert_eq!(
+        admitted.rules.tenant.len() + admitted.problems.len(),
+        100,
+        "each is a rule or a problem"
+    );
+}
+
+#[test]
+fn the_prefixes_of_one_policy_are_bounded() {
+    let block = splitting_block();
+    let rules = vec![format!("{{to: [{block}]}}"); 100].join(", ");
+    let text = format!(
+        "{HEAD}    cwnp:\n      policies: [{{name: x, egress: [{rules}]}}, {{name: y}}]\n{TAIL}"
+    );
+    let admitted = admit(&Config::parse(&text).unwrap());
+    assert_eq!(admitted.problems.len(), 1, "{:?}", admitted.problems);
+    assert_eq!(admitted.problems[0].field, "the object");
+}

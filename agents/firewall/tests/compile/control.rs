@@ -1,6 +1,7 @@
 //! The explanation of control and that of the agent are one: both name the same rule of the same
 //! object for a flow through the rules that control sends.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use agents_firewall::admit::admit_objects;
@@ -129,6 +130,7 @@ fn desired(contents: &[RuleContent]) -> FirewallDesired {
         vrf,
         prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
         masquerade: false,
+        addresses: None,
     };
     let set = |content: &RuleContent| FirewallRuleSet {
         content: content.to_json(),
@@ -142,6 +144,50 @@ fn desired(contents: &[RuleContent]) -> FirewallDesired {
         sets: contents.iter().map(set).collect(),
         ..FirewallDesired::default()
     }
+}
+
+/// Control finds the rule of a counter that a firewall reports by its name alone.
+#[test]
+fn counters_have_the_names_that_control_knows() {
+    let rule = |name: &str, action: Option<&str>| RuleSpec {
+        name: name.to_owned(),
+        action: action.map(str::to_owned),
+        ..RuleSpec::default()
+    };
+    let content = RuleContent {
+        operator_rules: vec![rule("no", Some("drop")), rule("", Some("log"))],
+        egress_policies: vec![rule("web", None)],
+        ingress_policies: vec![rule("", None)],
+        load_balancers: vec![ServiceSpec {
+            name: "shop".to_owned(),
+            load_balancer_ips: vec!["203.0.113.7".to_owned()],
+            ports: vec![PortSpec {
+                port: Some(443),
+                ..PortSpec::default()
+            }],
+            ..ServiceSpec::default()
+        }],
+        ..RuleContent::default()
+    };
+    let objects = objects(&desired(std::slice::from_ref(&content))).unwrap();
+    let admitted = admit_objects(&ControllerObjects {
+        firewall: &objects.firewall,
+        cwnp: Some(&objects.cwnp),
+        service: &objects.service,
+    });
+    assert_eq!(admitted.problems, []);
+    let counted = admitted.rules.rules().map(|rule| rule.id.counter());
+    let scope = RuleScope {
+        owner: RuleOwner::Operator,
+        network: None,
+    };
+    let (rules, _) = checked(&content, scope);
+    let known = rules.iter().map(|rule| rule.list.counter(&rule.name));
+    let known: BTreeSet<String> = known.collect();
+    assert_eq!(counted.collect::<BTreeSet<_>>(), known);
+    assert_eq!(known.len(), 5);
+    let service = &content.load_balancers[0];
+    assert_eq!(rules[4].name, service.full_name());
 }
 
 proptest! {

@@ -1,11 +1,15 @@
 //! Access to the firewall itself, by the interpreter.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use agents_firewall::admit::admit;
 use agents_firewall::compile::compile;
 use agents_firewall::config::Config;
 use agents_firewall::interpret::{FlowState, Packet, decide_input};
-use agents_firewall::model::NftTable;
+use agents_firewall::model::{Expression, NftTable, Verdict};
+use agents_firewall::netlink::CounterValue;
 use agents_firewall::rule::{RuleSet, protocol_number as number};
+use agents_firewall::source::MonitorReport;
 
 use crate::tables::TAIL;
 
@@ -173,4 +177,44 @@ fn management_is_not_a_private_network() {
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("vlan42"), "{problems:?}");
     assert_eq!(admitted.rules.input, RuleSet::default().input);
+}
+
+#[test]
+fn a_firewall_monitor_has_every_counter_of_dropped_packets_as_drop() {
+    let text = SITE.replace(
+        "management:",
+        "rules: [{name: no, action: drop}]\n      management:",
+    );
+    let admitted = admit(&Config::parse(&format!("{text}{TAIL}")).unwrap());
+    let table = compile(&admitted.rules);
+    let mut dropped = vec!["firewall/rules/no/0".to_owned()];
+    let rules = table.chains.values().flat_map(|chain| &chain.rules);
+    for rule in rules.filter(|rule| {
+        let last = rule.expressions.last();
+        last == Some(&Expression::Verdict(Verdict::Drop))
+    }) {
+        dropped.extend(rule.expressions.iter().filter_map(|expression| {
+            let Expression::Count(counter) = expression else {
+                return None;
+            };
+            Some(counter.clone())
+        }));
+    }
+    let others = ["established", "input/ping", "cwnp/egress/all/0"];
+    let counters: BTreeMap<String, CounterValue> = dropped
+        .iter()
+        .map(String::as_str)
+        .chain(others)
+        .map(|name| (name.to_owned(), CounterValue::default()))
+        .collect();
+    let report = MonitorReport::of_counters(&counters, &admitted.rules);
+    let names = |action: &str| {
+        report.rules[action]
+            .keys()
+            .cloned()
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names("drop"), dropped.into_iter().collect::<BTreeSet<_>>());
+    assert_eq!(names("drop").len(), 8, "{:?}", names("drop"));
+    assert_eq!(names("accept"), BTreeSet::from(others.map(str::to_owned)));
 }

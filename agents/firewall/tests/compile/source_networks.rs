@@ -1,7 +1,10 @@
 //! Networks for random packets, and the plain reading of which sources belong to them.
 
+use std::net::IpAddr;
+
 use agents_firewall::interpret::Packet;
 use agents_firewall::rule::{Network, NetworkKind, RuleSet};
+use ipnet::IpNet;
 use proptest::prelude::*;
 
 fn network(id: &str, kind: NetworkKind, prefixes: &[&str]) -> Network {
@@ -10,14 +13,23 @@ fn network(id: &str, kind: NetworkKind, prefixes: &[&str]) -> Network {
         kind,
         interfaces: vec![format!("vrf-{id}")],
         prefixes: prefixes.iter().map(|text| text.parse().unwrap()).collect(),
+        addresses: None,
         nat_addresses: Vec::new(),
         masquerade: false,
     }
 }
 
+/// The addresses of an external network that machines may have, if it says so.
+fn addresses() -> impl Strategy<Value = Option<Vec<IpNet>>> {
+    let own = ["10.0.0.5/32", "10.0.0.12/32", "fd00::d/128"];
+    let own = own.map(|text| text.parse::<IpNet>().unwrap()).to_vec();
+    prop_oneof![Just(None), Just(Some(Vec::new())), Just(Some(own)),]
+}
+
 /// Two private networks, one of which has an external one inside and may not know its prefixes.
 pub(crate) fn networks() -> impl Strategy<Value = Vec<Network>> {
-    (any::<bool>(), any::<bool>()).prop_map(|(is_known, has_default)| {
+    let strategy = (any::<bool>(), any::<bool>(), addresses());
+    strategy.prop_map(|(is_known, has_default, addresses)| {
         let own: &[&str] = if is_known {
             &["10.0.0.0/29", "fd00::/125"]
         } else {
@@ -29,6 +41,7 @@ pub(crate) fn networks() -> impl Strategy<Value = Vec<Network>> {
             &["10.0.0.12/31", "10.0.0.4/31", "fd00::c/127"]
         };
         let mut outside = network("out", NetworkKind::External, outside);
+        outside.addresses = addresses;
         outside.nat_addresses = vec!["10.0.0.12".parse().unwrap(), "fd00::f".parse().unwrap()];
         vec![
             network("in", NetworkKind::Private, own),
@@ -64,8 +77,22 @@ pub(crate) fn is_spoofed(rules: &RuleSet, packet: &Packet) -> bool {
         Some(_) => {
             let to = by_interface(&packet.output);
             let is_way_out = is_kind(to, NetworkKind::External);
-            !(is_way_out && is_kind(owner, NetworkKind::External))
+            !(is_way_out && has_outside(rules, packet.source))
         }
         None => false,
     }
+}
+
+/// `true` if a machine behind the firewall may have the address as one of an external network.
+fn has_outside(rules: &RuleSet, source: IpAddr) -> bool {
+    let networks = rules.networks.iter();
+    let mut outside = networks.filter(|network| network.kind == NetworkKind::External);
+    outside.any(|network| {
+        let mut own = network
+            .addresses
+            .as_ref()
+            .unwrap_or(&network.prefixes)
+            .iter();
+        own.any(|net| net.prefix_len() > 0 && net.contains(&source))
+    })
 }

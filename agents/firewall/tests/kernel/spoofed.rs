@@ -19,7 +19,7 @@ sources:
       networks:
       - {networkID: one, networkType: private, vrf: 42, prefixes: [10.0.0.0/24, 'fd00:a::/64']}
       - {networkID: two, networkType: privatesecondaryshared, vrf: 43, prefixes: [10.0.1.0/24, 'fd00:c::/64']}
-      - {networkID: internet, networkType: external, vrf: 104, nat: true, prefixes: [203.0.113.0/24, 'fd00:b::/64']}
+      - {networkID: internet, networkType: external, vrf: 104, nat: true, prefixes: [203.0.113.0/24, 'fd00:b::/64'], addresses: [203.0.113.200/32]}
     cwnp:
       ingress:
       - {name: db, from: [{cidr: 10.0.0.0/24}, {cidr: 'fd00:a::/64'}], to: [{cidr: 10.0.1.0/24}, {cidr: 'fd00:c::/64'}], ports: [{protocol: UDP, port: 5432}]}
@@ -54,7 +54,7 @@ fn second(site: &Site) -> Namespace {
     router.ip("route add 203.0.113.200/32 via 10.0.1.2");
     site.outside
         .ip("route add 203.0.113.200/32 via 203.0.113.1");
-    for address in ["203.0.113.5/32", "10.0.0.99/32"] {
+    for address in ["203.0.113.5/32", "203.0.113.77/32", "10.0.0.99/32"] {
         host.ip(&format!("addr add {address} dev eth0"));
     }
     for address in ["10.0.0.77/32", "240.0.0.1/32"] {
@@ -73,6 +73,8 @@ fn assert_sources_belong(site: &Site, host: &Namespace) {
         (host, "203.0.113.5", one, "10.0.0.2", 22),
         (host, "203.0.113.5", one, "10.0.0.2", 80),
         (host, "10.0.0.99", outside, "203.0.113.2", 443),
+        // The address of another project's machine in the external network.
+        (host, "203.0.113.77", outside, "203.0.113.2", 444),
         (outside, "240.0.0.1", one, "10.0.0.2", 80),
     ] {
         let (sender, receiver) = (udp(from, source, 0), udp(at, to, port));
@@ -140,9 +142,9 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
     let table = compile(&rules);
     site.with_kernel(|kernel| kernel.apply(&table).unwrap());
     assert_sources_belong(&site, &host);
-    assert_eq!(site.counted("spoofed").packets, 6);
+    assert_eq!(site.counted("spoofed").packets, 7);
     assert_flows_are_bound(&site, &host);
-    assert_eq!(site.counted("spoofed").packets, 8);
+    assert_eq!(site.counted("spoofed").packets, 9);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), render(&rules)).unwrap();
     site.router

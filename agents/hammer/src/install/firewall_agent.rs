@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use proto_mesh::{Install, UserdataContent};
 
 use super::config::{STATE_DIR, UNITS, WANTS};
@@ -16,6 +16,8 @@ use super::rootfs::Owner;
 pub const PROGRAM: &str = "/usr/lib/metalmesh/metalmesh-firewall";
 /// Directory of the agent's configuration. Control's files must be in it.
 const CONFIG_DIR: &str = "/etc/firewall-controller";
+/// File of the agent's configuration. Without it the agent never has rules.
+const CONFIG: &str = "/etc/firewall-controller/config.yaml";
 /// Directory of the last good rules, sealed by the agent, under that of the identity.
 const LAST_GOOD_DIR: &str = "/var/lib/metalmesh/firewall";
 /// Directory of the rules as text, which the agent writes for others.
@@ -35,24 +37,33 @@ pub enum FirewallAgentError {
     #[error("the order has a file {0:?} for the firewall: it must be in {CONFIG_DIR}")]
     Path(String),
     /// An order without a configuration of the agent.
-    #[error("the order of the firewall has no file for its agent: update control")]
+    #[error("the order of the firewall has no file {CONFIG}: update control")]
     NoConfig,
+}
+
+/// Refuses an order of a firewall that cannot be carried out, before a disk is touched.
+///
+/// # Errors
+/// When hammer's initramfs does not have the agent, or the order not its files.
+pub(super) fn check(install: &Install) -> Result<()> {
+    ensure!(
+        !install.firewall || Path::new(PROGRAM).is_file(),
+        "the order is that of a firewall, and this initramfs has no {PROGRAM}: build it with \
+         `cargo xtask initramfs`"
+    );
+    items(install)?;
+    Ok(())
 }
 
 /// The program of the agent, if the order is that of a firewall.
 ///
 /// # Errors
-/// When hammer's initramfs does not have it.
+/// When it cannot be read.
 pub(super) fn program(install: &Install) -> Result<Option<Vec<u8>>> {
     if !install.firewall {
         return Ok(None);
     }
-    let program = std::fs::read(PROGRAM).with_context(|| {
-        format!(
-            "the order is that of a firewall, and this initramfs has no {PROGRAM}: build it with \
-             `cargo xtask initramfs`"
-        )
-    })?;
+    let program = std::fs::read(PROGRAM).with_context(|| format!("cannot read {PROGRAM}"))?;
     Ok(Some(program))
 }
 
@@ -64,9 +75,6 @@ pub(super) fn items(install: &Install) -> Result<Vec<SystemItem>, FirewallAgentE
     if !install.firewall {
         return Ok(Vec::new());
     }
-    if install.userdata_contents.is_empty() {
-        return Err(FirewallAgentError::NoConfig);
-    }
     let mut out = vec![
         item(CONFIG_DIR, ItemState::Dir(Owner::root(0o700))),
         item(LAST_GOOD_DIR, ItemState::Dir(Owner::root(0o700))),
@@ -74,6 +82,9 @@ pub(super) fn items(install: &Install) -> Result<Vec<SystemItem>, FirewallAgentE
     ];
     for content in &install.userdata_contents {
         out.push(config_file(content)?);
+    }
+    if !out.iter().any(|item| item.path == CONFIG) {
+        return Err(FirewallAgentError::NoConfig);
     }
     out.push(file(
         CLOSED,
@@ -83,7 +94,8 @@ pub(super) fn items(install: &Install) -> Result<Vec<SystemItem>, FirewallAgentE
     ));
     out.extend(unit(CLOSED_UNIT, &closed_unit()));
     out.extend(unit(AGENT_UNIT, &agent_unit()));
-    // Routes lead to this firewall once its rules are in force, and not before.
+    // FRR waits for the agent, or for its failure. Until the agent says otherwise, the routes keep the
+    // longest distance, so that they lead here only once its rules are in force.
     out.push(file(
         &format!("{UNITS}/frr.service.d/metalmesh-firewall.conf"),
         0o644,
@@ -146,7 +158,7 @@ fn agent_unit() -> String {
          Before=network-pre.target shutdown.target\nWants=network-pre.target {CLOSED_UNIT}\n\
          Conflicts=shutdown.target\nStartLimitIntervalSec=0\n\n\
          [Service]\nType=notify\nNotifyAccess=main\nTimeoutStartSec=30\n\
-         ExecStart={PROGRAM} run --config {CONFIG_DIR}/config.yaml --state-dir {LAST_GOOD_DIR}\n\
+         ExecStart={PROGRAM} run --config {CONFIG} --state-dir {LAST_GOOD_DIR}\n\
          Restart=always\nRestartSec=5\nSuccessExitStatus=75\nWatchdogSec=120\n\
          ProtectSystem=strict\n\
          ReadWritePaths={STATE_DIR} {RULES_DIR}\nProtectHome=yes\nNoNewPrivileges=yes\n\n\
@@ -187,6 +199,9 @@ mod tests {
         other.firewall = false;
         assert_eq!(items(&other), Ok(Vec::new()));
         assert!(program(&other).unwrap().is_none());
+        check(&other).unwrap();
+        // Also on a host that has the program.
+        assert!(check(&order("/etc/passwd")).is_err());
     }
 
     #[test]
@@ -236,9 +251,6 @@ mod tests {
             text(&items, routes),
             "[Unit]\nAfter=metalmesh-firewall.service\n"
         );
-        // Nothing else opens it at boot.
-        let sysctl = items.iter().filter(|item| item.path.contains("sysctl.d"));
-        assert_eq!(sysctl.count(), 0);
     }
 
     #[test]
@@ -254,10 +266,16 @@ mod tests {
             let refused = FirewallAgentError::Path(path.to_owned());
             assert_eq!(items(&order(path)), Err(refused));
         }
+    }
+
+    #[test]
+    fn an_order_without_the_agents_configuration_is_refused() {
         let empty = Install {
             firewall: true,
             ..Install::default()
         };
-        assert_eq!(items(&empty), Err(FirewallAgentError::NoConfig));
+        for order in [empty, order("/etc/firewall-controller/other.yaml")] {
+            assert_eq!(items(&order), Err(FirewallAgentError::NoConfig));
+        }
     }
 }

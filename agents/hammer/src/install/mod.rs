@@ -120,7 +120,7 @@ pub async fn run(cx: &InstallTools<'_>, order: &Install) -> Result<Installed, St
     let wanted = order.layout.clone().unwrap_or_default();
     let plan = layout::plan(&wanted, &cx.sys.disks(), uefi, uuid::Uuid::new_v4)
         .map_err(|e| fixed("layout", e.into()))?;
-    firewall_agent::program(order).map_err(|error| fixed("configure", error))?;
+    firewall_agent::check(order).map_err(|error| fixed("configure", error))?;
     let done = steps(cx, order, &plan, uefi).await;
     if done.is_err() {
         clean(&plan).await;

@@ -9,15 +9,13 @@ use control_gate::refusal::invalid;
 use control_state::life::{FirewallIntent, FirewallNetworkIntent, RuleSetIntent, firewall_desired};
 use control_state::query::firewall_allocation;
 use control_state::{NetworkType, StateError, Tables};
+use proto_firewall::protocol_number::TCP;
 use proto_firewall::{Flow, PlacedRules, RuleBudget, RuleScope, checked_after, explain};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_types::{IpNet, MachineId, ProjectId};
 use tonic::Status;
 
 use crate::services::Services;
-
-/// Number of TCP.
-const TCP: u8 = 6;
 
 /// A flow through a firewall.
 #[derive(Debug, Clone, Copy)]

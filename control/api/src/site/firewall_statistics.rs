@@ -9,15 +9,12 @@ use control_gate::refusal::of_store;
 use control_presence::{CounterNumber, FirewallNumbers};
 use control_state::life::{FirewallIntent, RuleSetIntent, firewall_desired};
 use control_state::{RuleTarget, StateError};
-use proto_firewall::{RuleContent, RuleSpec, ServiceSpec};
+use proto_firewall::{RuleContent, RuleList};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_types::{MachineId, ProjectId};
 use tonic::Status;
 
 use crate::services::Services;
-
-/// Namespace of a service that names none.
-const NAMESPACE: &str = "default";
 
 /// A rule of a set, by the name of its counter.
 struct CountedRule<'a> {
@@ -138,34 +135,42 @@ struct NamedRule {
 /// in the set of a network only the names differ.
 fn named_rules(own: &RuleContent, sent: &RuleContent) -> Vec<NamedRule> {
     let mut all = Vec::new();
-    let mut add = |list: &str, own: &[RuleSpec], sent: &[RuleSpec]| {
-        let counter = list.replace(' ', "/");
-        all.extend(own.iter().zip(sent).map(|(own, sent)| NamedRule {
-            counter: format!("{counter}/{}/0", sent.name),
-            object: format!("{list}/{}", own.name),
-        }));
+    let mut add = |list: RuleList, own: &str, sent: &str| {
+        all.push(NamedRule {
+            counter: list.counter(sent),
+            object: list.object(own),
+        });
     };
-    add("firewall rules", &own.operator_rules, &sent.operator_rules);
-    add("cwnp egress", &own.egress_policies, &sent.egress_policies);
-    add(
-        "cwnp ingress",
-        &own.ingress_policies,
-        &sent.ingress_policies,
-    );
-    let name = |service: &ServiceSpec| {
-        let namespace = service.namespace.as_deref().unwrap_or(NAMESPACE);
-        format!("service {namespace}/{}", service.name)
-    };
-    let services = own.load_balancers.iter().zip(&sent.load_balancers);
-    all.extend(services.map(|(own, sent)| NamedRule {
-        counter: format!("{}/0", name(sent).replacen(' ', "/", 1)),
-        object: name(own),
-    }));
+    for (list, own, sent) in [
+        (
+            RuleList::Operator,
+            &own.operator_rules,
+            &sent.operator_rules,
+        ),
+        (
+            RuleList::Egress,
+            &own.egress_policies,
+            &sent.egress_policies,
+        ),
+        (
+            RuleList::Ingress,
+            &own.ingress_policies,
+            &sent.ingress_policies,
+        ),
+    ] {
+        let pairs = own.iter().zip(sent);
+        pairs.for_each(|(own, sent)| add(list, &own.name, &sent.name));
+    }
+    for (own, sent) in own.load_balancers.iter().zip(&sent.load_balancers) {
+        add(RuleList::Service, &own.full_name(), &sent.full_name());
+    }
     all
 }
 
 #[cfg(test)]
 mod tests {
+    use proto_firewall::{RuleSpec, ServiceSpec};
+
     use super::*;
 
     #[test]

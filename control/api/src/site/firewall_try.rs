@@ -4,8 +4,8 @@ use control_convert::firewall::from_content;
 use control_gate::Caller;
 use control_gate::refusal::of_store;
 use control_presence::{CandidateEffect, CandidateOutcome, RuleCandidate};
-use control_state::query::{check_rules, firewall_allocation, firewalls_in};
-use control_state::{RuleTarget, Tables};
+use control_state::Tables;
+use control_state::query::{check_rules, firewall_allocation, firewalls_of_set};
 use futures::future::join_all;
 use proto_firewall::RuleContent;
 use proto_public::metalmesh::admin::v1 as mesh;
@@ -21,7 +21,7 @@ const ASKED_MAX: usize = 8;
 
 /// A firewall that a set is for.
 #[derive(Debug)]
-struct TriedFirewall {
+struct AskedFirewall {
     machine: MachineId,
     allocation: AllocationId,
     hostname: String,
@@ -38,10 +38,8 @@ impl Services {
         let content = from_content(content)?;
         let found = self.gate.read(caller, |tables| {
             let project = check_rules(tables, &scope.set, scope.project, &content)?;
-            Ok(match &scope.set.target {
-                RuleTarget::Firewall(id) => tried(tables, [*id]),
-                RuleTarget::Network(id) => tried(tables, firewalls_in(tables, id, Some(project))),
-            })
+            let found = firewalls_of_set(tables, &scope.set.target, project);
+            Ok(firewalls_to_ask(tables, found))
         });
         let mut firewalls = found.await?;
         let rest = firewalls.split_off(firewalls.len().min(ASKED_MAX));
@@ -49,13 +47,14 @@ impl Services {
         let answers = asked.map(|firewall| self.compare(firewall, &scope, &content));
         let mut effects = join_all(answers).await;
         let error = format!("it was not asked: one call asks {ASKED_MAX} firewalls");
-        effects.extend(rest.iter().map(|firewall| Ok(failed(firewall, &error))));
+        let not_asked = |firewall| Ok(effect_with_error(firewall, &error));
+        effects.extend(rest.iter().map(not_asked));
         effects.into_iter().collect()
     }
 
     async fn compare(
         &self,
-        firewall: &TriedFirewall,
+        firewall: &AskedFirewall,
         scope: &RulesScope,
         content: &RuleContent,
     ) -> Result<mesh::FirewallRulesEffect, Status> {
@@ -74,27 +73,27 @@ impl Services {
             CandidateOutcome::NotConnected => {
                 let error = "it has no session with control; on the firewall, metalmesh-firewall \
                              must run with the source metal";
-                failed(firewall, error)
+                effect_with_error(firewall, error)
             }
-            CandidateOutcome::Busy => failed(
+            CandidateOutcome::Busy => effect_with_error(
                 firewall,
                 "it compares other rules now, or too many firewalls do; try again in a few seconds",
             ),
             CandidateOutcome::TimedOut => {
-                failed(firewall, "it did not answer in ten seconds; try again")
+                effect_with_error(firewall, "it did not answer in ten seconds; try again")
             }
             CandidateOutcome::NotKnown => {
                 let error = "an older control node leads, which cannot ask it; update that node";
-                failed(firewall, error)
+                effect_with_error(firewall, error)
             }
         })
     }
 }
 
-fn tried(tables: &Tables, ids: impl IntoIterator<Item = MachineId>) -> Vec<TriedFirewall> {
+fn firewalls_to_ask(tables: &Tables, ids: Vec<MachineId>) -> Vec<AskedFirewall> {
     let found = ids.into_iter().filter_map(|machine| {
         let allocation = firewall_allocation(tables, machine)?;
-        Some(TriedFirewall {
+        Some(AskedFirewall {
             machine,
             allocation: allocation.id,
             hostname: allocation.hostname.clone(),
@@ -103,7 +102,7 @@ fn tried(tables: &Tables, ids: impl IntoIterator<Item = MachineId>) -> Vec<Tried
     found.collect()
 }
 
-fn failed(firewall: &TriedFirewall, error: &str) -> mesh::FirewallRulesEffect {
+fn effect_with_error(firewall: &AskedFirewall, error: &str) -> mesh::FirewallRulesEffect {
     mesh::FirewallRulesEffect {
         firewall: firewall.machine.to_string(),
         hostname: firewall.hostname.clone(),
@@ -112,7 +111,7 @@ fn failed(firewall: &TriedFirewall, error: &str) -> mesh::FirewallRulesEffect {
     }
 }
 
-fn shown(firewall: &TriedFirewall, effect: CandidateEffect) -> mesh::FirewallRulesEffect {
+fn shown(firewall: &AskedFirewall, effect: CandidateEffect) -> mesh::FirewallRulesEffect {
     let refused = effect.refused.into_iter();
     mesh::FirewallRulesEffect {
         added: effect.added,
@@ -129,6 +128,6 @@ fn shown(firewall: &TriedFirewall, effect: CandidateEffect) -> mesh::FirewallRul
                 remedy: refused.remedy,
             })
             .collect(),
-        ..failed(firewall, &effect.error)
+        ..effect_with_error(firewall, &effect.error)
     }
 }

@@ -1,6 +1,8 @@
 //! Counters of firewalls, and rules that they are asked about, over gRPC.
 
-use control_presence::{CandidateEffect, CounterKind, CounterNumber, FirewallNumbers};
+use control_presence::{
+    CandidateEffect, CounterKind, CounterNumber, FirewallNumbers, ReportOutcome,
+};
 use control_state::Machine;
 use mesh::firewall_rules_service_client::FirewallRulesServiceClient;
 use mesh::operator_rules_service_client::OperatorRulesServiceClient;
@@ -70,7 +72,8 @@ async fn counters_are_shown_by_rule_and_set() {
         (CounterKind::Drop, "cwnp/egress/gone/0"),
     ];
     let numbers = numbers(allocation(&node, machine), &counted);
-    assert!(node.presence.firewalls().keep(machine, numbers));
+    let outcome = node.presence.firewalls().keep(machine, numbers);
+    assert_eq!(outcome, ReportOutcome::Kept);
     let found = tenant.get_statistics(ask(&project)).await.unwrap();
     let found = found.into_inner().statistics.unwrap();
     assert_eq!(

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use control_state::{
-    AllocateMachine, AllocationType, ChildLength, CreateImage, CreateNetwork, FirewallStatus,
-    FreeMachine, ImageFeature, NetworkType, RuleSetKey, RuleTarget, SetFirewallRules,
-    WantedNetwork,
+    AllocateMachine, AllocationType, ChildLength, CreateImage, CreateIp, CreateNetwork,
+    FirewallStatus, FreeMachine, ImageFeature, IpType, Labels, NetworkType, RuleSetKey, RuleTarget,
+    SetFirewallRules, WantedNetwork,
 };
 use proto_firewall::{PortSpec, RuleContent, RuleOwner, RuleSpec};
 use proto_identity::{Credential, Key};
@@ -14,7 +14,7 @@ use proto_mesh::{
     Certificate, FirewallAppliedSet, FirewallDesired, FirewallDesiredRequest, FirewallReport,
     FirewallRoutes, FirewallServiceClient,
 };
-use proto_types::{AllocationId, MachineId, ProjectId};
+use proto_types::{AllocationId, IpId, MachineId, ProjectId};
 use tests_support::objects::{self, allocation_of, image, text};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -249,4 +249,50 @@ async fn an_allocation_that_is_no_firewall_or_ended_gets_nothing() {
     };
     site.control.propose(free).await.unwrap();
     site.control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_address_of_the_project_reaches_the_firewall() {
+    let site = Site::start().await;
+    site.allocate_firewall().await;
+    let client: FirewallServiceClient = site.agent().await.into();
+    let mut stream = client
+        .desired(FirewallDesiredRequest::default())
+        .await
+        .unwrap();
+    let addresses = |desired: &FirewallDesired| {
+        let mut networks = desired.networks.iter();
+        let found = networks.find(|network| network.network == "internet");
+        found.unwrap().addresses.clone().unwrap().prefixes
+    };
+    let first: FirewallDesired = next(&mut stream).await;
+    let made = site.control.propose(CreateIp {
+        id: IpId::new(Uuid::now_v7()),
+        network: text("internet"),
+        project: site.project,
+        name: String::new(),
+        description: String::new(),
+        labels: Labels::new(),
+        kind: IpType::Static,
+        ip: Some("192.0.2.200".parse().unwrap()),
+        family: None,
+        machine: None,
+        underlay: false,
+    });
+    made.await.unwrap();
+    let desired = next(&mut stream).await;
+    let new = "192.0.2.200/32".to_owned();
+    assert!(!addresses(&first).contains(&new));
+    assert!(addresses(&desired).contains(&new), "{desired:?}");
+    for network in &desired.networks {
+        let is_external = network.r#type == "external";
+        assert_eq!(network.addresses.is_some(), is_external, "{network:?}");
+    }
+    site.control.stop().await;
+}
+
+#[test]
+fn control_orders_the_distances_that_firewalls_have() {
+    let longest = control_state::query::DISTANCE_MAX;
+    assert_eq!(longest, proto_mesh::FIREWALL_DISTANCE_MAX);
 }

@@ -16,7 +16,7 @@ use agents_firewall::netlink::Kernel;
 use agents_firewall::run::{AgentFiles, run};
 use agents_kit::StateDir;
 use agents_kit::state_dir::StoredSession;
-use control_presence::CandidateOutcome;
+use control_presence::{CandidateOutcome, FirewallTotals};
 use control_state::FirewallStatus;
 use control_state::life::userdata_contents;
 use nix::sched::{CloneFlags, unshare};
@@ -116,8 +116,10 @@ async fn await_statistics(site: &Site) {
     loop {
         let numbers = firewalls.numbers(site.machine, site.allocation()).await;
         if let Some(numbers) = numbers.unwrap() {
-            let mut counters = numbers.counters.iter();
-            assert!(counters.any(|counter| counter.name == "dropped"));
+            for name in FirewallTotals::NAMES {
+                let mut counters = numbers.counters.iter();
+                assert!(counters.any(|counter| counter.name == name), "{name}");
+            }
             return;
         }
         assert!(Instant::now() < until, "no counters are reported");

@@ -9,6 +9,7 @@ mod inbox;
 mod numbers;
 mod question;
 mod record;
+mod report_outcome;
 mod totals;
 mod waiting;
 
@@ -24,7 +25,8 @@ use desks::CandidateDesks;
 pub use inbox::CandidateInbox;
 pub use numbers::{CounterKind, CounterNumber, FirewallNumbers};
 pub(crate) use question::FirewallQuestion;
-use record::FirewallRecord;
+use record::{FirewallAllocation, FirewallRecord};
+pub use report_outcome::ReportOutcome;
 pub use totals::{CounterSum, FirewallTotals};
 pub(crate) use waiting::ANSWER_MAX;
 
@@ -55,19 +57,19 @@ impl FirewallBooks {
         }
     }
 
-    /// Keeps the counters that a firewall reports; `false` if it reported too short a time ago.
-    /// From time to time those are dropped whose allocation is not current any more.
-    pub(crate) fn keep(
-        &self,
-        machine: MachineId,
-        numbers: FirewallNumbers,
-        is_current: impl Fn(MachineId, AllocationId) -> bool,
-    ) -> bool {
-        let mut record = self.record.lock();
-        if record.must_sweep(numbers.at) {
-            record.sweep(numbers.at, is_current);
-        }
-        record.keep(machine, numbers)
+    /// Keeps the counters that a firewall reports.
+    pub(crate) fn keep(&self, machine: MachineId, numbers: FirewallNumbers) -> ReportOutcome {
+        self.record.lock().keep(machine, numbers)
+    }
+
+    /// The allocations whose counters are kept, if it is time to remove those that ended.
+    pub(crate) fn begin_sweep(&self, now: Timestamp) -> Option<Vec<FirewallAllocation>> {
+        self.record.lock().begin_sweep(now)
+    }
+
+    /// Removes the counters of allocations that ended.
+    pub(crate) fn end_sweep(&self, ended: &[FirewallAllocation]) {
+        self.record.lock().end_sweep(ended);
     }
 
     /// Sums over all firewalls.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proto_types::{AllocationId, MachineId, Timestamp};
 
-use super::{CounterKind, CounterSum, FirewallNumbers, FirewallTotals};
+use super::{CounterKind, CounterSum, FirewallNumbers, FirewallTotals, ReportOutcome};
 
 /// Shortest time between two reports of a firewall that are kept, milliseconds. Agents report every
 /// ten seconds.
@@ -13,28 +13,28 @@ const SILENT_MS: u64 = 60_000;
 const SWEEP_MS: u64 = 60_000;
 /// Most firewalls that are remembered. Further ones are left out.
 const FIREWALLS_MAX: usize = 10_000;
+/// Most counters of one firewall that are not of rules. An agent sends the totals, and 64 of each
+/// other kind.
+const OTHERS_MAX: usize = 256;
 /// Most counters of one firewall that are kept. Those of rules go first, the least used ones before
 /// the others.
-const COUNTERS_MAX: usize = 4_352;
+const COUNTERS_MAX: usize = OTHERS_MAX + 4_096;
 /// Most counters of rules of all firewalls together, some 150 bytes each. Beyond it only the other
 /// counters of a report are kept.
 const RULE_COUNTERS_MAX: usize = 1_000_000;
+/// Largest growth of a total in a millisecond that counts: 400 Gbit/s, in the smallest frames. More
+/// is no traffic, and one report of it would hide the growth of all others in the sums for ever.
+const GROWTH_MAX: CounterSum = CounterSum {
+    packets: 600_000,
+    bytes: 50_000_000,
+};
 
-/// The totals of which sums over all firewalls are made: a bounded set, whatever firewalls report.
-const SUMMED: [&str; 12] = [
-    "established",
-    "accepted",
-    "denied",
-    "logged",
-    "dropped",
-    "invalid",
-    "rate_limited",
-    "translated",
-    "internal_in",
-    "internal_out",
-    "external_in",
-    "external_out",
-];
+/// An allocation of a machine as a firewall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FirewallAllocation {
+    pub(crate) machine: MachineId,
+    pub(crate) allocation: AllocationId,
+}
 
 /// The last counters of all firewalls.
 #[derive(Debug, Default)]
@@ -47,12 +47,16 @@ pub(super) struct FirewallRecord {
 }
 
 impl FirewallRecord {
-    /// Keeps the counters of a report; `false` if the last one is too young.
-    pub(super) fn keep(&mut self, machine: MachineId, mut numbers: FirewallNumbers) -> bool {
+    /// Keeps the counters of a report.
+    pub(super) fn keep(
+        &mut self,
+        machine: MachineId,
+        mut numbers: FirewallNumbers,
+    ) -> ReportOutcome {
         let old = self.numbers.get(&machine);
         let old = old.filter(|old| old.allocation == numbers.allocation);
         if old.is_some_and(|old| numbers.at.ms() < old.at.ms().saturating_add(PAUSE_MS)) {
-            return false;
+            return ReportOutcome::TooSoon;
         }
         let growth = old.map(|old| growth(old, &numbers));
         for (name, grown) in growth.into_iter().flatten() {
@@ -62,13 +66,13 @@ impl FirewallRecord {
         }
         self.remove(machine);
         if self.numbers.len() >= FIREWALLS_MAX {
-            return false;
+            return ReportOutcome::NoRoom;
         }
         let room = RULE_COUNTERS_MAX.saturating_sub(self.rule_counters);
         cut(&mut numbers, room);
         self.rule_counters += rule_counters(&numbers);
         self.numbers.insert(machine, numbers);
-        true
+        ReportOutcome::Kept
     }
 
     /// The last counters of a firewall.
@@ -76,26 +80,28 @@ impl FirewallRecord {
         self.numbers.get(&machine).cloned()
     }
 
-    /// `true` if it is time to remove the counters of allocations that ended.
-    pub(super) fn must_sweep(&self, now: Timestamp) -> bool {
-        now.ms() >= self.swept.ms().saturating_add(SWEEP_MS)
+    /// The allocations whose counters are kept, if it is time to remove those that ended.
+    pub(super) fn begin_sweep(&mut self, now: Timestamp) -> Option<Vec<FirewallAllocation>> {
+        if now.ms() < self.swept.ms().saturating_add(SWEEP_MS) {
+            return None;
+        }
+        self.swept = now;
+        let numbers = self.numbers.iter();
+        let all = numbers.map(|(machine, numbers)| FirewallAllocation {
+            machine: *machine,
+            allocation: numbers.allocation,
+        });
+        Some(all.collect())
     }
 
-    /// Removes the counters of firewalls whose allocation ended.
-    pub(super) fn sweep(
-        &mut self,
-        now: Timestamp,
-        is_current: impl Fn(MachineId, AllocationId) -> bool,
-    ) {
-        self.swept = now;
-        let ended: Vec<MachineId> = self
-            .numbers
-            .iter()
-            .filter(|(machine, numbers)| !is_current(**machine, numbers.allocation))
-            .map(|(machine, _)| *machine)
-            .collect();
-        for machine in ended {
-            self.remove(machine);
+    /// Removes the counters of allocations that ended.
+    pub(super) fn end_sweep(&mut self, ended: &[FirewallAllocation]) {
+        for gone in ended {
+            let kept = self.numbers.get(&gone.machine);
+            // The next allocation may have reported meanwhile.
+            if kept.is_some_and(|kept| kept.allocation == gone.allocation) {
+                self.remove(gone.machine);
+            }
         }
     }
 
@@ -122,7 +128,7 @@ fn rule_counters(numbers: &FirewallNumbers) -> usize {
     of_rules.filter(|counter| counter.kind.is_of_rule()).count()
 }
 
-/// Leaves out the counters beyond the bounds.
+/// Leaves out the counters beyond the bounds. `room` is for those of rules.
 fn cut(numbers: &mut FirewallNumbers, room: usize) {
     numbers.counters.sort_by_key(|counter| {
         (
@@ -131,6 +137,8 @@ fn cut(numbers: &mut FirewallNumbers, room: usize) {
         )
     });
     let others = numbers.counters.len() - rule_counters(numbers);
+    numbers.counters.drain(OTHERS_MAX.min(others)..others);
+    let others = others.min(OTHERS_MAX);
     let most = COUNTERS_MAX.min(others.saturating_add(room));
     let cut = rule_counters(numbers).min(numbers.counters.len().saturating_sub(most));
     numbers.counters.truncate(most);
@@ -150,15 +158,21 @@ fn growth(old: &FirewallNumbers, new: &FirewallNumbers) -> Vec<(&'static str, Co
             bytes: counter.bytes,
         })
     };
+    let elapsed_ms = new.at.ms().saturating_sub(old.at.ms());
+    let bounded = |old: u64, new: u64, max: u64| {
+        let grown = new.saturating_sub(old);
+        grown.min(max.saturating_mul(elapsed_ms))
+    };
     let grown = |name: &'static str| {
         let (old, new) = (value(old, name)?, value(new, name)?);
         let grown = CounterSum {
-            packets: new.packets.saturating_sub(old.packets),
-            bytes: new.bytes.saturating_sub(old.bytes),
+            packets: bounded(old.packets, new.packets, GROWTH_MAX.packets),
+            bytes: bounded(old.bytes, new.bytes, GROWTH_MAX.bytes),
         };
         Some((name, grown))
     };
-    SUMMED.into_iter().filter_map(grown).collect()
+    let names = FirewallTotals::NAMES.into_iter();
+    names.filter_map(grown).collect()
 }
 
 #[cfg(test)]
@@ -177,7 +191,7 @@ mod tests {
             kind,
             name: name.to_owned(),
             packets,
-            bytes: packets * 100,
+            bytes: packets.saturating_mul(100),
         }
     }
 
@@ -197,16 +211,34 @@ mod tests {
         vec![counter(CounterKind::Total, "dropped", packets), foreign]
     }
 
+    fn keep(record: &mut FirewallRecord, machine: MachineId, numbers: FirewallNumbers) -> bool {
+        record.keep(machine, numbers) == ReportOutcome::Kept
+    }
+
+    #[test]
+    fn firewalls_beyond_the_bound_are_left_out() {
+        let mut record = FirewallRecord::default();
+        for machine in 0..FIREWALLS_MAX {
+            let machine = id(u128::try_from(machine).unwrap());
+            assert!(keep(&mut record, machine, numbers(0, Vec::new())));
+        }
+        let another = id(u128::MAX);
+        let left_out = record.keep(another, numbers(0, Vec::new()));
+        assert_eq!(left_out, ReportOutcome::NoRoom);
+        assert!(keep(&mut record, id(7), numbers(PAUSE_MS, Vec::new())));
+    }
+
     #[test]
     fn sums_grow_with_the_counters_and_never_shrink() {
         let mut record = FirewallRecord::default();
-        assert!(record.keep(id(1), numbers(0, dropped(1_000))));
-        assert!(!record.keep(id(1), numbers(PAUSE_MS - 1, dropped(2_000))));
-        assert!(record.keep(id(1), numbers(10_000, dropped(1_030))));
-        assert!(record.keep(id(2), numbers(10_000, dropped(5))));
+        assert!(keep(&mut record, id(1), numbers(0, dropped(1_000))));
+        let early = record.keep(id(1), numbers(PAUSE_MS - 1, dropped(2_000)));
+        assert_eq!(early, ReportOutcome::TooSoon);
+        assert!(keep(&mut record, id(1), numbers(10_000, dropped(1_030))));
+        assert!(keep(&mut record, id(2), numbers(10_000, dropped(5))));
         // A boot, and what comes after it.
-        assert!(record.keep(id(1), numbers(20_000, dropped(10))));
-        assert!(record.keep(id(1), numbers(30_000, dropped(14))));
+        assert!(keep(&mut record, id(1), numbers(20_000, dropped(10))));
+        assert!(keep(&mut record, id(1), numbers(30_000, dropped(14))));
         let totals = record.totals(Timestamp::from_ms(30_001));
         let sum = CounterSum {
             packets: 34,
@@ -218,11 +250,37 @@ mod tests {
     }
 
     #[test]
+    fn one_report_does_not_hide_the_growth_of_others() {
+        let mut record = FirewallRecord::default();
+        assert!(keep(&mut record, id(1), numbers(0, dropped(0))));
+        assert!(keep(&mut record, id(1), numbers(10_000, dropped(u64::MAX))));
+        let totals = record.totals(Timestamp::from_ms(10_000));
+        let sum = totals.sums["dropped"];
+        assert_eq!(sum.packets, 10_000 * GROWTH_MAX.packets);
+        assert_eq!(sum.bytes, 10_000 * GROWTH_MAX.bytes);
+    }
+
+    #[test]
+    fn counters_of_other_kinds_are_bounded() {
+        let mut record = FirewallRecord::default();
+        let others = (0..10_000).map(|packets| counter(CounterKind::Input, "ssh", packets));
+        let rules = (0..5).map(|packets| counter(CounterKind::Drop, "rule", packets));
+        assert!(keep(
+            &mut record,
+            id(1),
+            numbers(0, others.chain(rules).collect())
+        ));
+        let kept = record.of(id(1)).unwrap();
+        assert_eq!(kept.counters.len(), OTHERS_MAX + 5);
+        assert_eq!((kept.left_out, record.rule_counters), (0, 5));
+    }
+
+    #[test]
     fn what_one_firewall_can_fill_is_bounded() {
         let mut record = FirewallRecord::default();
         let rules = (0..10_000).map(|packets| counter(CounterKind::Drop, "rule", packets));
         let all = rules.chain(dropped(1)).collect();
-        assert!(record.keep(id(1), numbers(0, all)));
+        assert!(keep(&mut record, id(1), numbers(0, all)));
         let kept = record.of(id(1)).unwrap();
         assert_eq!(kept.counters.len(), COUNTERS_MAX);
         assert_eq!(kept.left_out, 10_002 - u32::try_from(COUNTERS_MAX).unwrap());
@@ -237,12 +295,22 @@ mod tests {
     #[test]
     fn counters_end_with_the_allocation() {
         let mut record = FirewallRecord::default();
-        assert!(record.keep(id(1), numbers(0, dropped(9))));
-        assert!(record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
-        record.sweep(Timestamp::from_ms(SWEEP_MS), |_, allocation| {
-            allocation != id(1)
-        });
-        assert!(!record.must_sweep(Timestamp::from_ms(SWEEP_MS)));
+        assert!(keep(&mut record, id(1), numbers(0, dropped(9))));
+        let now = Timestamp::from_ms(SWEEP_MS);
+        let kept = record.begin_sweep(now).unwrap();
+        let ended = FirewallAllocation {
+            machine: id(1),
+            allocation: id(1),
+        };
+        assert_eq!(kept, [ended]);
+        assert_eq!(record.begin_sweep(now), None, "too early");
+        let next = FirewallAllocation {
+            allocation: id(2),
+            ..ended
+        };
+        record.end_sweep(&[next]);
+        assert!(record.of(id(1)).is_some());
+        record.end_sweep(&[ended]);
         assert_eq!(record.of(id(1)), None);
         assert_eq!(record.rule_counters, 0);
     }

@@ -19,3 +19,23 @@ pub struct FirewallTotals {
     /// Growth of their counters since, by the name of the total.
     pub sums: BTreeMap<&'static str, CounterSum>,
 }
+
+impl FirewallTotals {
+    /// The totals of a firewall of which sums over all firewalls are made: a bounded set, whatever
+    /// firewalls report.
+    pub const NAMES: [&'static str; 13] = [
+        "established",
+        "accepted",
+        "denied",
+        "logged",
+        "dropped",
+        "invalid",
+        "spoofed",
+        "rate_limited",
+        "translated",
+        "internal_in",
+        "internal_out",
+        "external_in",
+        "external_out",
+    ];
+}

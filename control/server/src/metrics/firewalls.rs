@@ -8,13 +8,14 @@ use control_presence::{CounterSum, FirewallTotals};
 use super::node::float;
 
 /// Verdicts, by the names of the totals. Of a flow a rule decides about the first packet only.
-const VERDICTS: [(&str, &str); 8] = [
+const VERDICTS: [(&str, &str); 9] = [
     ("established", "established"),
     ("accepted", "accepted"),
     ("denied", "denied"),
     ("logged", "logged"),
     ("dropped", "unmatched"),
     ("invalid", "invalid"),
+    ("spoofed", "spoofed"),
     ("rate_limited", "rate_limited"),
     ("translated", "translated"),
 ];
@@ -97,6 +98,13 @@ mod tests {
         fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
             firewalls(&mut Sheet::new(encoder), &self.0)
         }
+    }
+
+    #[test]
+    fn every_total_is_a_metric() {
+        let verdicts = VERDICTS.iter().map(|(name, _)| *name);
+        let names = verdicts.chain(SIDES.iter().map(|(name, _)| *name));
+        assert!(names.eq(FirewallTotals::NAMES));
     }
 
     #[test]

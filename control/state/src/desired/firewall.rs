@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use proto_firewall::{RuleContent, RuleOwner};
+use proto_firewall::{RuleContent, RuleOwner, prefixes};
 use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId, Timestamp};
 
 use crate::firewall::entity::{FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget};
@@ -15,6 +15,7 @@ use crate::firewall::read::{
 use crate::firewall::standby::firewall_distance;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::{NatType, Network, NetworkType};
+use crate::network::read::project_ips;
 use crate::tables::Tables;
 
 /// The whole desired state of a firewall.
@@ -55,6 +56,10 @@ pub struct FirewallNetworkIntent {
     pub prefixes: Vec<IpNet>,
     /// `true` if flows from private networks into it get the firewall's address.
     pub masquerades: bool,
+    /// Of an external network of others: the project's addresses in it, as disjoint prefixes. The
+    /// firewall drops sources of the network that are another project's. `None` means that all of
+    /// its addresses may be the project's.
+    pub addresses: Option<Vec<IpNet>>,
 }
 
 /// A set of rules, as a firewall gets it.
@@ -166,7 +171,26 @@ fn network_intent(
         vrf: joined.vrf,
         prefixes: prefixes.iter().chain(announced).copied().collect(),
         masquerades: nat == NatType::Ipv4Masquerade,
+        addresses: is_shared(network, joined, project)
+            .then(|| addresses(tables, project, &joined.network)),
     }
+}
+
+/// `true` for an external network in which other projects may have addresses.
+fn is_shared(
+    network: Option<&Arc<Network>>,
+    joined: &AllocationNetwork,
+    project: ProjectId,
+) -> bool {
+    let owner = network.and_then(|network| network.project);
+    joined.kind == NetworkType::External && owner != Some(project)
+}
+
+/// The addresses of a project in a network: at most 4,096 of those in networks of others.
+fn addresses(tables: &Tables, project: ProjectId, network: &NetworkId) -> Vec<IpNet> {
+    let own = project_ips(tables, project).filter(|ip| ip.network == *network);
+    let own: Vec<IpNet> = own.map(|ip| IpNet::from(ip.ip)).collect();
+    prefixes::merged(&own)
 }
 
 fn set_intent(

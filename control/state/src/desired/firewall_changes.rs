@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use proto_types::MachineId;
 
-use crate::firewall::entity::{FirewallRuleSet, RuleTarget};
+use crate::firewall::entity::FirewallRuleSet;
 use crate::firewall::health::{has_applied, is_alive};
-use crate::firewall::read::firewalls_in;
+use crate::firewall::read::{firewalls_in, firewalls_of_set};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
 use crate::machine::read::partition_machines;
 use crate::tables::{Change, Record, Tables};
@@ -48,10 +48,7 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
 }
 
 fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
-    match &rules.set.target {
-        RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(rules.project)).collect(),
-    }
+    firewalls_of_set(tables, &rules.set.target, rules.project)
 }
 
 /// The firewalls of a partition whose name servers changed.

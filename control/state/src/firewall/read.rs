@@ -103,6 +103,18 @@ pub fn firewalls_in<'a>(
     mine.map(|(_, firewall)| *firewall)
 }
 
+/// The firewalls that a set of rules of a project is for.
+pub fn firewalls_of_set(
+    tables: &Tables,
+    target: &RuleTarget,
+    project: ProjectId,
+) -> Vec<MachineId> {
+    match target {
+        RuleTarget::Firewall(id) => vec![*id],
+        RuleTarget::Network(id) => firewalls_in(tables, id, Some(project)).collect(),
+    }
+}
+
 /// Keys of the sets that a firewall may get, in the order in which they decide: the operator's
 /// before the project's, its own before those of its private networks.
 pub(crate) fn rule_set_keys(allocation: &Allocation, machine: MachineId) -> Vec<RuleSetKey> {

@@ -1,6 +1,7 @@
 //! The desired state of firewalls: sets of rules and prefixes, and who is told of a change.
 
 use control_state::life::{concerned_firewalls, firewall_desired};
+use control_state::query::project_ips;
 use control_state::*;
 use proto_firewall::{NamePattern, RuleContent, RuleOwner, RuleSpec};
 
@@ -87,6 +88,38 @@ fn a_change_of_a_network_concerns_its_own_firewalls_only() {
     };
     let rules = write(foreign, web(80));
     assert_eq!(concerned(&mut world, rules.into()), ids(&[6, 7, 8]));
+}
+
+/// Other projects have addresses in an external network, too: a machine must not send with these.
+#[test]
+fn a_firewall_gets_the_addresses_of_its_project_in_networks_of_others() {
+    let mut world = world();
+    let external = |world: &World| {
+        let mut networks = firewall_desired(&world.tables, id(1)).unwrap().networks;
+        networks.retain(|network| network.kind == NetworkType::External);
+        assert_eq!(networks.len(), 1);
+        networks.remove(0).addresses.unwrap()
+    };
+    let of_project = |world: &World, project: u128| {
+        let rows = project_ips(&world.tables, id(project));
+        let own = rows.filter(|ip| ip.network.as_str() == "internet");
+        own.map(|ip| ip.ip).collect::<Vec<_>>()
+    };
+    let first = external(&world);
+    world.ok(ip(77, "internet", 2));
+    assert_eq!(external(&world), first, "of another project");
+    world.ok(ip(78, "internet", 1));
+    world.ok(ip(79, "internet", 1));
+    let found = external(&world);
+    let own = of_project(&world, 1);
+    assert_eq!(own.len(), 3, "with the firewall's");
+    let foreign = of_project(&world, 2);
+    let has = |address: &std::net::IpAddr| found.iter().any(|net| net.contains(address));
+    assert!(own.iter().all(has) && !foreign.iter().any(has), "{found:?}");
+    for network in firewall_desired(&world.tables, id(1)).unwrap().networks {
+        let is_external = network.kind == NetworkType::External;
+        assert_eq!(network.addresses.is_some(), is_external);
+    }
 }
 
 /// A firewall drops sources of no network: those of pods are the private network's.

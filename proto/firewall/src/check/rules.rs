@@ -16,7 +16,7 @@ use crate::{Action, CheckedRule, Direction, RuleList, RuleScope, RuleSpec, Viola
 /// It is no name.
 pub fn rule_name(spec: &RuleSpec, index: usize, scope: RuleScope<'_>) -> Result<String, Violation> {
     if spec.name.is_empty() {
-        return Ok(format!("rule-{index}"));
+        return Ok(RuleSpec::name_of_place(index));
     }
     name("name", &spec.name, name_len_max(scope))
 }

@@ -21,7 +21,7 @@ const BROADCAST: IpAddr = IpAddr::V4(Ipv4Addr::BROADCAST);
 /// One of both is no name.
 pub fn service_name(spec: &ServiceSpec, scope: RuleScope<'_>) -> Result<String, Violation> {
     let own = name("name", &spec.name, name_len_max(scope))?;
-    let namespace = spec.namespace.as_deref().unwrap_or("default");
+    let namespace = spec.namespace();
     let namespace = name("namespace", namespace, NAME_LEN_MAX)?;
     Ok(format!("{namespace}/{own}"))
 }

@@ -1,8 +1,8 @@
 //! Finds in a JSON text unknown fields and values of a message, and fields that are given twice.
 //!
 //! The parser ignores these or stops at them without their place. This pass goes before it, reads the
-//! text once and stores only the path to where it is. It judges nothing else: numbers, texts and
-//! syntax are the parser's.
+//! text once and stores only the path to where it is. It judges nothing else: other numbers, texts
+//! and syntax are the parser's.
 
 mod walk;
 
@@ -12,6 +12,7 @@ use std::fmt;
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::json::field;
 use walk::{Printable, Walk};
 
 /// Most fields or values that a refusal lists.
@@ -113,12 +114,28 @@ impl<'de> Visitor<'de> for Reader<'_> {
         Ok(())
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        match i32::try_from(number) {
+            Ok(number) => self.visit_i32(number),
+            // The parser refuses it, and floats.
+            Err(_) => Ok(()),
+        }
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        i64::try_from(number).map_or(Ok(()), |number| self.visit_i64(number))
+    }
+
+    fn visit_i32<E: Error>(self, number: i32) -> Result<(), E> {
+        match self.shape {
+            // The parser takes any number, which is the default value for who reads it.
+            Shape::Enum(kind) if kind.get_value(number).is_none() => {
+                let known = listed(kind.values().map(|value| value.name().to_owned()));
+                let reason = format!("unknown value {number}; values there are: {known}");
+                self.walk.refuse(reason)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
@@ -199,12 +216,6 @@ impl<'de> Visitor<'de> for Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// A field by either of its names.
-fn field(message: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> {
-    let field = message.get_field_by_json_name(name);
-    field.or_else(|| message.get_field_by_name(name))
 }
 
 /// Names of the contract, up to [`KNOWN_MAX`] of them.

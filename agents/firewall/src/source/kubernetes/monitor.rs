@@ -113,6 +113,7 @@ fn monitor_patch(report: &MonitorReport, now: OffsetDateTime) -> Result<Value, S
 mod tests {
     use super::*;
     use crate::netlink::CounterValue;
+    use crate::rule::RuleSet;
 
     #[test]
     fn a_report_has_the_published_fields() {
@@ -127,7 +128,7 @@ mod tests {
             "external_out",
         ];
         let counters = names.map(|name| (name.to_owned(), value));
-        let mut report = MonitorReport::of_counters(&counters.into());
+        let mut report = MonitorReport::of_counters(&counters.into(), &RuleSet::default());
         report.is_seed_connected = true;
         let now = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
         let counter = json!({ "bytes": 100, "packets": 2 });

@@ -55,6 +55,10 @@ fn network_object(network: &FirewallNetwork) -> Option<Value> {
     if network.vrf != 0 {
         object["vrf"] = network.vrf.into();
     }
+    // Absent from an older control, and for a network in which nobody else has addresses.
+    if let Some(addresses) = network.addresses.as_ref().filter(|_| kind == "external") {
+        object["addresses"] = addresses.prefixes.clone().into();
+    }
     value(&object)
 }
 
@@ -94,6 +98,9 @@ fn value<T: Serialize>(object: &T) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use ipnet::IpNet;
+    use proto_mesh::FirewallAddresses;
+
     use super::*;
     use crate::admit::admit_objects;
     use crate::source::ControllerObjects;
@@ -113,6 +120,7 @@ mod tests {
             vrf,
             prefixes: vec![prefix.to_owned()],
             masquerade: false,
+            addresses: None,
         }
     }
 
@@ -199,5 +207,34 @@ mod tests {
         let state = desired(vec![set("firewall/x/operator", "{"), set("tenant", "{}")]);
         let error = objects(&state).unwrap_err().to_string();
         assert!(error.contains("firewall/x/operator"), "{error}");
+    }
+
+    #[test]
+    fn a_network_of_others_comes_with_the_addresses_of_the_project() {
+        for (sent, wanted) in [
+            (None, None),
+            (Some(vec![]), Some(vec![])),
+            (
+                Some(vec!["203.0.113.8/31"]),
+                Some(vec!["203.0.113.8/31".parse::<IpNet>().unwrap()]),
+            ),
+        ] {
+            let mut state = desired(Vec::new());
+            for network in &mut state.networks {
+                network.addresses = sent.clone().map(|own| FirewallAddresses {
+                    prefixes: own.into_iter().map(str::to_owned).collect(),
+                });
+            }
+            let objects = objects(&state).unwrap();
+            let admitted = admit_objects(&ControllerObjects {
+                firewall: &objects.firewall,
+                cwnp: Some(&objects.cwnp),
+                service: &objects.service,
+            });
+            assert_eq!(admitted.problems, []);
+            let networks = &admitted.rules.networks;
+            assert_eq!(networks[0].addresses, None, "a private network");
+            assert_eq!(networks[1].addresses, wanted);
+        }
     }
 }

@@ -47,6 +47,7 @@ fn report(found: &Statistics) -> FirewallStatistics {
         total("logged", sum(&found.rules.log)),
         total("dropped", found.dropped),
         total("invalid", found.invalid),
+        total("spoofed", found.spoofed),
         total("rate_limited", sum(&found.rate_limited)),
         total("translated", sum(&found.translated)),
         total("internal_in", devices.internal.incoming),
@@ -143,6 +144,6 @@ mod tests {
             .insert("firewall/rules/no/0".to_owned(), zero);
         let report = report(&found);
         assert_eq!((report.rules, report.left_out), (1, 0));
-        assert_eq!(report.counters.len(), 12, "the totals");
+        assert_eq!(report.counters.len(), 13, "the totals");
     }
 }

@@ -111,6 +111,7 @@ service:
     #[test]
     fn mistakes_are_refused_with_the_reason() {
         let deep = "[".repeat(250_000);
+        let dashes = "- ".repeat(65);
         for (text, wanted) in [
             ("cwnp: {egres: []}", "cwnp.egres: "),
             ("firewall: {networks: []}", "control knows the networks"),
@@ -124,7 +125,8 @@ service:
             ),
             ("service: [7]", "service[0]: "),
             ("- 1", "begins with"),
-            (deep.as_str(), "more than 64 brackets are open at once"),
+            (deep.as_str(), "nested deeper than 64 levels, by brackets"),
+            (dashes.as_str(), "write each level on a line of its own"),
         ] {
             let error = format!("{:#}", parse(text).unwrap_err());
             assert!(error.contains(wanted), "{error}");

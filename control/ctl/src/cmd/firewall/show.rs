@@ -120,7 +120,7 @@ pub(super) fn print_counters(found: &FirewallStatistics) {
         return;
     }
     let (rules, read_at) = (found.rules_in_force, moment(found.read_at.as_ref()));
-    outln!("counters of {read_at}, {rules} rules in force");
+    outln!("counters of {read_at}, {rules} rules in force on the firewall");
     if !found.counters.is_empty() {
         let rows = found.counters.iter().map(|counter| {
             let (packets, bytes) = (counter.packets.to_string(), counter.bytes.to_string());
@@ -134,7 +134,8 @@ pub(super) fn print_counters(found: &FirewallStatistics) {
     }
     if found.left_out > 0 {
         let left_out = found.left_out;
-        outln!("{left_out} more rules have counted something, fewer packets than these");
+        // Also beside the rules of one set: they may be of this set, or of others.
+        outln!("{left_out} more rules of the firewall have counted, less than those it reports");
     }
 }
 

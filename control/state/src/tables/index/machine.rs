@@ -28,7 +28,7 @@ fn claimed(machine: &Machine) -> impl Iterator<Item = (SwitchId, String)> + '_ {
 }
 
 /// Networks of a machine that is allocated as a firewall, and its project. Empty for all others.
-fn walled(machine: &Machine) -> impl Iterator<Item = (&NetworkId, ProjectId)> {
+fn firewall_networks(machine: &Machine) -> impl Iterator<Item = (&NetworkId, ProjectId)> {
     let allocation = machine.allocation.as_ref();
     let firewall = allocation.filter(|found| found.kind == AllocationType::Firewall);
     firewall.into_iter().flat_map(|found| {
@@ -85,7 +85,7 @@ impl Indexed for Machine {
             index.asn_machine.insert(allocation.asn.0, self.id);
             insert(&mut index.project_machines, allocation.project, self.id);
         }
-        for (network, project) in walled(self) {
+        for (network, project) in firewall_networks(self) {
             let firewall = (project, self.id);
             insert(&mut index.network_firewalls, network.clone(), firewall);
         }
@@ -134,7 +134,7 @@ impl Indexed for Machine {
             index.asn_machine.remove(&allocation.asn.0);
             remove(&mut index.project_machines, &allocation.project, &self.id);
         }
-        for (network, project) in walled(self) {
+        for (network, project) in firewall_networks(self) {
             remove(&mut index.network_firewalls, network, &(project, self.id));
         }
     }

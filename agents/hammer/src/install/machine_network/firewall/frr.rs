@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use proto_mesh::{FIREWALL_DISTANCE_MAX, FIREWALL_DISTANCE_STEP};
 
 use super::plan::{FirewallNetwork, FirewallPlan};
 use crate::install::item::SystemItem;
@@ -15,8 +16,8 @@ use crate::install::machine_network::family::Family;
 use crate::install::machine_network::frr::files_with;
 
 /// AS numbers in front of each path to the EVPN until the agent sets another number: the longest
-/// distance of a firewall, 8 steps of 6 numbers each (`agents_firewall::routes`).
-const PREPENDED: usize = 48;
+/// distance of a firewall.
+const PREPENDED: usize = (FIREWALL_DISTANCE_MAX * FIREWALL_DISTANCE_STEP) as usize;
 
 /// Prefix lists by family and name.
 type Lists = BTreeMap<(Family, String), Vec<IpNet>>;
