@@ -92,7 +92,7 @@ pub fn rule_history<'a>(
 }
 
 /// Firewalls in a network: those of one project, or with `None` those of all.
-pub fn firewalls_in<'a>(
+pub(crate) fn firewalls_in<'a>(
     tables: &'a Tables,
     network: &NetworkId,
     project: Option<ProjectId>,

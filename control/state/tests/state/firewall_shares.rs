@@ -7,7 +7,7 @@ use crate::firewall_rules::{firewall, network, world, write};
 use crate::world::*;
 
 /// Entries of a rule of [`large`]: hosts × blocks of ports.
-const ENTRIES: usize = 512 * 30;
+const ENTRIES: usize = 256 * 30 * 2;
 
 /// So many rules with [`ENTRIES`] each.
 fn large(rules: usize) -> RuleContent {
@@ -15,14 +15,16 @@ fn large(rules: usize) -> RuleContent {
         cidr: format!("203.0.{}.{}/32", number / 128, number % 128 * 2),
         except: vec![],
     };
+    let ports = |protocol: &str| PortSpec {
+        protocol: Some(protocol.to_owned()),
+        port: Some(1),
+        end_port: Some(65_534),
+        ..PortSpec::default()
+    };
     let rule = |number: usize| RuleSpec {
         name: format!("r{number}"),
-        to: (0..512).map(host).collect(),
-        ports: vec![PortSpec {
-            port: Some(1),
-            end_port: Some(65_534),
-            ..PortSpec::default()
-        }],
+        to: (0..256).map(host).collect(),
+        ports: ["TCP", "UDP"].map(ports).to_vec(),
         ..RuleSpec::default()
     };
     RuleContent {

@@ -4,10 +4,12 @@ use proto_errors::{Error, ErrorCode};
 use proto_firewall::{RuleContent, RuleOwner, Violation, check};
 use proto_types::{MachineId, ProjectId};
 
-use super::shares::{self, firewalls_of, scope};
+use super::shares::{self, scope};
 use crate::firewall::entity::{RuleSetKey, RuleTarget};
 use crate::firewall::name_servers::name_servers;
-use crate::firewall::read::{CONTENT_BYTES_MAX, content_bytes, firewall_allocation, has_address};
+use crate::firewall::read::{
+    CONTENT_BYTES_MAX, content_bytes, firewall_allocation, firewalls_of_set, has_address,
+};
 use crate::machine::entity::{Allocation, Machine};
 use crate::network::entity::{Network, NetworkType};
 use crate::reply::CheckResult;
@@ -142,7 +144,7 @@ fn names(
     if named.is_empty() {
         return Vec::new();
     }
-    let mut firewalls = firewalls_of(tables, set, project).into_iter();
+    let mut firewalls = firewalls_of_set(tables, &set.target, project).into_iter();
     let without =
         |id: &MachineId| name_servers(tables, *id).is_some_and(|servers| servers.is_empty());
     let Some(firewall) = firewalls.find(without) else {

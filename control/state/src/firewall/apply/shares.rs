@@ -11,7 +11,7 @@ use proto_firewall::{RuleContent, RuleScope, RuleShare, SetSize, set_size};
 use proto_types::{MachineId, ProjectId};
 
 use crate::firewall::entity::{FirewallRuleSet, RuleSetKey, RuleTarget};
-use crate::firewall::read::{firewalls_in, rule_sets_of_firewall};
+use crate::firewall::read::{firewalls_of_set, rule_sets_of_firewall};
 use crate::network::entity::Network;
 use crate::reply::CheckResult;
 use crate::tables::Tables;
@@ -41,18 +41,6 @@ pub(super) fn scope<'a>(tables: &'a Tables, set: &RuleSetKey) -> RuleScope<'a> {
     }
 }
 
-/// The firewalls that a set of a project is for.
-pub(super) fn firewalls_of(
-    tables: &Tables,
-    set: &RuleSetKey,
-    project: ProjectId,
-) -> Vec<MachineId> {
-    match &set.target {
-        RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(project)).collect(),
-    }
-}
-
 /// Refuses a content with which the sets of its owner would pass the owner's share of a firewall. One
 /// with which they need no more than before is never refused: it may be a way back into the share,
 /// which was passed because a firewall joined more networks.
@@ -65,7 +53,7 @@ pub(super) fn check(
     let share = RuleShare::of(set.owner);
     // Several firewalls get the same sets of networks: each is counted once.
     let mut known = FirewallSets::new();
-    for firewall in firewalls_of(tables, set, project) {
+    for firewall in firewalls_of_set(tables, &set.target, project) {
         let mut others = rule_sets_of_firewall(tables, firewall);
         others.retain(|row| row.set.owner == set.owner && row.set != *set);
         if others.is_empty() {
