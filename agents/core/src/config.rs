@@ -148,7 +148,9 @@ impl Config {
         let uplinks = self.uplinks.iter();
         let bgp = self.bgp.clone().unwrap_or_default();
         linux::FilterConfig {
-            uplinks: uplinks.filter_map(|port| PortName::new(port).ok()).collect(),
+            uplinks: uplinks
+                .filter_map(|port| PortName::new(port).ok())
+                .collect(),
             underlay: bgp.underlay.into_iter().collect(),
             services: bgp.firewall_services.into_iter().collect(),
             clients: bgp.firewall_clients.into_iter().collect(),
@@ -207,6 +209,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use proto_types::IpNet;
+
     use super::*;
 
     #[test]
@@ -229,8 +233,9 @@ mod tests {
         let filter = toml::from_str::<Config>(text).unwrap().linux().filter;
         assert!(filter.uplinks.contains("up1") && filter.uplinks.len() == 1);
         assert_eq!(filter.services.len(), 2);
-        assert_eq!(filter.underlay, ["10.1.0.0/24".parse().unwrap()].into());
-        assert_eq!(filter.clients, ["10.1.0.3/32".parse().unwrap()].into());
+        let prefix = |text: &str| text.parse::<IpNet>().unwrap();
+        assert_eq!(filter.underlay, [prefix("10.1.0.0/24")].into());
+        assert_eq!(filter.clients, [prefix("10.1.0.3/32")].into());
     }
 
     #[test]

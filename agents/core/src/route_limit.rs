@@ -136,7 +136,9 @@ impl RouteLimiter {
             }
         }
         for (vrf, ports) in received {
-            let sum = ports.values().fold(0_u64, |sum, of| sum.saturating_add(*of));
+            let sum = ports
+                .values()
+                .fold(0_u64, |sum, of| sum.saturating_add(*of));
             let most = ports.into_iter().max_by_key(|(_, received)| *received);
             if let Some((port, _)) = most.filter(|_| sum > ROUTES_OF_VRF) {
                 let excess = Excess::Vrf {

@@ -52,7 +52,9 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_to_answer() {
     leaf.ip("link set swp9 master mmb10 up");
     leaf.ip("addr add 10.7.0.254/16 dev mmb10");
     let gateway = mac(&leaf, "mmb10");
-    let listener = inside(&leaf.name, async || TcpListener::bind((GATEWAY, OPEN)).unwrap());
+    let listener = inside(&leaf.name, async || {
+        TcpListener::bind((GATEWAY, OPEN)).unwrap()
+    });
     let _table = TABLE.lock().await;
     let count = flood(&leaf, &bridged, gateway);
     println!("with a filter: {count} asked for");

@@ -3,9 +3,7 @@
 use agents_nos::{Capability, find_drift, plan};
 
 use super::daemons::Switch;
-use super::leaf::{
-    desired, filter, is_available, nft, observe, port, reconcile, sysctl,
-};
+use super::leaf::{desired, filter, is_available, nft, observe, port, reconcile, sysctl};
 
 #[tokio::test]
 async fn what_an_operator_changes_is_unsafe_and_healed() {

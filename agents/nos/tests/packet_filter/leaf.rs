@@ -1,11 +1,13 @@
 //! A leaf with two segments: the firewall on `swp5` has network 10, and not network 11.
 
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agents_nos::linux::FilterConfig;
 use agents_nos::model::{Mtu, PacketFilter, Port, PortName, Segment, VxlanFilter};
 use agents_nos::{Capability, Membership, Nos, SwitchModel, Vni, plan};
+use ipnet::IpNet;
 
 use super::daemons::{self, Switch};
 use super::hosts::inside;
@@ -47,17 +49,13 @@ pub(crate) fn vni(number: u32) -> Vni {
 
 /// The site: firewalls reach one service, and are managed from one host.
 fn site() -> FilterConfig {
+    let prefix = |text: &str| text.parse::<IpNet>().unwrap();
+    let listener = |text: &str| text.parse::<SocketAddr>().unwrap();
     FilterConfig {
         uplinks: [port("swp20")].into(),
-        underlay: ["10.0.0.0/24", "2001:db8::/64"]
-            .map(|text| text.parse().unwrap())
-            .into(),
-        services: ["10.0.0.2:4443", "[2001:db8::2]:4443"]
-            .map(|text| text.parse().unwrap())
-            .into(),
-        clients: ["10.0.0.3/32", "2001:db8::3/128"]
-            .map(|text| text.parse().unwrap())
-            .into(),
+        underlay: ["10.0.0.0/24", "2001:db8::/64"].map(prefix).into(),
+        services: ["10.0.0.2:4443", "[2001:db8::2]:4443"].map(listener).into(),
+        clients: ["10.0.0.3/32", "2001:db8::3/128"].map(prefix).into(),
     }
 }
 

@@ -22,7 +22,9 @@ pub(crate) fn ipv4(
 
 pub(crate) fn packet_v4(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
-    let head = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0];
+    let head = [
+        0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0,
+    ];
     let mut head = [&head[..], &from.octets(), &to.octets()].concat();
     let sum = checksum(&head);
     head[10..12].copy_from_slice(&sum.to_be_bytes());

@@ -99,18 +99,19 @@ struct Rack {
 impl Rack {
     async fn start() -> Self {
         let leaf = Switch::start("reach", &["swp7", "swp8"]).await;
-        let [firewall, spine, management] = [
-            ("rfw", "swp5"),
-            ("rspine", "swp6"),
-            ("rmgmt", "eth0"),
-        ]
-        .map(|(name, port)| Tap::new(name, &leaf.name, port));
+        let [firewall, spine, management] =
+            [("rfw", "swp5"), ("rspine", "swp6"), ("rmgmt", "eth0")]
+                .map(|(name, port)| Tap::new(name, &leaf.name, port));
         reconcile(&leaf, &desired());
         leaf.ip("link set eth0 up");
         leaf.ip("addr add 10.90.0.11/24 dev eth0");
         leaf.ip("addr add fe80::fe/64 dev swp5 nodad");
         for (tap, port, addresses) in [
-            (&firewall, "swp5", &["10.1.0.5", "2001:db8:1::5", "fe80::5"][..]),
+            (
+                &firewall,
+                "swp5",
+                &["10.1.0.5", "2001:db8:1::5", "fe80::5"][..],
+            ),
             (
                 &spine,
                 "swp6",

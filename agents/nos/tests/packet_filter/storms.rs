@@ -49,7 +49,10 @@ async fn a_port_sends_so_many_frames_to_everybody() {
     let neighbour = Tap::new("snext", &leaf.name, "swp9");
     reconcile(&leaf, &desired());
     leaf.ip("link set swp9 master mmb10 up");
-    let cases = [(BROADCAST, 8000, 500, 1000), (MULTICAST, 12_000, 2000, 4000)];
+    let cases = [
+        (BROADCAST, 8000, 500, 1000),
+        (MULTICAST, 12_000, 2000, 4000),
+    ];
     for is_filtered in [true, false] {
         if !is_filtered {
             nft(&leaf, "delete table bridge metalmesh");

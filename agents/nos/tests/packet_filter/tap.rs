@@ -82,7 +82,11 @@ impl Tap {
             .arg("/sys/class/net/eth0/statistics/rx_packets")
             .output()
             .unwrap();
-        String::from_utf8(shown.stdout).unwrap().trim().parse().unwrap()
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
     }
 }
 

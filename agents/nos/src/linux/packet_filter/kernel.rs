@@ -142,7 +142,10 @@ mod tests {
     #[test]
     fn a_request_says_its_length() {
         let asked = request(GET_TABLE, 7, &attribute(NAME, b"mine\0"));
-        assert_eq!(asked[..4], u32::try_from(asked.len()).unwrap().to_ne_bytes());
+        assert_eq!(
+            asked[..4],
+            u32::try_from(asked.len()).unwrap().to_ne_bytes()
+        );
         assert_eq!(asked.len() % 4, 0);
         assert_eq!(asked[16], 7);
         assert_eq!(asked[HEADERS..HEADERS + 2], 9_u16.to_ne_bytes());

@@ -123,7 +123,14 @@ mod tests {
         // The kernel collects what has expired once a second.
         assert!(of_port(ASKING, ASKED_FREE_S + 1) * PORTS <= SET_SIZE);
         // A rate that is forgotten would be full anew.
-        for rate in [NEIGHBOURS, REMOTE_NEIGHBOURS, BROADCASTS, MULTICASTS, PINGS, ASKING] {
+        for rate in [
+            NEIGHBOURS,
+            REMOTE_NEIGHBOURS,
+            BROADCASTS,
+            MULTICASTS,
+            PINGS,
+            ASKING,
+        ] {
             assert!(rate.burst <= rate.second * RATE_S, "{rate:?}");
         }
         assert!(MACS.burst <= MACS.second * MAC_S);

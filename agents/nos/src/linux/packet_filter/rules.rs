@@ -17,7 +17,9 @@ use crate::model::{PacketFilter, VxlanFilter};
 
 /// The rules as one transaction, which replaces those that are there.
 pub(super) fn render(filter: &PacketFilter, config: &FilterConfig) -> String {
-    FAMILIES.map(|family| table(family, filter, config)).concat()
+    FAMILIES
+        .map(|family| table(family, filter, config))
+        .concat()
 }
 
 /// The same of the table that filters of firewalls are in, as one that leaves the others: MAC
@@ -148,7 +150,9 @@ fn beside_vxlan(out: &mut String, config: &FilterConfig) {
     for (ip, is_v6) in [("ip", false), ("ip6", true)] {
         let services = config.services(is_v6);
         if !services.is_empty() {
-            let services = services.iter().map(|s| format!("{} . {}", s.ip(), s.port()));
+            let services = services
+                .iter()
+                .map(|s| format!("{} . {}", s.ip(), s.port()));
             rules.push(format!("{ip} daddr . th dport {} return", set(services)));
         }
         let clients = merged(&config.clients, is_v6);
@@ -159,7 +163,10 @@ fn beside_vxlan(out: &mut String, config: &FilterConfig) {
     let v4 = merged(&config.underlay, false);
     if !v4.is_empty() {
         let kinds = "{ 0, 3, 8, 11, 12 }";
-        rules.push(format!("ip daddr {} icmp type {kinds} goto pinging", set(v4)));
+        rules.push(format!(
+            "ip daddr {} icmp type {kinds} goto pinging",
+            set(v4)
+        ));
     }
     let v6 = merged(&config.underlay, true).into_iter();
     let v6 = v6.map(|prefix| prefix.to_string());

@@ -54,7 +54,9 @@ pub(super) fn prefix(element: &Value) -> Option<IpNet> {
 }
 
 pub(super) fn addresses(of: &[IpNet]) -> Vec<Value> {
-    of.iter().map(|prefix| address(&prefix.to_string())).collect()
+    of.iter()
+        .map(|prefix| address(&prefix.to_string()))
+        .collect()
 }
 
 pub(super) fn meta(key: &str) -> Value {
