@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 const OUTPUT_MAX: u64 = 16 << 20;
 
 /// `true` if the host has the program.
-pub(super) fn is_installed() -> bool {
+pub(in crate::linux) fn is_installed() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(PROGRAM).is_file())
 }
