@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use agents_nos::frr::Vtysh;
+use agents_nos::model::PortName;
 use agents_nos::{linux, sonic};
 use serde::Deserialize;
 
@@ -137,6 +138,22 @@ impl Config {
             ports: self.all_ports(),
             vtep: self.vtep,
             frr: self.vtysh(&["vtysh"]),
+            filter: self.filter(),
+        }
+    }
+
+    /// The site's part of the packet filter of the Linux back-end. An uplink with a name that no port
+    /// has is a problem of the desired state.
+    fn filter(&self) -> linux::FilterConfig {
+        let uplinks = self.uplinks.iter();
+        let bgp = self.bgp.clone().unwrap_or_default();
+        linux::FilterConfig {
+            uplinks: uplinks
+                .filter_map(|port| PortName::new(port).ok())
+                .collect(),
+            underlay: bgp.underlay.into_iter().collect(),
+            services: bgp.firewall_services.into_iter().collect(),
+            clients: bgp.firewall_clients.into_iter().collect(),
         }
     }
 
@@ -192,6 +209,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use proto_types::IpNet;
+
     use super::*;
 
     #[test]
@@ -203,6 +222,20 @@ mod tests {
         let report = policy("drift = \"report\"").unwrap().drift;
         assert_eq!(report, DriftPolicy::Report);
         assert!(policy("drift = \"ignore\"").is_err());
+    }
+
+    #[test]
+    fn the_site_says_what_firewalls_reach_and_which_ports_are_its_own() {
+        let text = "rack = \"r1\"\nmanagement_ip = \"10.0.0.1\"\nvtep = \"10.1.0.1\"\n\
+                    uplinks = [\"up1\"]\n[bgp]\nasn = 65001\nunderlay = [\"10.1.0.0/24\"]\n\
+                    firewall_services = [\"10.1.0.2:4443\", \"[2001:db8::2]:4443\"]\n\
+                    firewall_clients = [\"10.1.0.3/32\"]\n";
+        let filter = toml::from_str::<Config>(text).unwrap().linux().filter;
+        assert!(filter.uplinks.contains("up1") && filter.uplinks.len() == 1);
+        assert_eq!(filter.services.len(), 2);
+        let prefix = |text: &str| text.parse::<IpNet>().unwrap();
+        assert_eq!(filter.underlay, [prefix("10.1.0.0/24")].into());
+        assert_eq!(filter.clients, [prefix("10.1.0.3/32")].into());
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub fn intent(desired: &SwitchDesired, config: &Config) -> (SwitchModel, Vec<Str
         vtep: Some(config.vtep),
         ..SwitchModel::default()
     };
+    // A back-end that cannot filter leaves it.
+    out.packet_filter.is_in_place = true;
     // `true` for a segment that machines boot in.
     let mut kinds: BTreeMap<Vni, bool> = BTreeMap::new();
     let mut provisioning = None;

@@ -1,7 +1,12 @@
-//! The limits of a firewall's EVPN routes. FRR 8.4.4 has no `maximum-prefix` for EVPN, and a firewall
-//! chooses how many prefixes it announces in its networks: without a limit it could take the memory
-//! of bgpd, of zebra and of the kernel's table, and with it all other tenants of the leaf. Neither
-//! does it compare the prefixes, so that what [the audit](crate::route_audit) finds is refused here.
+//! The limits of routes that machines and firewalls announce.
+//!
+//! FRR 8.4.4 has no `maximum-prefix` for EVPN, and a firewall chooses how many prefixes it announces in
+//! its networks: without a limit it could take the memory of bgpd, of zebra and of the kernel's table,
+//! and with it all other tenants of the leaf. Neither does it compare the prefixes, so that what
+//! [the audit](crate::route_audit) finds is refused here.
+//!
+//! A machine has a limit in FRR, for each IP version. Many machines of a tenant have none together,
+//! and each of their routes is one of every leaf and spine: the sum of a VRF is limited here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +25,9 @@ use crate::suspensions::Suspensions;
 const ROUTES: u64 = 4096;
 /// Further routes for each of its networks: its tunnel end, its MAC and its addresses there.
 const ROUTES_OF_NETWORK: u64 = 64;
+/// Routes that the machines of a VRF may announce at this leaf together, of both IP versions: some
+/// hundred for each of a rack's machines.
+const ROUTES_OF_VRF: u64 = 16_384;
 /// Time that a session is away after the first excess. Doubled each time.
 const WAIT_MIN: Duration = Duration::from_secs(60);
 /// Longest time that a session is away.
@@ -35,7 +43,7 @@ const EVPN: &str = "l2VpnEvpn";
 pub(crate) struct RouteLimiter {
     desired: watch::Receiver<Option<SwitchDesired>>,
     told: watch::Sender<Suspensions>,
-    /// Bounded by the firewalls of the switch and their VNIs.
+    /// Bounded by the ports of the switch and the VNIs of its firewalls.
     offenders: BTreeMap<Suspended, Offender>,
 }
 
@@ -47,7 +55,7 @@ struct Offender {
 }
 
 impl RouteLimiter {
-    /// A limiter of the firewalls of a desired state, which tells of sessions that have to go.
+    /// A limiter of a desired state's ports, which tells of sessions that have to go.
     pub(crate) fn new(
         desired: watch::Receiver<Option<SwitchDesired>>,
         told: watch::Sender<Suspensions>,
@@ -66,26 +74,28 @@ impl RouteLimiter {
 
     /// Looks at the sessions of the switch and the findings of the audit.
     pub(crate) fn look(&mut self, sessions: &[BgpSession], findings: &Findings, now: Instant) {
-        let limits = limits(self.desired.borrow().as_ref());
-        self.offenders
-            .retain(|of, offender| limits.contains_key(&of.port) && now < offender.until + FORGET);
+        let (limits, machines) = {
+            let desired = self.desired.borrow();
+            (limits(desired.as_ref()), machines(desired.as_ref()))
+        };
+        self.offenders.retain(|of, offender| {
+            let is_known = limits.contains_key(&of.port) || machines.contains_key(&of.port);
+            is_known && now < offender.until + FORGET
+        });
         for session in sessions {
             if session.family != EVPN || session.vrf != "default" {
                 continue;
             }
             let limit = limits.get(&session.neighbour);
             if let Some(limit) = limit.filter(|limit| session.received > **limit) {
-                let of = Suspended {
-                    port: session.neighbour.clone(),
-                    vni: None,
-                };
                 let excess = Excess::Routes {
                     received: session.received,
                     limit: *limit,
                 };
-                self.suspend(of, excess, now);
+                self.suspend(whole(&session.neighbour), excess, now);
             }
         }
+        self.look_at_machines(sessions, &machines, now);
         for (of, prefix) in findings {
             if limits.contains_key(&of.port) {
                 self.suspend(of.clone(), Excess::Prefix(*prefix), now);
@@ -102,6 +112,45 @@ impl RouteLimiter {
         });
     }
 
+    /// Suspends the machine with the most routes of each VRF whose machines have too many together. The
+    /// next look finds the next one, if there are still too many.
+    fn look_at_machines(
+        &mut self,
+        sessions: &[BgpSession],
+        machines: &BTreeMap<String, u32>,
+        now: Instant,
+    ) {
+        let mut received: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
+        for session in sessions {
+            let port = session.neighbour.as_str();
+            let Some(vrf) = machines.get(port) else {
+                continue;
+            };
+            let before = self.offenders.get(&whole(port));
+            // One that is away may be in a reading from before.
+            let is_away = before.is_some_and(|offender| now < offender.until);
+            if !is_away && session.vrf == format!("Vrf{vrf}") {
+                let of_vrf = received.entry(*vrf).or_default();
+                let of_port = of_vrf.entry(port).or_default();
+                *of_port = of_port.saturating_add(session.received);
+            }
+        }
+        for (vrf, ports) in received {
+            let sum = ports
+                .values()
+                .fold(0_u64, |sum, of| sum.saturating_add(*of));
+            let most = ports.into_iter().max_by_key(|(_, received)| *received);
+            if let Some((port, _)) = most.filter(|_| sum > ROUTES_OF_VRF) {
+                let excess = Excess::Vrf {
+                    vrf,
+                    received: sum,
+                    limit: ROUTES_OF_VRF,
+                };
+                self.suspend(whole(port), excess, now);
+            }
+        }
+    }
+
     fn suspend(&mut self, of: Suspended, excess: Excess, now: Instant) {
         let before = self.offenders.get(&of).copied();
         if before.is_some_and(|of| now < of.until) {
@@ -116,7 +165,7 @@ impl RouteLimiter {
             vni,
             ?excess,
             ?wait,
-            "a firewall announces what it may not"
+            "a port announces what it may not"
         );
         let offender = Offender {
             times: times.saturating_add(1),
@@ -125,6 +174,21 @@ impl RouteLimiter {
         };
         self.offenders.insert(of, offender);
     }
+}
+
+/// The session of a port.
+fn whole(port: &str) -> Suspended {
+    Suspended {
+        port: port.to_owned(),
+        vni: None,
+    }
+}
+
+/// The L3 VNI of each machine that speaks BGP, by port.
+fn machines(desired: Option<&SwitchDesired>) -> BTreeMap<String, u32> {
+    let ports = desired.iter().flat_map(|desired| &desired.ports);
+    let routed = ports.filter(|port| port.place == i32::from(PortPlace::Routed));
+    routed.map(|port| (port.name.clone(), port.vni)).collect()
 }
 
 /// The most EVPN routes of each firewall, by port.
@@ -198,6 +262,53 @@ mod tests {
                 "{one:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_machines_of_a_vrf_have_a_limit_together() {
+        let port = |name: &str, vni| PortIntent {
+            name: name.into(),
+            vni,
+            place: PortPlace::Routed.into(),
+            ..PortIntent::default()
+        };
+        let wanted = SwitchDesired {
+            ports: vec![port("swp1", 27), port("swp2", 27), port("swp3", 28)],
+            ..SwitchDesired::default()
+        };
+        let (_desired, receiver) = watch::channel(Some(wanted));
+        let (told, heard) = watch::channel(Suspensions::default());
+        let mut limiter = RouteLimiter::new(receiver, told);
+        let of = |port: &str, vrf: &str, received: [u64; 2]| {
+            let [v4, v6] = received;
+            [
+                session(port, vrf, "ipv4Unicast", v4),
+                session(port, vrf, "ipv6Unicast", v6),
+            ]
+        };
+        let all = |two: [u64; 2], three: [u64; 2]| {
+            let one = of("swp1", "Vrf27", [4000, 200]);
+            // A session of another VRF on the same port is none of the machine's.
+            let stale = of("swp1", "Vrf28", [9000, 9000]);
+            let sessions = [one, of("swp2", "Vrf27", two), of("swp3", "Vrf28", three)];
+            [sessions.concat(), stale.to_vec()].concat()
+        };
+        let now = Instant::now();
+        let full = ROUTES_OF_VRF - 4200;
+        let away = || {
+            let heard = heard.borrow();
+            ["swp1", "swp2", "swp3"].map(|port| heard.wait_of(port, None).is_some())
+        };
+        limiter.look(&all([full, 0], [ROUTES_OF_VRF, 0]), &Findings::new(), now);
+        assert_eq!(away(), [false; 3]);
+        let flood = all([full, 1], [0, ROUTES_OF_VRF + 1]);
+        limiter.look(&flood, &Findings::new(), now);
+        assert_eq!(away(), [false, true, true]);
+        // A reading from before that they went counts for nobody else.
+        limiter.look(&flood, &Findings::new(), now);
+        assert_eq!(away(), [false, true, true]);
+        limiter.look(&[], &Findings::new(), now + WAIT_MIN);
+        assert_eq!(away(), [false; 3]);
     }
 
     #[test]

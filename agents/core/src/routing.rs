@@ -63,10 +63,7 @@ pub(crate) fn insert_bgp(out: &mut SwitchModel, config: &Config, problems: &mut 
         return;
     };
     match Bgp::new(Asn(settings.asn), router_id) {
-        Ok(bgp) => {
-            out.bgp = Some(bgp);
-            out.packet_filter.is_in_place = true;
-        }
+        Ok(bgp) => out.bgp = Some(bgp),
         Err(error) => {
             problems.push(format!("BGP: {error}"));
             return;

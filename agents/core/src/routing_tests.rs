@@ -32,7 +32,7 @@ fn bgp() -> Option<BgpConfig> {
         asn: 4_200_000_011,
         spines: vec!["swp31".into()],
         underlay: vec!["10.91.0.0/24".parse().unwrap()],
-        vtysh: None,
+        ..BgpConfig::default()
     })
 }
 

@@ -10,7 +10,7 @@ use agents_nos::{SwitchModel, Vni};
 use crate::routing::names;
 use crate::suspension::{Suspended, Suspension};
 
-/// The parts of firewalls that are suspended, with the reasons.
+/// The parts of ports that are suspended, with the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Suspensions(BTreeMap<Suspended, Suspension>);
 
@@ -26,7 +26,12 @@ impl Suspensions {
         let away = self.0.iter().filter_map(|(of, suspension)| {
             let port = PortName::new(&of.port).ok()?;
             let is_there = match of.vni {
-                None => wanted.bgp.as_mut()?.underlay.remove(&port).is_some(),
+                None => {
+                    let bgp = wanted.bgp.as_mut()?;
+                    let in_vrfs = bgp.vrfs.values_mut();
+                    let all = in_vrfs.chain(std::iter::once(&mut bgp.underlay));
+                    all.filter_map(|of| of.remove(&port)).count() > 0
+                }
                 Some(vni) => refuse(wanted, &port, vni),
             };
             is_there.then(|| suspension.reason(of))

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::process::Command;
 use std::time::Duration;
 
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 use agents_nos::lldp::{Neighbours, Speaker};
 use agents_nos::model::{Mtu, Port, PortName, Segment};
 use agents_nos::{Membership, Nos, Problem, Step, SwitchModel, Vni, plan};
@@ -98,6 +98,7 @@ fn open(vtep: IpAddr) -> Linux {
         ports: vec!["swp*".into()],
         vtep,
         frr: None,
+        filter: FilterConfig::default(),
     })
     .unwrap()
 }

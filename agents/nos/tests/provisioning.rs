@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 use agents_nos::model::{Mtu, Port, PortName, Segment, Tunnel};
 use agents_nos::{Membership, Nos, SwitchModel, Vni, plan};
 use nix::sys::socket::{
@@ -138,6 +138,25 @@ fn vtep(number: u8) -> IpAddr {
     Ipv4Addr::new(10, 9, 0, number).into()
 }
 
+/// `true` on a host with nft, where ports are filtered.
+fn has_filter() -> bool {
+    Command::new("nft").arg("--version").output().is_ok()
+}
+
+fn open(number: u8) -> Linux {
+    let filter = FilterConfig {
+        uplinks: [PortName::new("up1").unwrap()].into(),
+        ..FilterConfig::default()
+    };
+    let switch = Linux::open(Config {
+        ports: vec!["swp*".into(), "up1".into()],
+        vtep: vtep(number),
+        frr: None,
+        filter,
+    });
+    switch.unwrap()
+}
+
 /// `swp*` private, `up1` not.
 fn model(ports: &[&str], tunnel: Tunnel, remotes: &[IpAddr]) -> SwitchModel {
     let vni = Vni::new(SEGMENT).unwrap();
@@ -146,6 +165,7 @@ fn model(ports: &[&str], tunnel: Tunnel, remotes: &[IpAddr]) -> SwitchModel {
     segment.tunnel = tunnel;
     segment.remotes = remotes.iter().copied().collect();
     out.segments.insert(vni, segment);
+    out.packet_filter.is_in_place = has_filter();
     for port in ports {
         let membership = Membership::Segment {
             vni,
@@ -163,12 +183,7 @@ fn model(ports: &[&str], tunnel: Tunnel, remotes: &[IpAddr]) -> SwitchModel {
 
 fn apply(leaf: &Namespace, number: u8, desired: SwitchModel) {
     leaf.inside(async move || {
-        let switch = Linux::open(Config {
-            ports: vec!["swp*".into(), "up1".into()],
-            vtep: vtep(number),
-            frr: None,
-        });
-        let switch = switch.unwrap();
+        let switch = open(number);
         let observed = switch.observe().await.unwrap().model;
         for step in plan(&observed, &desired, switch.capabilities()).steps {
             switch.apply(&step).await.unwrap();
@@ -380,16 +395,51 @@ fn a_tunnel_that_somebody_opens_is_unsafe_and_closed_again() {
     leaf.ip("link set mmx4000 type bridge_slave isolated off");
     let desired = want.clone();
     let found = leaf.inside(async move || {
-        let switch = Linux::open(Config {
-            ports: vec!["swp*".into(), "up1".into()],
-            vtep: vtep(1),
-            frr: None,
-        });
-        let switch = switch.unwrap();
+        let switch = open(1);
         let observed = switch.observe().await.unwrap().model;
         agents_nos::find_drift(&observed, &desired, &[], switch.capabilities())
     });
     let unsafe_ones: Vec<_> = found.iter().map(|drift| drift.is_unsafe).collect();
     assert_eq!(unsafe_ones, [true], "{found:?}");
     apply(&leaf, 1, want);
+}
+
+/// Spanning trees, GVRP, PVST and VTP.
+const CONTROL: [[u8; 6]; 4] = [
+    [0x01, 0x80, 0xc2, 0, 0, 0],
+    [0x01, 0x80, 0xc2, 0, 0, 0x21],
+    [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcd],
+    [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcc],
+];
+
+#[test]
+fn a_machine_without_a_tenant_speaks_to_no_switch_of_the_site() {
+    if !is_root() || !has_filter() {
+        println!("not run: needs root and nft");
+        return;
+    }
+    let tree = Tree::new("stp");
+    tree.apply([
+        (Tunnel::Private, &[2, 3]),
+        (Tunnel::Open, &[1]),
+        (Tunnel::Open, &[1]),
+    ]);
+    // At the root, and behind a tunnel to it.
+    for machine in ["m1", "m2"] {
+        tree.until_heard(machine, "services");
+        let host = tree.host(machine);
+        for (mark, to) in (11..).zip(CONTROL) {
+            host.send(to, host.mac, mark);
+        }
+        host.send([0x01, 0, 0x5e, 0, 0, 0xfb], host.mac, 20);
+        let until = Instant::now() + DEADLINE;
+        let mut heard = BTreeSet::new();
+        while !heard.contains(&20) {
+            heard.extend(tree.host("services").heard(&BTreeSet::new()));
+            assert!(Instant::now() < until, "a multicast of {machine}");
+        }
+        // Frames of one sender are in order.
+        heard.remove(&7);
+        assert_eq!(heard, BTreeSet::from([20]), "{machine}");
+    }
 }

@@ -353,12 +353,13 @@ fn fuzz_frr_configuration() {
 
 #[test]
 fn fuzz_json_of_programs() {
+    use agents_nos::linux::FilterConfig;
     check!().for_each(|bytes: &[u8]| {
         let _ = agents_nos::frr::sessions::decode(bytes);
         let _ = agents_nos::frr::announced::decode(bytes);
         let _ = agents_nos::frr::failures::decode(bytes);
         let _ = agents_nos::frr::vnis::decode(bytes);
-        let _ = agents_nos::linux::decode_packet_filter(bytes);
+        let _ = agents_nos::linux::decode_packet_filter(bytes, &FilterConfig::default());
     });
 }
 

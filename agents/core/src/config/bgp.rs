@@ -1,5 +1,7 @@
 //! The BGP section of the configuration.
 
+use std::net::SocketAddr;
+
 use proto_types::IpNet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -18,6 +20,14 @@ pub struct BgpConfig {
     /// means of none.
     #[serde(default)]
     pub underlay: Vec<IpNet>,
+    /// Listeners that firewalls may talk to through the underlay, by UDP and TCP: those of control for
+    /// agents, name and time servers. Their prefixes have to be in `underlay` too.
+    #[serde(default)]
+    pub firewall_services: Vec<SocketAddr>,
+    /// Prefixes of hosts from which firewalls are managed through the underlay: a firewall may answer
+    /// their TCP connections, and open none.
+    #[serde(default)]
+    pub firewall_clients: Vec<IpNet>,
     /// FRR's shell with its first arguments, for FRR in a container, of another directory or of
     /// another path space. `None` means the host's on Linux, and that of the container `bgp` on
     /// SONiC. Never empty.

@@ -74,9 +74,7 @@ async fn a_drain_reaches_bgp_and_is_reported() {
     let mut config = config();
     config.bgp = Some(BgpConfig {
         asn: 4_200_000_011,
-        spines: Vec::new(),
-        underlay: Vec::new(),
-        vtysh: None,
+        ..BgpConfig::default()
     });
     let agent = Agent::from_credential(site.leaf(), vec![address.to_string()]).unwrap();
     let running = Running::start(agent, config, switch.clone());

@@ -61,7 +61,7 @@ impl Linux {
             Step::EnsurePacketFilter
             | Step::SetVxlanFilter { .. }
             | Step::RemoveVxlanFilter { .. }
-                if is_routing =>
+                if self.has_filter =>
             {
                 self.change_packet_filter(step).await
             }

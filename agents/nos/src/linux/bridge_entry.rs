@@ -103,6 +103,7 @@ mod tests {
                 is_private,
                 ..BridgePort::default()
             },
+            learns_link_local: false,
             routes: false,
             is_unnumbered: true,
         }

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use proto_wire_lldp::Mac;
 use rtnetlink::packet_route::link::{
-    AfSpecInet, AfSpecInet6, AfSpecUnspec, InfoBridgePort, InfoData, InfoKind, InfoPortData,
-    InfoVrf, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    AfSpecInet, AfSpecInet6, AfSpecUnspec, BridgeBooleanOptionFlags, InfoBridge, InfoBridgePort,
+    InfoData, InfoKind, InfoPortData, InfoVrf, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage,
 };
 
 /// The properties of a device that matter to a switch.
@@ -20,6 +21,9 @@ pub(super) struct Link {
     pub(super) controller: Option<u32>,
     pub(super) mtu: u32,
     pub(super) port: BridgePort,
+    /// `true` if the device is a bridge that learns the senders of link-local frames (LLDP). These pass
+    /// by no rule of nftables, so that nothing would limit their number.
+    pub(super) learns_link_local: bool,
     /// `true` if IPv4 packets that the device receives are routed.
     pub(super) routes: bool,
     /// `true` if the device has IPv6 link-local addresses and takes no router advertisement, or
@@ -52,6 +56,8 @@ pub(super) struct BridgePort {
     pub(super) learns: bool,
     /// `true` if the bridge answers ARP and ND for hosts that it knows, in place of the port.
     pub(super) suppresses: bool,
+    /// `true` if the bridge sends to the port what goes to a host that it does not know.
+    pub(super) floods: bool,
 }
 
 impl Link {
@@ -68,6 +74,7 @@ impl Link {
             controller: None,
             mtu: 0,
             port: BridgePort::default(),
+            learns_link_local: false,
             routes: false,
             is_unnumbered: true,
         };
@@ -86,6 +93,7 @@ impl Link {
                 LinkAttribute::LinkInfo(infos) => {
                     out.kind = kind(infos);
                     out.port = bridge_port(infos);
+                    out.learns_link_local = learns_link_local(infos);
                 }
                 LinkAttribute::AfSpecUnspec(families) => out.read_families(families),
                 _ => {}
@@ -120,16 +128,18 @@ impl Link {
             if vni == of && local == from && port == super::VXLAN_PORT)
     }
 
-    /// `true` if EVPN tells who is behind a tunnel device.
+    /// `true` if EVPN tells who is behind a tunnel device. Nothing is flooded to it then but what goes
+    /// to everybody or to a group: a frame to a host that nobody knows would go to every leaf, without
+    /// a limit, and around forever if a machine returns it by its other port.
     pub(super) fn is_evpn_tunnel(&self) -> bool {
         let learns = matches!(self.kind, Kind::Vxlan { learns, .. } if learns);
-        !learns && !self.port.learns && self.port.suppresses
+        !learns && !self.port.learns && self.port.suppresses && !self.port.floods
     }
 
     /// `true` if a tunnel device learns who is behind it.
     pub(super) fn is_learning_tunnel(&self) -> bool {
         let learns = matches!(self.kind, Kind::Vxlan { learns, .. } if learns);
-        learns && self.port.learns && !self.port.suppresses
+        learns && self.port.learns && !self.port.suppresses && self.port.floods
     }
 }
 
@@ -152,6 +162,18 @@ fn kind(infos: &[LinkInfo]) -> Kind {
     out
 }
 
+/// `false` for other devices, and on kernels that do not say it.
+fn learns_link_local(infos: &[LinkInfo]) -> bool {
+    let settings = infos.iter().filter_map(|info| match info {
+        LinkInfo::Data(InfoData::Bridge(settings)) => Some(settings),
+        _ => None,
+    });
+    settings.flatten().any(|setting| {
+        let no_learning = BridgeBooleanOptionFlags::NoLinkLocalLearn;
+        matches!(setting, InfoBridge::MultiBoolOpt(options) if !options.value.contains(no_learning))
+    })
+}
+
 fn bridge_port(infos: &[LinkInfo]) -> BridgePort {
     let mut out = BridgePort::default();
     for info in infos {
@@ -163,6 +185,7 @@ fn bridge_port(infos: &[LinkInfo]) -> BridgePort {
                 InfoBridgePort::Isolated(is_private) => out.is_private = *is_private,
                 InfoBridgePort::Learning(learns) => out.learns = *learns,
                 InfoBridgePort::NeighSupress(suppresses) => out.suppresses = *suppresses,
+                InfoBridgePort::UnicastFlood(floods) => out.floods = *floods,
                 _ => {}
             }
         }

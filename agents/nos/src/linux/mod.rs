@@ -12,12 +12,12 @@
 //! With FRR:
 //! - A VRF is a device of its name. L3 VNI 27 is the bridge `mmr27` in it, with the switch's router
 //!   MAC, and the tunnel `mmx27`. The table ends with an unreachable default.
-//! - EVPN tells who is where: tunnels learn nothing, and bridges answer ARP and ND. A segment with
-//!   remotes learns, and is flooded by head-end replication.
+//! - EVPN tells who is where: tunnels learn nothing, bridges answer ARP and ND, and frames to unknown
+//!   hosts stay. A segment with remotes learns, and is flooded by head-end replication.
 //! - The address of the tunnels is the one on `lo` that has our mark; an operator's stay.
 //! - Ports that are not routed have no IPv6 of their own.
 //! - Three tables of nftables filter what ports send to the switch and what firewalls send into the
-//!   underlay.
+//!   underlay. Without FRR there are the same where the host has nft.
 //! - After a boot, a machine's port comes up only when EVPN has been up for some seconds.
 //! - Steps go to FRR as the difference of whole configurations: what is ours and differs is
 //!   repaired with the next step.
@@ -58,7 +58,7 @@ use tokio::task::JoinSet;
 
 use self::layer3::Layer3;
 use self::packet_filter::FilterReading;
-pub use self::packet_filter::{NftError, decode as decode_packet_filter};
+pub use self::packet_filter::{FilterConfig, NftError, decode as decode_packet_filter};
 use self::view::View;
 use crate::back_end::{Nos, NosError};
 use crate::capability::Capability;
@@ -84,6 +84,8 @@ pub struct Config {
     /// The way to FRR, which makes the switch a leaf with VRFs, BGP and EVPN. `None` means that
     /// there is none.
     pub frr: Option<Vtysh>,
+    /// The site's part of the packet filter.
+    pub filter: FilterConfig,
 }
 
 impl Config {
@@ -109,6 +111,8 @@ pub struct Linux {
     counters: Handle,
     changed: Arc<Notify>,
     filter_reading: FilterReading,
+    /// `true` if ports are filtered: with FRR always, because firewalls need it.
+    has_filter: bool,
     /// `None` on a switch without FRR.
     router: Option<Router>,
     /// Tasks that drive the netlink sockets; they end when the back-end is dropped.
@@ -133,8 +137,13 @@ impl Linux {
         }
         let loopback = InterfaceName::loopback();
         let router = config.frr.clone().map(|vtysh| Router::new(vtysh, loopback));
+        let has_filter = router.is_some() || packet_filter::is_installed();
+        if !has_filter {
+            tracing::warn!("no nft (Debian package nftables): ports are not filtered");
+        }
         Ok(Self {
             config,
+            has_filter,
             router,
             handle,
             counters,
@@ -144,13 +153,19 @@ impl Linux {
         })
     }
 
-    async fn forwarding_entries(&self) -> Result<Vec<NeighbourMessage>, NosError> {
+    /// The entries that tunnels flood by. Others are dropped as they are read: there are as many as
+    /// machines have MAC addresses.
+    async fn flood_entries(&self) -> Result<Vec<NeighbourMessage>, NosError> {
         let request = self
             .handle
             .neighbours()
             .get()
             .set_address_family(AddressFamily::Bridge);
-        collect("list forwarding entries", request.execute()).await
+        let entries = request.execute().try_filter(|entry| {
+            let floods = view::flood_entry(entry).is_some();
+            std::future::ready(floods)
+        });
+        collect("list forwarding entries", entries).await
     }
 
     async fn rules(&self) -> Result<Vec<RuleMessage>, NosError> {
@@ -178,12 +193,22 @@ impl Linux {
     /// Every device with what the switch needs to know of it.
     async fn view(&self) -> Result<View, NosError> {
         let links = links(&self.handle).await?;
-        let entries = self.forwarding_entries().await?;
+        let entries = self.flood_entries().await?;
         let layer3 = match self.router {
             Some(_) => Some(self.layer3().await?),
             None => None,
         };
         Ok(View::new(&links, &entries, layer3))
+    }
+
+    /// The switch without FRR.
+    async fn observe_unrouted(&self) -> Result<Observation, NosError> {
+        let mut observation = self.view().await?.observation(&self.config);
+        if self.has_filter {
+            self.filter_reading.begin_pass();
+            observation.model.packet_filter = self.packet_filter().await?;
+        }
+        Ok(observation)
     }
 
     /// Every device alone.
@@ -204,14 +229,21 @@ impl Nos for Linux {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        match self.router {
-            None => &[
+        match (&self.router, self.has_filter) {
+            (None, false) => &[
                 Capability::PrivatePorts,
                 Capability::PrivateTunnels,
                 Capability::LocalSegments,
                 Capability::Remotes,
             ],
-            Some(_) => &[
+            (None, true) => &[
+                Capability::PrivatePorts,
+                Capability::PrivateTunnels,
+                Capability::LocalSegments,
+                Capability::Remotes,
+                Capability::PacketFilter,
+            ],
+            (Some(_), _) => &[
                 Capability::PrivatePorts,
                 Capability::PrivateTunnels,
                 Capability::LocalSegments,
@@ -226,7 +258,7 @@ impl Nos for Linux {
 
     async fn observe(&self) -> Result<Observation, NosError> {
         match &self.router {
-            None => Ok(self.view().await?.observation(&self.config)),
+            None => self.observe_unrouted().await,
             Some(router) => {
                 self.filter_reading.begin_pass();
                 router.observe(self).await

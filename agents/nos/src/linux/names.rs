@@ -7,7 +7,7 @@ use crate::vni::Vni;
 
 pub(super) const BRIDGE_PREFIX: &str = "mmb";
 const TUNNEL_PREFIX: &str = "mmx";
-const ROUTED_PREFIX: &str = "mmr";
+pub(super) const ROUTED_PREFIX: &str = "mmr";
 /// Name of the bridge of quarantined ports.
 pub(super) const QUARANTINE: &str = "mmq";
 /// Name of the loopback device.

@@ -8,8 +8,8 @@ use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPa
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressScope};
 use rtnetlink::packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVxlan, LinkAttribute,
-    LinkInfo, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, BridgeBooleanOptionFlags, BridgeBooleanOptions, In6AddrGenMode,
+    InfoBridge, InfoData, InfoKind, InfoVxlan, LinkAttribute, LinkInfo, LinkMessage,
 };
 use rtnetlink::packet_route::route::{RouteMessage, RouteType};
 use rtnetlink::{Error, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
@@ -64,19 +64,39 @@ impl Linux {
         set.map_err(|e| failed(action(), e))
     }
 
-    /// Changes settings of a tunnel device, which the kernel takes only in a request to make it.
     pub(super) async fn set_tunnel(
         &self,
         link: &Link,
         settings: Vec<InfoVxlan>,
         action: &str,
     ) -> Result<(), NosError> {
+        let data = InfoData::Vxlan(settings);
+        self.set_kind(link, InfoKind::Vxlan, data, action).await
+    }
+
+    /// Has a bridge learn nobody from link-local frames.
+    pub(super) async fn set_deaf(&self, bridge: &Link) -> Result<(), NosError> {
+        let flag = BridgeBooleanOptionFlags::NoLinkLocalLearn;
+        let options = BridgeBooleanOptions {
+            value: flag,
+            mask: flag,
+        };
+        let data = InfoData::Bridge(vec![InfoBridge::MultiBoolOpt(options)]);
+        let action = format!("set {} no_linklocal_learn", bridge.name);
+        self.set_kind(bridge, InfoKind::Bridge, data, &action).await
+    }
+
+    /// Changes settings of a kind of device, which the kernel takes only in a request to make one.
+    async fn set_kind(
+        &self,
+        link: &Link,
+        kind: InfoKind,
+        data: InfoData,
+        action: &str,
+    ) -> Result<(), NosError> {
         let mut message = LinkMessage::default();
         message.header.index = link.index;
-        let info = vec![
-            LinkInfo::Kind(InfoKind::Vxlan),
-            LinkInfo::Data(InfoData::Vxlan(settings)),
-        ];
+        let info = vec![LinkInfo::Kind(kind), LinkInfo::Data(data)];
         message.attributes.push(LinkAttribute::LinkInfo(info));
         let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewLink(message));
         request.header.flags = NLM_F_REQUEST | NLM_F_ACK;

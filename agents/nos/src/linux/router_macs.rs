@@ -7,17 +7,21 @@
 //! lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
 use rtnetlink::packet_core::NetlinkPayload;
 use rtnetlink::packet_route::neighbour::{
     NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
@@ -40,7 +44,17 @@ struct Entry {
     remote: IpAddr,
 }
 
-/// Starts the task that puts entries back, within some milliseconds.
+/// The tunnels of L3 VNIs, which the reader of events needs, and the word that one lost an entry.
+#[derive(Debug, Default)]
+struct Watched {
+    tunnels: Mutex<BTreeSet<u32>>,
+    lost: Notify,
+}
+
+/// Starts the tasks that put entries back, within some milliseconds.
+///
+/// One of them reads events and does nothing else: they are as many as machines have MAC addresses,
+/// and would fill the memory while the other one lists entries.
 ///
 /// # Errors
 /// When a socket cannot be opened.
@@ -50,24 +64,22 @@ pub(super) fn keep(tasks: &mut JoinSet<()>) -> io::Result<()> {
     // A socket of its own: the kernel refuses a second listing on one while the first goes on.
     let (requests, handle, _) = new_connection()?;
     tasks.spawn(requests);
+    let watched = Arc::new(Watched::default());
+    let reader = Arc::clone(&watched);
+    tasks.spawn(async move {
+        while let Some((message, _)) = messages.next().await {
+            let tunnel = removed_tunnel(&message.payload);
+            if tunnel.is_some_and(|tunnel| reader.tunnels.lock().contains(&tunnel)) {
+                reader.lost.notify_one();
+            }
+        }
+    });
     tasks.spawn(async move {
         loop {
-            let tunnels = restore(&handle).await.unwrap_or_else(|error| {
+            if let Err(error) = look(&handle, &watched.tunnels).await {
                 warn!(%error, "router MAC addresses are not kept");
-                BTreeMap::new()
-            });
-            let event = timeout(IDLE, async {
-                loop {
-                    let (message, _) = messages.next().await?;
-                    let tunnel = removed_tunnel(&message.payload);
-                    if tunnels.values().any(|known| tunnel == Some(*known)) {
-                        return Some(());
-                    }
-                }
-            });
-            if event.await == Ok(None) {
-                return;
             }
+            timeout(IDLE, watched.lost.notified()).await.ok();
             sleep(SETTLE).await;
         }
     });
@@ -84,21 +96,27 @@ fn removed_tunnel(payload: &NetlinkPayload<RouteNetlinkMessage>) -> Option<u32> 
     }
 }
 
-/// Adds the entries that are missing. Returns the tunnel of each bridge of an L3 VNI.
-async fn restore(handle: &Handle) -> Result<BTreeMap<u32, u32>, NosError> {
+/// Adds the entries that are missing. The tunnels are known before entries are listed, so that one
+/// that goes meanwhile is noticed.
+async fn look(handle: &Handle, known: &Mutex<BTreeSet<u32>>) -> Result<(), NosError> {
     let view = View::new(&links(handle).await?, &[], None);
     let bridges = view.links.iter().filter_map(|link| {
         let tunnel = view.by_name(&tunnel_name(l3_vni_of(link)?))?;
         Some((link.index, tunnel.index))
     });
     let tunnels: BTreeMap<u32, u32> = bridges.collect();
+    let ends: BTreeSet<u32> = tunnels.values().copied().collect();
+    known.lock().clone_from(&ends);
     if tunnels.is_empty() {
-        return Ok(tunnels);
+        return Ok(());
     }
+    // Those of others are dropped as they are read: there are as many as machines have addresses.
     let neighbours = handle.neighbours().get().execute();
+    let neighbours = neighbours.try_filter(|of| ready(tunnels.contains_key(&of.header.ifindex)));
     let neighbours = collect("list neighbours", neighbours).await?;
     let entries = handle.neighbours().get();
     let entries = entries.set_address_family(AddressFamily::Bridge).execute();
+    let entries = entries.try_filter(|of| ready(ends.contains(&of.header.ifindex)));
     let entries = collect("list forwarding entries", entries).await?;
     for entry in missing(&tunnels, &neighbours, &entries) {
         let add = handle.neighbours().add_bridge(entry.tunnel, &entry.mac);
@@ -111,7 +129,7 @@ async fn restore(handle: &Handle) -> Result<BTreeMap<u32, u32>, NosError> {
         added.map_err(|e| super::failed(format!("add {entry:?}"), e))?;
         warn!(remote = %entry.remote, "put the entry of a router MAC address back");
     }
-    Ok(tunnels)
+    Ok(())
 }
 
 /// The entries that neighbours need and the tunnels do not have.

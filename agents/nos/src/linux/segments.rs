@@ -6,7 +6,9 @@ use rtnetlink::packet_core::{
     NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST, NetlinkMessage,
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::link::{InfoBridge, InfoBridgePort, InfoVxlan};
+use rtnetlink::packet_route::link::{
+    BridgeBooleanOptionFlags, InfoBridge, InfoBridgePort, InfoVxlan,
+};
 use rtnetlink::packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
 use rtnetlink::{LinkBridge, LinkBridgePort, LinkMessageBuilder, LinkVxlan};
 
@@ -112,7 +114,8 @@ impl Linux {
         Ok(())
     }
 
-    /// Lets a tunnel learn who is behind it, or leaves that to EVPN, which also answers ARP and ND.
+    /// Lets a tunnel learn who is behind it, or leaves that to EVPN, which also answers ARP and ND, and
+    /// knows every host that has ever spoken.
     async fn set_learning(&self, tunnel: &Link, learns: bool) -> Result<(), NosError> {
         let name = &tunnel.name;
         if !matches!(tunnel.kind, Kind::Vxlan { learns: now, .. } if now == learns) {
@@ -122,6 +125,7 @@ impl Linux {
         }
         let flags = LinkBridgePort::new(tunnel.index)
             .learning(learns)
+            .flood(learns)
             .neigh_suppress(!learns);
         let set = self.handle.link().set_port(flags.build()).execute().await;
         set.map_err(|e| failed(format!("set flags of {name}"), e))
@@ -129,17 +133,21 @@ impl Linux {
 
     pub(super) async fn ensure_bridge(&self, view: &View, name: &str) -> Result<u32, NosError> {
         if let Some(link) = view.by_name(name) {
-            return match link.kind {
-                Kind::Bridge => Ok(link.index),
-                _ => Err(NosError::NotOurs(name.to_owned())),
-            };
+            if link.kind != Kind::Bridge {
+                return Err(NosError::NotOurs(name.to_owned()));
+            }
+            if link.learns_link_local {
+                self.set_deaf(link).await?;
+            }
+            return Ok(link.index);
         }
         // No forward delay: if an operator turned STP on, a port would drop a booting machine's
         // DHCP for 30 s. No multicast snooping: it trusts the queriers of tenants, and drops the
         // groups of hosts that have not answered them.
         let bridge = LinkMessageBuilder::<LinkBridge>::new(name)
             .append_info_data(InfoBridge::ForwardDelay(0))
-            .append_info_data(InfoBridge::MulticastSnooping(false));
+            .append_info_data(InfoBridge::MulticastSnooping(false))
+            .set_boolean_opt(BridgeBooleanOptionFlags::NoLinkLocalLearn, true);
         self.add_link(bridge.build(), name).await
     }
 

@@ -147,7 +147,11 @@ impl View {
         let mtu = Mtu::new(bridge.mtu);
         Segment {
             remotes: tunnel.map(|t| self.remotes(t)).unwrap_or_default(),
-            is_intact: bridge.up && mtu.is_ok() && tunnel.is_none_or(fits) && gateway.is_ok(),
+            is_intact: bridge.up
+                && !bridge.learns_link_local
+                && mtu.is_ok()
+                && tunnel.is_none_or(fits)
+                && gateway.is_ok(),
             gateway: gateway.ok().flatten(),
             tunnel: match tunnel {
                 None => Tunnel::Absent,
@@ -174,7 +178,7 @@ impl View {
 
 /// The device and the remote of an entry that floods a tunnel device's broadcasts. `None` for other
 /// entries.
-fn flood_entry(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
+pub(super) fn flood_entry(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
     let mut zero = false;
     let mut remote = None;
     for attribute in &message.attributes {

@@ -10,16 +10,18 @@ use crate::vni::Vni;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFilter {
     /// `true` if the rules for all ports are in place, and nobody has changed a rule of ours: no
-    /// VXLAN packet gets to the switch from a VRF, and no port teaches it more neighbours than its
-    /// rate allows. In a desired state `false` means that they stay as they are.
+    /// VXLAN packet gets to the switch from a VRF, and no port teaches it more neighbours and MAC
+    /// addresses, or sends more frames to everybody, than its rates allow. In a desired state `false`
+    /// means that they stay as they are.
     pub is_in_place: bool,
     /// Ports of firewalls. A port of the underlay that is not here may send everything: it leads to
     /// a spine.
     pub firewalls: BTreeMap<PortName, VxlanFilter>,
 }
 
-/// The packets that a firewall may send: its own, and VXLAN of its networks. Everything else is
-/// dropped, to whichever switch it goes, and so are fragments.
+/// The packets that a firewall may send from its own addresses: VXLAN of its networks, BGP and
+/// neighbour discovery of its link, pings in the underlay, and what the site's configuration permits.
+/// Everything else is dropped, to whichever switch it goes, and so are fragments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VxlanFilter {
     vnis: BTreeSet<Vni>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agents_nos::frr::Vtysh;
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 use agents_nos::model::{
     AsPathList, Bgp, BgpNeighbour, PolicyName, Port, PortName, PrefixList, PrefixListId,
     PrefixRule, RouteMap, RouteMatch, RouteRule,
@@ -82,6 +82,7 @@ fn open(name: &str, log: &Path) -> Linux {
             command,
             ..Vtysh::default()
         }),
+        filter: FilterConfig::default(),
     })
     .unwrap()
 }

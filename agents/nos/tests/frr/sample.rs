@@ -51,7 +51,7 @@ pub(crate) fn machine(map: &str) -> Neighbour {
     let mut settings = PeerSettings::default();
     for family in [&mut settings.families.ipv4, &mut settings.families.ipv6] {
         family.activate = true;
-        family.maximum_prefix = Some(24_000);
+        family.maximum_prefix = Some(4096);
         family.route_map_in = Some(name(map));
     }
     Neighbour {

@@ -20,7 +20,7 @@ fn a_leaf_is_written_as_frr_shows_it() {
         "vrf Vrf27\n vni 27\nexit-vrf\n",
         "router bgp 4200000011 vrf Vrf27\n bgp router-id 10.0.0.11\n",
         " neighbor swp31 interface peer-group MM-FABRIC\n",
-        "  neighbor swp1 route-map MM-in-27 in\n  neighbor swp1 maximum-prefix 24000\n  \
+        "  neighbor swp1 route-map MM-in-27 in\n  neighbor swp1 maximum-prefix 4096\n  \
          neighbor swp1 activate\n",
         "  advertise ipv4 unicast\n  advertise ipv6 unicast\n exit-address-family\nexit\n",
         "ipv6 prefix-list MM-in-27 seq 5 permit 2001:db8::/56 le 128\n",

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agents_nos::frr::Vtysh;
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 use agents_nos::{Nos, Problem, SwitchModel, fit, plan};
 
 use super::daemons::{self, DEADLINE, Switch};
@@ -31,6 +31,11 @@ pub(crate) fn is_available() -> bool {
 
 /// The back-end of a switch. To be called inside its namespace.
 pub(crate) fn open(name: &str) -> Linux {
+    open_with(name, FilterConfig::default())
+}
+
+/// The same with the site's part of the packet filter.
+pub(crate) fn open_with(name: &str, filter: FilterConfig) -> Linux {
     let vtysh = Vtysh {
         command: ["vtysh", "-N", name].map(str::to_owned).to_vec(),
         ..Vtysh::default()
@@ -39,6 +44,7 @@ pub(crate) fn open(name: &str) -> Linux {
         ports: vec!["swp*".into()],
         vtep: [0, 0, 0, 0].into(),
         frr: Some(vtysh),
+        filter,
     })
     .unwrap()
 }

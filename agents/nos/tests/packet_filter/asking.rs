@@ -1,11 +1,15 @@
 //! Packets to hosts that are not there: they fill no table, and cost nobody else anything.
 
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use agents_nos::model::{Mtu, Segment};
 
 use super::daemons::{DEADLINE, Switch};
-use super::frames::checksum;
-use super::leaf::{desired, is_available, nft, reconcile};
+use super::frames::{Outer, Vxlan, checksum};
+use super::leaf::{
+    OWN, TABLE, desired, is_available, lines, mac, nft, reconcile, settled, sysctl, vni,
+};
 use super::tap::Tap;
 
 /// Addresses that a flood asks for. The kernel's table of the whole host has 1,024.
@@ -51,15 +55,14 @@ fn packet(version: u8, gateway: [u8; 6], mac: [u8; 6], number: u16) -> Vec<u8> {
 
 /// Addresses of the other segment that the leaf has asked for.
 fn asked(leaf: &Switch) -> Vec<String> {
-    let output = Command::new("ip")
-        .args(["-n", &leaf.name, "neigh", "show", "dev", "mmb11"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let address = |line: &str| line.split(' ').next().map(str::to_owned);
-    let all = text.lines().filter_map(address);
-    all.filter(|of| of.starts_with("10.8.") || of.starts_with("2001:db8:8:"))
-        .collect()
+    let shown = lines(
+        leaf,
+        "ip",
+        "neigh show dev mmb11",
+        &["10.8.", "2001:db8:8:"],
+    );
+    let address = |line: &String| line.split(' ').next().map(str::to_owned);
+    shown.iter().filter_map(address).collect()
 }
 
 /// Addresses that a leaf has asked for during a flood, and those that it may have asked for.
@@ -68,28 +71,26 @@ struct Flood {
     allowed: usize,
 }
 
+impl Flood {
+    /// Waits until the leaf asks for no more addresses.
+    fn count(leaf: &Switch, begun: Instant) -> Self {
+        let count = settled(|| asked(leaf).len());
+        // However slow the machine is: no more than the rate allows until the last look.
+        let millis = usize::try_from(begun.elapsed().as_millis()).unwrap();
+        Self {
+            count,
+            allowed: BURST + REST * millis / 1000 + 1,
+        }
+    }
+}
+
 /// Sends packets to many addresses, and counts those that the leaf has asked for.
 fn flood(leaf: &Switch, from: &Tap, gateway: [u8; 6], version: u8) -> Flood {
     let begun = Instant::now();
     for number in 1..=ASKED {
         from.send(&packet(version, gateway, from.mac, number));
     }
-    // The kernel is done when nothing has come for a while.
-    let mut known = 0;
-    let mut until = Instant::now() + Duration::from_millis(300);
-    while Instant::now() < until {
-        let now = asked(leaf).len();
-        if now > known {
-            until = Instant::now() + Duration::from_millis(300);
-            known = now;
-        }
-    }
-    // However slow the machine is: no more than the rate allows until the last look.
-    let millis = usize::try_from(begun.elapsed().as_millis()).unwrap();
-    Flood {
-        count: known,
-        allowed: BURST + REST * millis / 1000 + 1,
-    }
+    Flood::count(leaf, begun)
 }
 
 /// `true` if a port has the leaf ask for an address.
@@ -114,6 +115,7 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_at_once() {
     let bridged = Tap::new("ahost", &leaf.name, "swp8");
     let neighbour = Tap::new("anext", &leaf.name, "swp9");
     reconcile(&leaf, &desired());
+    let _table = TABLE.lock().await;
     leaf.ip("link set swp9 master mmb10 up");
     for (device, network) in [("mmb10", 7), ("mmb11", 8)] {
         leaf.ip(&format!("addr add 10.{network}.0.254/16 dev {device}"));
@@ -121,20 +123,10 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_at_once() {
             "addr add 2001:db8:{network}::fe/48 dev {device} nodad"
         ));
     }
-    for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-        super::hosts::inside(&leaf.name, async move || {
-            std::fs::write(format!("/proc/sys/net/{key}"), "1").unwrap();
-        });
+    for key in ["ipv4.ip_forward", "ipv6.conf.all.forwarding"] {
+        sysctl(&leaf.name, &format!("net.{key}=1"));
     }
-    let shown = Command::new("ip")
-        .args(["netns", "exec", &leaf.name])
-        .args(["cat", "/sys/class/net/mmb10/address"])
-        .output()
-        .unwrap();
-    let shown = String::from_utf8(shown.stdout).unwrap();
-    let octets = shown.trim().split(':');
-    let octets = octets.map(|octet| u8::from_str_radix(octet, 16).unwrap());
-    let gateway: [u8; 6] = octets.collect::<Vec<_>>().try_into().unwrap();
+    let gateway = mac(&leaf, "mmb10");
     for is_filtered in [true, false] {
         if !is_filtered {
             nft(&leaf, "flush chain inet metalmesh forward");
@@ -154,4 +146,71 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_at_once() {
         }
     }
     drop(other);
+}
+
+/// Another network of the firewall.
+const SECOND: u32 = 12;
+
+/// Sends packets to many addresses in a tunnel, the first of them this one.
+fn flood_tunnel(from: &Tap, number: u32, gateway: [u8; 6], first: u16) {
+    let tunnel = Vxlan {
+        vni: number,
+        flags: 0x0800_0000,
+        reserved: 0,
+        outer: Outer::V4 {
+            from: Ipv4Addr::new(10, 1, 0, 5),
+            to: Ipv4Addr::new(10, 0, 0, 11),
+            has_options: false,
+            is_fragmented: false,
+        },
+        tags: 0,
+    };
+    for number in first..first + ASKED / 2 {
+        let inner = packet(4, gateway, from.mac, number);
+        for frame in tunnel.carry(from.switch_mac, from.mac, &inner) {
+            from.send(&frame);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_firewall_asks_for_so_many_hosts_in_all_its_networks_together() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("budget", &["swp7", "swp8"]).await;
+    let firewall = Tap::new("bfw", &leaf.name, "swp5");
+    let spine = Tap::new("bspine", &leaf.name, "swp6");
+    let mut wanted = desired();
+    let second = Segment::new(Mtu::ETHERNET);
+    wanted.segments.insert(vni(SECOND), second);
+    reconcile(&leaf, &wanted);
+    for (device, network) in [("mmb10", 7), ("mmb12", 6), ("mmb11", 8)] {
+        leaf.ip(&format!("addr add 10.{network}.0.254/16 dev {device}"));
+    }
+    // All packets have one sender.
+    for scope in ["all", "mmb10", "mmb12"] {
+        sysctl(&leaf.name, &format!("net.ipv4.conf.{scope}.rp_filter=0"));
+    }
+    sysctl(&leaf.name, "net.ipv4.ip_forward=1");
+    let _table = TABLE.lock().await;
+    let networks = [(OWN, mac(&leaf, "mmb10")), (SECOND, mac(&leaf, "mmb12"))];
+    let flood = |from: &Tap| {
+        leaf.ip("neigh flush dev mmb11 nud all");
+        let begun = Instant::now();
+        for ((number, gateway), first) in networks.into_iter().zip([1, 1 + ASKED / 2]) {
+            flood_tunnel(from, number, gateway, first);
+        }
+        Flood::count(&leaf, begun)
+    };
+    let Flood { count, allowed } = flood(&firewall);
+    println!("the firewall: {count} of {allowed}");
+    assert!((BURST..=allowed).contains(&count), "{count} of {allowed}");
+    // What comes over the fabric: each network has a budget of its own.
+    let Flood { count, allowed } = flood(&spine);
+    println!("the fabric: {count} of {}", 2 * allowed);
+    assert!((2 * BURST..=2 * allowed).contains(&count), "{count}");
+    nft(&leaf, "flush chain inet metalmesh forward");
+    let Flood { count, .. } = flood(&firewall);
+    assert!(count > BURST + REST, "without a filter: {count}");
 }

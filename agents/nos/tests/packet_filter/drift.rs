@@ -3,7 +3,7 @@
 use agents_nos::{Capability, find_drift, plan};
 
 use super::daemons::Switch;
-use super::leaf::{desired, filter, is_available, nft, observe, port, reconcile};
+use super::leaf::{desired, filter, is_available, nft, observe, port, reconcile, sysctl};
 
 #[tokio::test]
 async fn what_an_operator_changes_is_unsafe_and_healed() {
@@ -24,6 +24,13 @@ async fn what_an_operator_changes_is_unsafe_and_healed() {
         "flush chain bridge metalmesh prerouting",
         "flush chain arp metalmesh input",
         "flush chain inet metalmesh forward",
+        "flush chain inet metalmesh output",
+        "flush chain inet metalmesh beside_vxlan",
+        "flush chain bridge metalmesh learning",
+        "insert rule bridge metalmesh uplinks accept",
+        // A table that sleeps has all its rules, and none is in force.
+        "add table inet metalmesh { flags dormant; }",
+        "add table bridge metalmesh { flags dormant; }",
         "insert rule inet metalmesh forward accept",
         "insert rule inet metalmesh firewalls accept",
         "insert rule inet metalmesh firewall-swp5 return",
@@ -37,6 +44,12 @@ async fn what_an_operator_changes_is_unsafe_and_healed() {
         assert!(drift.iter().all(|found| found.is_unsafe), "{damage}");
         reconcile(&leaf, &wanted);
         println!("healed: {damage}");
+    }
+    for setting in ["ipv4.fwmark_reflect=0", "ipv4.conf.all.accept_redirects=1"] {
+        sysctl(&leaf.name, &format!("net.{setting}"));
+        let drift = find_drift(&observe(&leaf), &wanted, &[], Capability::ALL);
+        assert!(drift.iter().any(|found| found.is_unsafe), "{setting}");
+        reconcile(&leaf, &wanted);
     }
     // The tables of others stay.
     nft(&leaf, "add table inet mine");

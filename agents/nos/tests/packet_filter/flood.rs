@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::daemons::{DEADLINE, Switch};
-use super::leaf::{desired, is_available, nft, reconcile};
+use super::leaf::{TABLE, desired, is_available, nft, reconcile};
 use super::tap::Tap;
 
 /// Neighbours that a flood claims. The kernel's table of a host has 1,024.
@@ -137,6 +137,7 @@ async fn a_port_teaches_a_leaf_so_many_neighbours_at_once() {
     let bridged = Tap::new("fhost", &leaf.name, "swp8");
     let neighbour = Tap::new("fnext", &leaf.name, "swp9");
     reconcile(&leaf, &desired());
+    let _table = TABLE.lock().await;
     leaf.ip("link set swp9 nomaster");
     leaf.ip("link set swp9 master mmb10 up");
     // Gateways, which need no VRF for this.

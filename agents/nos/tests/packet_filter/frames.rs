@@ -42,10 +42,15 @@ impl Vxlan {
     /// The frames from one MAC address to another; the inner frame carries `mark`.
     pub(crate) fn frames(&self, to: [u8; 6], from: [u8; 6], mark: u32) -> Vec<Vec<u8>> {
         let inner = [&[0xff; 6][..], &from, &PROBE, &mark.to_be_bytes(), &[0; 46]].concat();
+        self.carry(to, from, &inner)
+    }
+
+    /// The frames that carry another one.
+    pub(crate) fn carry(&self, to: [u8; 6], from: [u8; 6], inner: &[u8]) -> Vec<Vec<u8>> {
         let vxlan = [self.flags, self.vni << 8 | self.reserved].map(u32::to_be_bytes);
         let length = u16::try_from(16 + inner.len()).unwrap();
         let udp = [5555, VXLAN_PORT, length, 0].map(u16::to_be_bytes).concat();
-        let payload = [udp, vxlan.concat(), inner].concat();
+        let payload = [&udp[..], &vxlan.concat(), inner].concat();
         let (kind, packets) = match self.outer {
             Outer::V4 { .. } => ([0x08, 0x00], self.v4(&payload)),
             Outer::V6 { .. } => ([0x86, 0xdd], vec![self.v6(&payload)]),

@@ -1,13 +1,23 @@
 //! A leaf with two segments: the firewall on `swp5` has network 10, and not network 11.
 
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use agents_nos::linux::FilterConfig;
 use agents_nos::model::{Mtu, PacketFilter, Port, PortName, Segment, VxlanFilter};
 use agents_nos::{Capability, Membership, Nos, SwitchModel, Vni, plan};
+use ipnet::IpNet;
 
 use super::daemons::{self, Switch};
 use super::hosts::inside;
-use super::switch::open;
+use super::switch::open_with;
+
+/// Time after which nothing more comes.
+const SETTLED: Duration = Duration::from_millis(300);
+
+/// The kernel's table of neighbours is one for all namespaces: one test at a time fills it.
+pub(crate) static TABLE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// The firewall's network, and another tenant's.
 pub(crate) const OWN: u32 = 10;
@@ -35,6 +45,18 @@ pub(crate) fn port(name: &str) -> PortName {
 
 pub(crate) fn vni(number: u32) -> Vni {
     Vni::new(number).unwrap()
+}
+
+/// The site: firewalls reach one service, and are managed from one host.
+fn site() -> FilterConfig {
+    let prefix = |text: &str| text.parse::<IpNet>().unwrap();
+    let listener = |text: &str| text.parse::<SocketAddr>().unwrap();
+    FilterConfig {
+        uplinks: [port("swp20")].into(),
+        underlay: ["10.0.0.0/24", "2001:db8::/64"].map(prefix).into(),
+        services: ["10.0.0.2:4443", "[2001:db8::2]:4443"].map(listener).into(),
+        clients: ["10.0.0.3/32", "2001:db8::3/128"].map(prefix).into(),
+    }
 }
 
 /// The filter of the firewall.
@@ -83,7 +105,7 @@ pub(crate) fn desired() -> SwitchModel {
 pub(crate) fn reconcile(leaf: &Switch, desired: &SwitchModel) {
     let (name, desired) = (leaf.name.clone(), desired.clone());
     inside(&leaf.name, async move || {
-        let switch = open(&name);
+        let switch = open_with(&name, site());
         let observed = switch.observe().await.unwrap().model;
         for step in plan(&observed, &desired, Capability::ALL).steps {
             for _ in 0..2 {
@@ -99,8 +121,52 @@ pub(crate) fn reconcile(leaf: &Switch, desired: &SwitchModel) {
 pub(crate) fn observe(leaf: &Switch) -> SwitchModel {
     let name = leaf.name.clone();
     inside(&leaf.name, async move || {
-        open(&name).observe().await.unwrap().model
+        open_with(&name, site()).observe().await.unwrap().model
     })
+}
+
+/// The MAC address of a device of the leaf.
+pub(crate) fn mac(leaf: &Switch, device: &str) -> [u8; 6] {
+    let shown = Command::new("ip")
+        .args(["netns", "exec", &leaf.name, "cat"])
+        .arg(format!("/sys/class/net/{device}/address"))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let octets = shown.trim().split(':');
+    let octets = octets.map(|octet| u8::from_str_radix(octet, 16).unwrap());
+    octets.collect::<Vec<_>>().try_into().unwrap()
+}
+
+/// Changes a setting of the kernel in a namespace: "net.ipv4.ip_forward=1".
+pub(crate) fn sysctl(namespace: &str, setting: &str) {
+    daemons::ip(&format!("netns exec {namespace} sysctl -qw {setting}"));
+}
+
+/// The lines that a program prints in the namespace which begin with one of these.
+pub(crate) fn lines(leaf: &Switch, program: &str, arguments: &str, begins: &[&str]) -> Vec<String> {
+    let output = Command::new(program)
+        .args(["-n", &leaf.name])
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_meant = |line: &&str| begins.iter().any(|begin| line.starts_with(begin));
+    text.lines().filter(is_meant).map(str::to_owned).collect()
+}
+
+/// The most of a number that it comes to. The kernel is done when it has not grown for a while.
+pub(crate) fn settled(mut number: impl FnMut() -> usize) -> usize {
+    let mut most = 0;
+    let mut until = Instant::now() + SETTLED;
+    while Instant::now() < until {
+        let now = number();
+        if now > most {
+            until = Instant::now() + SETTLED;
+            most = now;
+        }
+    }
+    most
 }
 
 /// Runs nft in the namespace, as an operator does.

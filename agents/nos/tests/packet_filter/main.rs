@@ -7,6 +7,7 @@
     reason = "a test's helpers"
 )]
 
+mod answers;
 mod asking;
 #[allow(dead_code, reason = "shared with the tests of FRR")]
 #[path = "../frr/daemons.rs"]
@@ -19,8 +20,15 @@ mod frames;
 #[path = "../leaf/hosts.rs"]
 mod hosts;
 mod leaf;
+mod loops;
+mod macs;
+mod packets;
+mod reach;
+mod redirects;
+mod storms;
 #[allow(dead_code, reason = "shared with the tests of leaves")]
 #[path = "../leaf/switch.rs"]
 mod switch;
 mod tap;
 mod tenants;
+mod tunnels;

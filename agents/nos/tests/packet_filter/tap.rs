@@ -55,16 +55,38 @@ impl Tap {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty()).unwrap();
     }
 
+    /// The frames that came in since the last call, as many as the socket keeps.
+    pub(crate) fn frames(&self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        let mut frame = [0; 2048];
+        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut frame, MsgFlags::empty()) {
+            frames.push(frame[..length].to_vec());
+        }
+        frames
+    }
+
     /// The marks of the probes that came in since the last call.
     pub(crate) fn heard(&self) -> BTreeSet<u32> {
         let mut marks = BTreeSet::new();
-        let mut frame = [0; 2048];
-        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut frame, MsgFlags::empty()) {
-            let windows = frame[..length].windows(6);
-            let probes = windows.filter(|window| window[..2] == PROBE);
+        for frame in self.frames() {
+            let probes = frame.windows(6).filter(|window| window[..2] == PROBE);
             marks.extend(probes.map(|w| u32::from_be_bytes([w[2], w[3], w[4], w[5]])));
         }
         marks
+    }
+
+    /// Number of frames that have come in, also of those that the socket has dropped.
+    pub(crate) fn received(&self) -> u64 {
+        let shown = std::process::Command::new("ip")
+            .args(["netns", "exec", &self.name, "cat"])
+            .arg("/sys/class/net/eth0/statistics/rx_packets")
+            .output()
+            .unwrap();
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
     }
 }
 

@@ -1,4 +1,4 @@
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 use agents_nos::model::{ModelError, Mtu, PolicyName, PortName, PrefixRule, Table, Vlan};
 use agents_nos::{Capability, Membership, Nos, Vni, plan};
 
@@ -46,6 +46,7 @@ async fn a_switch_with_segments_only_takes_them_and_tells_the_rest() {
         ports: vec!["p*".into()],
         vtep: [10, 0, 0, 11].into(),
         frr: None,
+        filter: FilterConfig::default(),
     });
     let [steps, problems] = planned(&from, &to, linux.unwrap().capabilities());
     assert_eq!(steps, ["make 10", "10 to 10.0.0.1", "p2 enters 10"]);

@@ -148,7 +148,7 @@ fn what_the_model_does_not_name_makes_bgp_not_intact() {
             " neighbor p1 interface remote-as internal\n",
         ),
         (
-            "  neighbor p1 maximum-prefix 24000\n",
+            "  neighbor p1 maximum-prefix 4096\n",
             "  neighbor p1 maximum-prefix 9\n",
         ),
         (" bgp bestpath as-path multipath-relax\n", ""),

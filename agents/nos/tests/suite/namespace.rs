@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use agents_nos::linux::{Config, Linux};
+use agents_nos::linux::{Config, FilterConfig, Linux};
 
 use crate::states::PORTS;
 
@@ -47,6 +47,7 @@ impl Namespace {
                     ports: vec!["swp*".into()],
                     vtep: [10, 9, 0, 1].into(),
                     frr: None,
+                    filter: FilterConfig::default(),
                 };
                 work(Linux::open(config).unwrap()).await;
             });

@@ -26,9 +26,9 @@ const LOOPBACK_MAP: &str = "MM-LOOPBACK";
 /// values for its fabric: a dead neighbour whose link stays up is left after 8 s.
 const TIMERS: (u16, u16) = (2, 8);
 
-/// Most prefixes that a neighbour in a VRF may announce: more end its session. The reference's
-/// value for machines.
-const TENANT_PREFIXES_MAX: u32 = 24_000;
+/// Most prefixes of an IP version that a neighbour in a VRF may announce: more end its session. Each is
+/// a route of every leaf and spine. The reference has 24,000 and counts nothing else.
+const TENANT_PREFIXES_MAX: u32 = 4096;
 
 /// The part of a [`SwitchModel`] that FRR keeps. Only objects of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

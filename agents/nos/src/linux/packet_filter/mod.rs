@@ -4,26 +4,36 @@
 //!   switch itself from a VRF or a bridge, which the kernel would unpack into any segment where an
 //!   operator has set `udp_l3mdev_accept`; and the rate at which a port has the switch ask for hosts.
 //!   It knows fragments, options and extension headers.
-//! - `bridge`, `arp`: the rate at which a port teaches the switch neighbours. All tenants share one
-//!   table of them.
+//! - `bridge`, `arp`: how many MAC addresses and neighbours a port teaches the switch, and how many
+//!   frames to everybody it has copied. All tenants share the tables, the processor and the links.
+//!
+//! A packet has a mark that says whose budget it costs: the port of the machine or firewall that sent
+//! it, or, if it came over the fabric, the tunnel. So a firewall with many networks has one budget,
+//! and a tenant behind another leaf uses up nobody else's.
 //!
 //! A change replaces all three tables in one transaction. What nft lists is compared with what it
 //! lists of the same filters unchanged, so that any change by hand is seen.
 
-mod generation;
+mod config;
+mod expected;
+mod kernel;
+mod limits;
 mod listing;
 mod nft;
 mod rules;
+mod settings;
+mod statement;
 
 use std::time::Duration;
 
+pub use config::FilterConfig;
 pub use listing::decode;
-use listing::read;
 pub use nft::NftError;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use self::generation::generation;
+use self::kernel::{generation, table_flags};
+pub(super) use self::nft::is_installed;
 use super::Linux;
 use crate::back_end::NosError;
 use crate::interpret::interpret;
@@ -38,29 +48,18 @@ const FAMILIES: [&str; 3] = ["inet", "bridge", "arp"];
 /// Begin of the name of a firewall's chain.
 const CHAIN_PREFIX: &str = "firewall-";
 
-/// Packets a second by which one port may teach the switch neighbours (ARP, ND). The kernel drops idle
-/// neighbours after a minute: at this rate one port has some 12,000 of the table's 65,536.
-const NEIGHBOUR_RATE: u32 = 200;
-/// Packets of this kind that a port may send at once: a host with many addresses that comes up.
-const NEIGHBOUR_BURST: u32 = 400;
-/// The set of the ports' rates.
-const SENDERS: &str = "type ifname; size 4096; flags dynamic,timeout; timeout 1m;";
-
-/// Addresses of hosts a second that one port, in one VRF or segment, may have the switch ask for.
-const ASKING_RATE: u32 = 200;
-/// Addresses of this kind at once.
-const ASKING_BURST: u32 = 200;
-/// Time for which an address that was asked for is free, seconds. The kernel keeps one that nobody
-/// has for three: at these rates 64 ports have at most 64,000 of the table's 65,536.
-const ASKED_FREE_S: u32 = 4;
 /// The range of marks. The chance that two ports of a switch have the same is one in a million.
 const MARKS: u32 = 0x7fff_ffff;
+/// The bit that marks what a firewall sent in VXLAN: its budget stays that of its port.
+const OF_FIREWALL: u32 = 0x8000_0000;
 
 /// The first word of VXLAN's header: only the flag that says that there is a VNI (RFC 7348 §5). With
 /// others it is another protocol (GBP, GPE).
 const VXLAN_FLAGS: u32 = 0x0800_0000;
 /// IPv6 sources that need no address: those of BGP unnumbered, and of duplicate address detection.
 const LINK_LOCAL: [&str; 2] = ["::", "fe80::/10"];
+/// TCP port of BGP.
+const BGP_PORT: u16 = 179;
 
 /// The second word of VXLAN's header: the VNI, and eight bits that are zero.
 fn vxlan_word(vni: Vni) -> u32 {
@@ -120,31 +119,44 @@ impl Linux {
     /// As for [`Self::read_packet_filter`].
     pub(super) async fn packet_filter(&self) -> Result<PacketFilter, NftError> {
         let generation = generation();
-        if let Some(kept) = self.filter_reading.kept(generation) {
-            return Ok(kept);
-        }
-        let filter = self.read_packet_filter().await?;
-        let kept = Kept {
-            generation,
-            at: Instant::now(),
-            filter: filter.clone(),
+        let mut filter = match self.filter_reading.kept(generation) {
+            Some(kept) => kept,
+            None => {
+                let filter = self.read_packet_filter().await?;
+                let kept = Kept {
+                    generation,
+                    at: Instant::now(),
+                    filter: filter.clone(),
+                };
+                *self.filter_reading.0.lock() = Some(kept);
+                filter
+            }
         };
-        *self.filter_reading.0.lock() = Some(kept);
+        // No generation tells of these.
+        filter.is_in_place &= settings::are_set();
         Ok(filter)
     }
 
-    /// The packet filter as it is. Without nftables, or with one of its tables missing, there is
-    /// none.
+    /// The rules as they are. Without nftables, with one of the tables missing, or with one that
+    /// somebody has put to sleep, there are none.
     ///
     /// # Errors
     /// When nft fails for another reason: no filter instead would be repaired, and open all others
     /// for a moment.
     async fn read_packet_filter(&self) -> Result<PacketFilter, NftError> {
+        let has_flags = |family| table_flags(family, TABLE).is_some_and(|flags| flags != 0);
+        if FAMILIES.into_iter().any(has_flags) {
+            tracing::debug!("a table of the packet filter has flags");
+            return Ok(PacketFilter::default());
+        }
         // Not in one run: nft 1.0.6 lists the tables of one family in a run.
         let [inet, bridge, arp] = FAMILIES.map(|family| nft::list(family, TABLE));
         let listed = tokio::try_join!(inet, bridge, arp);
         match listed {
-            Ok((inet, bridge, arp)) => read(&[inet, bridge, arp].concat()),
+            Ok((inet, bridge, arp)) => {
+                let listed = [inet, bridge, arp].concat();
+                decode(&listed, &self.config.filter).map_err(NftError::Output)
+            }
             Err(error) if error.is_absence() => {
                 tracing::debug!(%error, "no packet filter");
                 Ok(PacketFilter::default())
@@ -155,17 +167,23 @@ impl Linux {
 
     /// Applies a step of the packet filter.
     pub(super) async fn change_packet_filter(&self, step: &Step) -> Result<(), NosError> {
+        settings::set()?;
         let mut model = SwitchModel {
             packet_filter: self.read_packet_filter().await?,
             ..SwitchModel::default()
         };
         let before = model.packet_filter.clone();
         interpret(&mut model, step)?;
-        if model.packet_filter == before {
+        let (filter, config) = (&model.packet_filter, &self.config.filter);
+        if *filter == before {
             return Ok(());
         }
         // Also if a time limit cuts this future here.
         self.filter_reading.discard();
-        Ok(nft::load(&rules::render(&model.packet_filter)).await?)
+        let rules = match before.is_in_place {
+            true => rules::render_firewalls(filter, config),
+            false => rules::render(filter, config),
+        };
+        Ok(nft::load(&rules).await?)
     }
 }

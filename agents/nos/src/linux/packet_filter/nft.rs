@@ -14,6 +14,12 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 /// Bytes that one run may print: 64 firewalls of 1,024 networks are about 2 MiB.
 const OUTPUT_MAX: u64 = 16 << 20;
 
+/// `true` if the host has the program.
+pub(in crate::linux) fn is_installed() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(PROGRAM).is_file())
+}
+
 /// A failure of nft.
 #[derive(Debug, Error)]
 pub enum NftError {

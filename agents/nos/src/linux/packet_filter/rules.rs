@@ -1,178 +1,268 @@
 //! The rules in nft's words.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::{Arguments, Display, Write as _};
 
 use ipnet::IpNet;
 
+use super::config::{FilterConfig, merged};
+use super::limits::{
+    ASKING, BROADCASTS, MACS, MULTICASTS, NEIGHBOURS, PINGS, REMOTE_NEIGHBOURS, Rate, SETS,
+};
 use super::{
-    ASKED_FREE_S, ASKING_BURST, ASKING_RATE, FAMILIES, LINK_LOCAL, MARKS, NEIGHBOUR_BURST,
-    NEIGHBOUR_RATE, SENDERS, TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
+    BGP_PORT, FAMILIES, LINK_LOCAL, MARKS, OF_FIREWALL, TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
 };
 use crate::linux::VXLAN_PORT;
-use crate::linux::names::BRIDGE_PREFIX;
+use crate::linux::names::{BRIDGE_PREFIX, ROUTED_PREFIX};
 use crate::model::{PacketFilter, VxlanFilter};
 
 /// The rules as one transaction, which replaces those that are there.
-pub(super) fn render(filter: &PacketFilter) -> String {
-    let mut out = String::new();
-    for family in FAMILIES {
-        append(&mut out, format_args!("table {family} {TABLE}\n"));
-        append(&mut out, format_args!("delete table {family} {TABLE}\n"));
-    }
-    append(&mut out, format_args!("{}", inet(filter)));
-    append(&mut out, format_args!("{}", neighbours()));
-    out
+pub(super) fn render(filter: &PacketFilter, config: &FilterConfig) -> String {
+    FAMILIES
+        .map(|family| table(family, filter, config))
+        .concat()
 }
 
-/// The packets of the underlay, and those for the switch itself.
-fn inet(filter: &PacketFilter) -> String {
-    let mut out = format!(
-        "table inet {TABLE} {{\n\
-         set senders {{ {SENDERS} }}\n\
-         {ASKED}\
-         chain firewalls {{\n",
-        ASKED = asked_sets(),
-    );
-    for port in filter.firewalls.keys() {
-        let chain = chain_name(port);
-        append(&mut out, format_args!("iifname \"{port}\" jump {chain}\n"));
-    }
-    out.push_str("}\n");
-    for (port, of) in &filter.firewalls {
-        append(&mut out, format_args!("chain {} {{\n", chain_name(port)));
-        out.push_str(&firewall(of));
-        out.push_str("}\n");
-    }
-    let (limit, mark, asked) = (limit(), mark(), asked());
-    append(
-        &mut out,
-        format_args!(
-            "chain prerouting {{\n\
-             type filter hook prerouting priority -350; policy accept;\n\
-             jump firewalls\n\
-             meta iifkind != {{ \"bridge\", \"vrf\" }} {mark}\n\
-             meta iifkind != {{ \"bridge\", \"vrf\" }} icmpv6 type 133-137 {limit}\n\
-             }}\n\
-             chain input {{\n\
-             type filter hook input priority -350; policy accept;\n\
-             meta iifkind {{ \"bridge\", \"vrf\" }} udp dport {VXLAN_PORT} drop\n\
-             }}\n\
-             chain forward {{\n\
-             type filter hook forward priority -350; policy accept;\n\
-             {asked}\
-             }}\n}}\n"
-        ),
-    );
-    out
+/// The same of the table that filters of firewalls are in, as one that leaves the others: MAC
+/// addresses that ports have shown stay known.
+pub(super) fn render_firewalls(filter: &PacketFilter, config: &FilterConfig) -> String {
+    table("inet", filter, config)
 }
 
-/// The rules of a firewall. Packets that are no VXLAN of ours are dropped by the last rule, also
-/// those that are too short for the one before to match.
-fn firewall(of: &VxlanFilter) -> String {
-    let mut out = String::from("ip frag-off & 0x3fff != 0 drop\nexthdr frag exists drop\n");
-    let (v4, v6): (Vec<IpNet>, Vec<IpNet>) =
-        of.sources().iter().partition(|s| matches!(s, IpNet::V4(_)));
-    match v4.is_empty() {
-        true => out.push_str("meta nfproto ipv4 drop\n"),
-        false => append(&mut out, format_args!("ip saddr != {} drop\n", set(&v4))),
-    }
-    let vxlan = format!("udp dport {VXLAN_PORT}");
-    match v6.is_empty() {
-        true => append(&mut out, format_args!("meta nfproto ipv6 {vxlan} drop\n")),
-        false => append(
-            &mut out,
-            format_args!("ip6 saddr != {} {vxlan} drop\n", set(&v6)),
-        ),
-    }
-    let own = v6.iter().map(ToString::to_string);
-    let own = own.chain(LINK_LOCAL.map(str::to_owned));
-    append(&mut out, format_args!("ip6 saddr != {} drop\n", set(own)));
-    if !of.vnis().is_empty() {
-        let words = of.vnis().iter().map(|vni| vxlan_word(*vni));
+fn table(family: &str, filter: &PacketFilter, config: &FilterConfig) -> String {
+    // One that does not exist cannot be deleted.
+    let mut out = format!("table {family} {TABLE}\ndelete table {family} {TABLE}\n");
+    append(&mut out, format_args!("table {family} {TABLE} {{\n"));
+    for set in SETS.iter().filter(|set| set.family == family) {
+        let (name, key) = (set.name, set.key.join(" . "));
+        let (size, seconds) = (set.size, set.seconds);
         append(
             &mut out,
             format_args!(
-                "{vxlan} @th,64,32 {VXLAN_FLAGS} @th,96,32 {} return\n",
-                set(words)
+                "set {name} {{ type {key}; size {size}; flags dynamic,timeout; \
+                 timeout {seconds}s; }}\n"
             ),
         );
     }
-    append(&mut out, format_args!("{vxlan} drop\n"));
+    match family {
+        "bridge" => bridge(&mut out, config),
+        "arp" => arp(&mut out),
+        _ => inet(&mut out, filter, config),
+    }
+    out.push_str("}\n");
     out
 }
 
-/// The packets by which a port teaches the switch neighbours. A frame with a tag of VLAN 0 around
-/// another one would be one of them that no rule sees: the kernel unpacks it afterwards.
-fn neighbours() -> String {
-    let (limit, mark) = (limit(), mark());
-    format!(
-        "table bridge {TABLE} {{\n\
-         set senders {{ {SENDERS} }}\n\
-         chain prerouting {{\n\
-         type filter hook prerouting priority -300; policy accept;\n\
-         meta iifkind \"vxlan\" return\n\
-         {mark}\n\
-         meta protocol {{ 8021q, 8021ad }} @ll,112,16 & 0xfff == 0 drop\n\
-         meta protocol arp {limit}\n\
-         meta protocol ip6 icmpv6 type 133-137 {limit}\n\
-         }}\n}}\n\
-         table arp {TABLE} {{\n\
-         set senders {{ {SENDERS} }}\n\
-         chain input {{\n\
-         type filter hook input priority -300; policy accept;\n\
-         meta iifkind \"bridge\" return\n\
-         {limit}\n\
-         }}\n}}\n"
-    )
+/// The packets of the underlay, and those for the switch itself and by it.
+fn inet(out: &mut String, filter: &PacketFilter, config: &FilterConfig) {
+    beside_vxlan(out, config);
+    for (port, of) in &filter.firewalls {
+        chain(out, &chain_name(port), &firewall(of));
+    }
+    let jumps = filter.firewalls.keys().map(|port| {
+        let chain = chain_name(port);
+        format!("iifname \"{port}\" jump {chain}")
+    });
+    chain(out, "firewalls", &jumps.collect::<Vec<_>>());
+    chain(out, "asking", &asking());
+    let outside = "meta iifkind != { \"bridge\", \"vrf\" }";
+    let discovery = "icmpv6 type 133-137";
+    let own = limit("senders", "iifname", NEIGHBOURS);
+    let remote = limit("listeners", "meta mark", REMOTE_NEIGHBOURS);
+    let prerouting = [
+        format!("{outside} {}", mark()),
+        // Router MAC addresses come by EVPN: nobody behind an L3 VNI has to be asked for.
+        format!("iifname \"{ROUTED_PREFIX}*\" {discovery} drop"),
+        format!("iifname \"{BRIDGE_PREFIX}*\" {discovery} {remote}"),
+        "jump firewalls".to_owned(),
+        format!("{outside} {discovery} {own}"),
+    ];
+    hook(out, "prerouting", -350, &prerouting);
+    let input = [
+        format!("meta iifkind {{ \"bridge\", \"vrf\" }} udp dport {VXLAN_PORT} drop"),
+        // What other switches send: its budget is that of the tunnel, which `bridge` marks it with.
+        format!("udp dport {VXLAN_PORT} meta mark < {OF_FIREWALL:#x} meta mark set 0"),
+        // A redirect could lead the switch's own packets to control away.
+        "icmp type redirect drop".to_owned(),
+        "icmpv6 type nd-redirect drop".to_owned(),
+    ];
+    hook(out, "input", -350, &input);
+    let forward = [format!("oifname \"{BRIDGE_PREFIX}*\" jump asking")];
+    hook(out, "forward", -350, &forward);
+    // The kernel asks for a host also to answer it. An answer has the mark of its question
+    // ([`super::settings`]), and what the switch sends by itself has none. A packet of a VRF comes
+    // here twice, and the second time with its real device.
+    let output = [
+        "meta mark 0 accept".to_owned(),
+        "meta oifkind \"vrf\" accept".to_owned(),
+        format!("udp dport {VXLAN_PORT} accept"),
+        "jump asking".to_owned(),
+    ];
+    hook(out, "output", -350, &output);
 }
 
-/// Marks a packet with the port that it came by. A packet that is routed does not say so itself.
+/// The rules of a firewall. Packets that are no VXLAN of ours are dropped by the last rule but one,
+/// also those that are too short for the one before to match.
+fn firewall(of: &VxlanFilter) -> Vec<String> {
+    let mut out = vec![
+        "ip frag-off & 0x3fff != 0 drop".to_owned(),
+        "exthdr frag exists drop".to_owned(),
+    ];
+    let (v4, v6): (Vec<IpNet>, Vec<IpNet>) =
+        of.sources().iter().partition(|s| matches!(s, IpNet::V4(_)));
+    out.push(match v4.is_empty() {
+        true => "meta nfproto ipv4 drop".to_owned(),
+        false => format!("ip saddr != {} drop", set(&v4)),
+    });
+    let vxlan = format!("udp dport {VXLAN_PORT}");
+    out.push(match v6.is_empty() {
+        true => format!("meta nfproto ipv6 {vxlan} drop"),
+        false => format!("ip6 saddr != {} {vxlan} drop", set(&v6)),
+    });
+    let own = v6.iter().map(ToString::to_string);
+    let own = own.chain(LINK_LOCAL.map(str::to_owned));
+    out.push(format!("ip6 saddr != {} drop", set(own)));
+    if !of.vnis().is_empty() {
+        let words = of.vnis().iter().map(|vni| vxlan_word(*vni));
+        out.push(format!(
+            "{vxlan} @th,64,32 {VXLAN_FLAGS} @th,96,32 {} \
+             meta mark set meta mark or {OF_FIREWALL:#x} return",
+            set(words)
+        ));
+    }
+    out.push(format!("{vxlan} drop"));
+    out.push("goto beside_vxlan".to_owned());
+    out
+}
+
+/// The packets beside VXLAN that a firewall may send, to whichever switch: BGP and ND of its link,
+/// pings in the underlay, and what the site permits. Nothing else: behind its leaf are the logins of
+/// switches and the management network.
+fn beside_vxlan(out: &mut String, config: &FilterConfig) {
+    chain(out, "pinging", &[limit("pingers", "iifname", PINGS)]);
+    // Not the first packet of a connection, which could come from any port.
+    let answer = "tcp flags & (syn | ack) != syn return";
+    let [_, link_local] = LINK_LOCAL;
+    let mut rules = vec![
+        format!("ip6 saddr {link_local} tcp dport {BGP_PORT} return"),
+        format!("ip6 saddr {link_local} tcp sport {BGP_PORT} {answer}"),
+        "icmpv6 type 133-136 return".to_owned(),
+    ];
+    for (ip, is_v6) in [("ip", false), ("ip6", true)] {
+        let services = config.services(is_v6);
+        if !services.is_empty() {
+            let services = services
+                .iter()
+                .map(|s| format!("{} . {}", s.ip(), s.port()));
+            rules.push(format!("{ip} daddr . th dport {} return", set(services)));
+        }
+        let clients = merged(&config.clients, is_v6);
+        if !clients.is_empty() {
+            rules.push(format!("{ip} daddr {} {answer}", set(clients)));
+        }
+    }
+    let v4 = merged(&config.underlay, false);
+    if !v4.is_empty() {
+        let kinds = "{ 0, 3, 8, 11, 12 }";
+        rules.push(format!(
+            "ip daddr {} icmp type {kinds} goto pinging",
+            set(v4)
+        ));
+    }
+    let v6 = merged(&config.underlay, true).into_iter();
+    let v6 = v6.map(|prefix| prefix.to_string());
+    let v6 = set(v6.chain([link_local.to_owned()]));
+    let kinds = "{ 1-4, 128-129 }";
+    rules.push(format!("ip6 daddr {v6} icmpv6 type {kinds} goto pinging"));
+    rules.push("drop".to_owned());
+    chain(out, "beside_vxlan", &rules);
+}
+
+/// Drops packets to addresses that the kernel has to ask for above the budget of who sends them. It
+/// asks for each address, also where nobody has it.
+fn asking() -> Vec<String> {
+    let key = |version: &str| format!("meta mark . oif . {version} daddr");
+    let of = [("ip", "asked4"), ("ip6", "asked6")];
+    let known = of.map(|(version, set)| format!("{} @{set} accept", key(version)));
+    let add = of.map(|(version, set)| format!("add @{set} {{ {} }}", key(version)));
+    let limit = limit("askers", "meta mark", ASKING);
+    known.into_iter().chain([limit]).chain(add).collect()
+}
+
+/// The frames of ports. One with a tag of VLAN 0 around another tag would be one that no rule sees:
+/// the kernel unpacks it afterwards.
+fn bridge(out: &mut String, config: &FilterConfig) {
+    let from_uplinks = config.uplinks.iter();
+    let from_uplinks = from_uplinks.map(|port| format!("iifname \"{port}\" accept"));
+    chain(out, "uplinks", &from_uplinks.collect::<Vec<_>>());
+    let of_port = "iifname . ether saddr";
+    let learning = [
+        format!("{of_port} @macs return"),
+        limit("learners", "iifname", MACS),
+        format!("add @macs {{ {of_port} }}"),
+    ];
+    chain(out, "learning", &learning);
+    let own = limit("senders", "iifname", NEIGHBOURS);
+    let flood = |rate| limit("flooders", "iifname . meta pkttype", rate);
+    let prerouting = [
+        // EVPN says who is behind a tunnel, and each frame was limited at its port.
+        format!("meta iifkind \"vxlan\" meta mark 0 {}", mark()),
+        "meta iifkind \"vxlan\" return".to_owned(),
+        mark(),
+        "meta protocol { 8021q, 8021ad } @ll,112,16 & 0xfff == 0 drop".to_owned(),
+        "jump uplinks".to_owned(),
+        "jump learning".to_owned(),
+        format!("meta pkttype broadcast {}", flood(BROADCASTS)),
+        format!("meta pkttype multicast {}", flood(MULTICASTS)),
+        format!("meta protocol arp {own}"),
+        format!("meta protocol ip6 icmpv6 type 133-137 {own}"),
+    ];
+    hook(out, "prerouting", -300, &prerouting);
+    // Spanning tree (802.1D, PVST), registration of VLANs (GVRP, VTP) and the like speak to the site's
+    // switches, and a machine must not. Inside of a tenant's segment they end loops.
+    let control = "{ 01:80:c2:00:00:00-01:80:c2:00:00:2f, 01:00:0c:cc:cc:cc-01:00:0c:cc:cc:cd }";
+    let to_uplinks = config.uplinks.iter();
+    let to_uplinks =
+        to_uplinks.map(|port| format!("oifname \"{port}\" ether daddr {control} drop"));
+    hook(out, "forward", -300, &to_uplinks.collect::<Vec<_>>());
+}
+
+/// The questions for the switch's own addresses, by which it learns who asks. Those of ports in
+/// bridges were limited there.
+fn arp(out: &mut String) {
+    let remote = limit("listeners", "meta mark", REMOTE_NEIGHBOURS);
+    let rules = [
+        format!("iifname \"{ROUTED_PREFIX}*\" drop"),
+        format!("meta iifkind \"bridge\" {remote}"),
+        "meta iifkind \"bridge\" return".to_owned(),
+        limit("senders", "iifname", NEIGHBOURS),
+    ];
+    hook(out, "input", -300, &rules);
+}
+
+/// Marks a packet with the device that it came by. A packet that is routed does not say so itself.
 fn mark() -> String {
     format!("meta mark set jhash iifname mod {MARKS} seed 0x1 offset 1")
 }
 
-/// The addresses that were asked for, and the rates of those who ask.
-fn asked_sets() -> String {
-    let mut out = String::new();
-    for (name, address) in [("asked4", "ip daddr"), ("asked6", "ip6 daddr")] {
-        append(
-            &mut out,
-            format_args!(
-                "set {name} {{ typeof meta mark . iif . {address}; size 65536; \
-                 flags dynamic,timeout; timeout {ASKED_FREE_S}s; }}\n"
-            ),
-        );
+/// Drops what comes above the rate of its key.
+fn limit(set: &str, key: &str, rate: Rate) -> String {
+    let Rate { second, burst } = rate;
+    format!("update @{set} {{ {key} limit rate over {second}/second burst {burst} packets }} drop")
+}
+
+fn chain(out: &mut String, name: &str, rules: &[String]) {
+    append(out, format_args!("chain {name} {{\n"));
+    for rule in rules {
+        append(out, format_args!("{rule}\n"));
     }
-    out.push_str(
-        "set askers { typeof meta mark . iif; size 65536; flags dynamic,timeout; timeout 1m; }\n",
-    );
-    out
+    out.push_str("}\n");
 }
 
-/// Drops packets to addresses of segments above the rate of who sends them. The kernel asks for each
-/// such address, also where nobody has it.
-fn asked() -> String {
-    let known = |version: &str, set: &str| format!("meta mark . iif . {version} daddr @{set}");
-    let add =
-        |version: &str, set: &str| format!("add @{set} {{ meta mark . iif . {version} daddr }}");
-    format!(
-        "oifname != \"{BRIDGE_PREFIX}*\" accept\n\
-         {} accept\n{} accept\n\
-         update @askers {{ meta mark . iif limit rate over {ASKING_RATE}/second burst \
-         {ASKING_BURST} packets }} drop\n{}\n{}\n",
-        known("ip", "asked4"),
-        known("ip6", "asked6"),
-        add("ip", "asked4"),
-        add("ip6", "asked6"),
-    )
-}
-
-/// Drops what a port sends above its rate.
-fn limit() -> String {
-    format!(
-        "update @senders {{ iifname limit rate over {NEIGHBOUR_RATE}/second burst \
-         {NEIGHBOUR_BURST} packets }} drop"
-    )
+/// A chain that the kernel calls.
+fn hook(out: &mut String, name: &str, priority: i32, rules: &[String]) {
+    let head = format!("type filter hook {name} priority {priority}; policy accept;");
+    let rules: Vec<String> = std::iter::once(head).chain(rules.iter().cloned()).collect();
+    chain(out, name, &rules);
 }
 
 fn set<T: Display>(parts: impl IntoIterator<Item = T>) -> String {
@@ -180,7 +270,7 @@ fn set<T: Display>(parts: impl IntoIterator<Item = T>) -> String {
     format!("{{ {} }}", parts.join(", "))
 }
 
-fn append(out: &mut String, part: std::fmt::Arguments<'_>) {
+fn append(out: &mut String, part: Arguments<'_>) {
     // Writing into a string does not fail.
     out.write_fmt(part).ok();
 }

@@ -1,0 +1,101 @@
+//! Frames to everybody: so many a second of each port, and none of those that speak to bridges reach
+//! the site's switches.
+
+use std::time::{Duration, Instant};
+
+use super::daemons::Switch;
+use super::frames::PROBE;
+use super::leaf::{desired, is_available, nft, reconcile, settled};
+use super::tap::Tap;
+
+const BROADCAST: [u8; 6] = [0xff; 6];
+const MULTICAST: [u8; 6] = [0x01, 0, 0x5e, 0, 0, 0xfb];
+/// Spanning trees, GVRP, PVST and VTP.
+const CONTROL: [[u8; 6]; 4] = [
+    [0x01, 0x80, 0xc2, 0, 0, 0],
+    [0x01, 0x80, 0xc2, 0, 0, 0x21],
+    [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcd],
+    [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcc],
+];
+
+fn frame(to: [u8; 6], from: &Tap, mark: u32) -> Vec<u8> {
+    [&to[..], &from.mac, &PROBE, &mark.to_be_bytes(), &[0; 46]].concat()
+}
+
+/// Frames that arrive of so many, and the time that it took.
+fn flood(from: &Tap, to: [u8; 6], count: u32, hearer: &Tap) -> (usize, Duration) {
+    let before = hearer.received();
+    let begin = Instant::now();
+    for _ in 0..count {
+        from.send(&frame(to, from, 1));
+    }
+    let arrived = || usize::try_from(hearer.received() - before).unwrap();
+    (settled(arrived), begin.elapsed())
+}
+
+/// `true` if a frame arrives.
+fn passes(from: &Tap, to: [u8; 6], mark: u32, hearer: &Tap) -> bool {
+    from.send(&frame(to, from, mark));
+    settled(|| usize::from(hearer.heard().contains(&mark))) == 1
+}
+
+#[tokio::test]
+async fn a_port_sends_so_many_frames_to_everybody() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("storms", &["swp5", "swp6", "swp7"]).await;
+    let bridged = Tap::new("shost", &leaf.name, "swp8");
+    let neighbour = Tap::new("snext", &leaf.name, "swp9");
+    reconcile(&leaf, &desired());
+    leaf.ip("link set swp9 master mmb10 up");
+    let cases = [
+        (BROADCAST, 8000, 500, 1000),
+        (MULTICAST, 12_000, 2000, 4000),
+    ];
+    for is_filtered in [true, false] {
+        if !is_filtered {
+            nft(&leaf, "delete table bridge metalmesh");
+        }
+        for (to, sent, rate, burst) in cases {
+            let (arrived, took) = flood(&bridged, to, sent, &neighbour);
+            println!("{to:02x?}, filtered={is_filtered}: {arrived} of {sent} in {took:?}");
+            if is_filtered {
+                let most = burst + rate * (usize::try_from(took.as_secs()).unwrap() + 1);
+                assert!((burst..=most).contains(&arrived), "{arrived} of {most}");
+                assert!(passes(&neighbour, to, 7, &bridged), "the next port");
+            } else {
+                assert!(arrived >= usize::try_from(sent).unwrap(), "{arrived}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn frames_between_bridges_stay_away_from_uplinks() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("uplinks", &["swp5", "swp6", "swp7"]).await;
+    let bridged = Tap::new("uhost", &leaf.name, "swp8");
+    let neighbour = Tap::new("unext", &leaf.name, "swp9");
+    let uplink = Tap::new("usite", &leaf.name, "swp20");
+    reconcile(&leaf, &desired());
+    for port in ["swp9", "swp20"] {
+        leaf.ip(&format!("link set {port} master mmb10 up"));
+    }
+    assert!(passes(&bridged, MULTICAST, 10, &uplink), "multicasts pass");
+    for (mark, to) in (11..).zip(CONTROL) {
+        assert!(!passes(&bridged, to, mark, &uplink), "{to:02x?}");
+    }
+    // A tenant's bridges find their loops.
+    assert!(passes(&bridged, CONTROL[0], 20, &neighbour));
+    // The site's network is not limited.
+    let (arrived, _) = flood(&uplink, BROADCAST, 8000, &bridged);
+    assert!(arrived >= 8000, "{arrived} from the uplink");
+    // Not because none would get through in this test.
+    nft(&leaf, "delete table bridge metalmesh");
+    for (mark, to) in (31..).zip(CONTROL) {
+        assert!(passes(&bridged, to, mark, &uplink), "{to:02x?}");
+    }
+}
