@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_norway::Value;
 
 use super::allowed::AllowedNetworks;
-use super::known::{KnownObjects, ObjectList};
+use super::known::KnownObjects;
 use super::management::management;
 use super::names::interface;
+use super::object_list::ObjectList;
 use super::policies::operator;
 use super::prefix_budget::PrefixBudget;
 use super::resolver;

@@ -1,7 +1,7 @@
-use proto_firewall::parts::{NAME_LEN_MAX, is_name};
 use serde_norway::Value;
 
 use super::Problem;
+use super::object_list::ObjectList;
 use super::prefix_budget::PrefixBudget;
 use crate::rule::Rule;
 
@@ -13,14 +13,6 @@ pub(super) type Outcome = Result<Vec<Rule>, Problem>;
 struct KnownObject {
     value: Value,
     outcome: Outcome,
-}
-
-/// A list of objects of one kind.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ObjectList<'a> {
-    /// Controller and list, as problems name them: `cwnp egress`.
-    pub(super) name: &'a str,
-    pub(super) values: &'a [Value],
 }
 
 /// The objects of a list when it was last admitted. One that is unchanged is not checked again.
@@ -81,18 +73,6 @@ impl KnownObjects {
         if prefixes.is_used_up() {
             // Objects that were refused unread depend on those before them.
             self.forget();
-        }
-    }
-}
-
-impl ObjectList<'_> {
-    /// An object in problems: its name, if it has a right one, or its place.
-    fn place(&self, index: usize) -> String {
-        let name = self.values.get(index).and_then(|value| value.get("name"));
-        let name = name.and_then(Value::as_str);
-        match name.filter(|name| is_name(name, NAME_LEN_MAX)) {
-            Some(name) => format!("{}/{name}", self.name),
-            None => format!("{}[{index}]", self.name),
         }
     }
 }
@@ -162,8 +142,9 @@ mod tests {
     use ipnet::Ipv4Net;
     use proto_firewall::{PREFIXES_TOTAL_MAX, Violation};
 
-    use super::{KnownObjects, ObjectList, Outcome};
+    use super::{KnownObjects, Outcome};
     use crate::admit::Problem;
+    use crate::admit::object_list::ObjectList;
     use crate::admit::prefix_budget::PrefixBudget;
     use crate::rule::{Action, Controller, Direction, Rule, RuleId};
 

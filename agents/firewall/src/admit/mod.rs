@@ -12,6 +12,7 @@ mod fqdns;
 mod known;
 mod management;
 mod names;
+mod object_list;
 mod policies;
 mod prefix_budget;
 mod problem;

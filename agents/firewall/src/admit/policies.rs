@@ -6,7 +6,7 @@ use serde_norway::Value;
 
 use super::admission::TenantObjects;
 use super::allowed::{AllowedNetworks, check};
-use super::known::ObjectList;
+use super::object_list::ObjectList;
 use super::prefix_budget::PrefixBudget;
 use super::shapes::{RuleShape, decode};
 use super::typed::typed;

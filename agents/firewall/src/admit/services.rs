@@ -2,7 +2,8 @@ use proto_firewall::{ServiceSpec, Violation, checked_service, service_name};
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
-use super::known::{KnownObjects, ObjectList};
+use super::known::KnownObjects;
+use super::object_list::ObjectList;
 use super::prefix_budget::PrefixBudget;
 use super::shapes::{ServiceShape, decode};
 use super::typed::typed;

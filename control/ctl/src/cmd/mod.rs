@@ -59,17 +59,22 @@ fn is_local(command: &CliCommand) -> bool {
     ) || matches!(command, CliCommand::Release(command) if release::writes(command))
 }
 
-/// Runs a command.
-///
-/// # Errors
-/// Those of the command, and `--dry-run` with a command that works on this host alone.
-pub(crate) async fn run(cli: CommandLine) -> Result<()> {
+fn check_dry_run(cli: &CommandLine) -> Result<()> {
     if cli.global.dry_run && is_local(&cli.command) {
         bail!(
             "this command changes files of this host, which --dry-run cannot prevent; leave \
              --dry-run out"
         );
     }
+    Ok(())
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// Those of the command, and `--dry-run` with a command that works on this host alone.
+pub(crate) async fn run(cli: CommandLine) -> Result<()> {
+    check_dry_run(&cli)?;
     let command = match cli.command {
         CliCommand::Context(command) => return context::run(&cli.global, command),
         CliCommand::Login(command) => return login::login(&cli.global, &command).await,

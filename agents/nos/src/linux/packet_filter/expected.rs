@@ -1,4 +1,4 @@
-//! What nft lists of unchanged tables: the rules of [`super::rules`], one for one.
+//! The list that nft gives of unchanged tables: the rules of [`super::rules`], one for one.
 
 use std::collections::BTreeMap;
 

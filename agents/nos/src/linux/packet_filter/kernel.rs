@@ -1,4 +1,4 @@
-//! What the kernel says of its rules without nft: their generation, and the flags of a table.
+//! The kernel's own word on its rules, without nft: their generation, and the flags of a table.
 
 use rtnetlink::sys::Socket;
 use rtnetlink::sys::protocols::NETLINK_NETFILTER;

@@ -79,7 +79,7 @@ fn inet(out: &mut String, filter: &PacketFilter, config: &FilterConfig) {
     hook(out, "prerouting", -350, &prerouting);
     let input = [
         format!("meta iifkind {{ \"bridge\", \"vrf\" }} udp dport {VXLAN_PORT} drop"),
-        // What other switches send: its budget is that of the tunnel, which `bridge` marks it with.
+        // Packets of other switches have the budget of their tunnel, which `bridge` marks them with.
         format!("udp dport {VXLAN_PORT} meta mark < {OF_FIREWALL:#x} meta mark set 0"),
         // A redirect could lead the switch's own packets to control away.
         "icmp type redirect drop".to_owned(),
