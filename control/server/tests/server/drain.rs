@@ -42,8 +42,7 @@ async fn every_node_drains_a_switch_by_what_the_leader_hears() {
     let running = Running::start_on(&args, DriftPolicy::Heal, &["swp1", "swp2"]).await;
     running.switch.set_telemetry(telemetry());
     for at in 0..3 {
-        let heard =
-            |switch: &FabricSwitch| switch.connected == Some(true) && has_counters(switch);
+        let heard = |switch: &FabricSwitch| switch.connected == Some(true) && has_counters(switch);
         let switch = shown(&cluster, at, heard).await;
         let counters = switch.ports[0].counters.as_ref();
         assert_eq!(counters.map(|counters| counters.rx_bytes), Some(4096));
