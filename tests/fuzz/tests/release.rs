@@ -4,6 +4,7 @@
     clippy::let_underscore_must_use,
     reason = "that a decoder returns is the whole point"
 )]
+#![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
 use agents_firewall::update::{
     AddressRule, InstalledProgram, ReleaseLocation, UpdateRecord, plan_start,

@@ -50,7 +50,7 @@ pub(super) fn wanted(old: &Machine, args: &RollArgs) -> Result<MachineServiceCre
         filesystem_layout: args
             .filesystem_layout
             .clone()
-            .or(layout.map(|layout| layout.id.clone())),
+            .or_else(|| layout.map(|layout| layout.id.clone())),
         ssh_public_keys: Vec::new(),
         userdata: None,
         labels: Some(labels(allocation)),
