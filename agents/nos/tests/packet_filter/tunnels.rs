@@ -58,6 +58,9 @@ fn flood(leaf: &Switch, from: &Tap, frame: fn([u8; 6], u16) -> Vec<u8>) -> usize
     settled(|| lines(leaf, "ip", "neigh show dev mmr27", &claimed).len())
 }
 
+/// Makes a question of a host with this MAC address and number.
+type Question = fn([u8; 6], u16) -> Vec<u8>;
+
 #[tokio::test]
 async fn a_firewall_teaches_a_leaf_nobody_behind_its_tunnels() {
     if !is_available() {
@@ -82,7 +85,7 @@ async fn a_firewall_teaches_a_leaf_nobody_behind_its_tunnels() {
     }
     sysctl(&leaf.name, "net.ipv6.conf.mmr27.forwarding=1");
     let _table = TABLE.lock().await;
-    let kinds: [(&str, fn([u8; 6], u16) -> Vec<u8>); 2] = [("ARP", question), ("ND", solicitation)];
+    let kinds: [(&str, Question); 2] = [("ARP", question), ("ND", solicitation)];
     for (kind, frame) in kinds {
         assert_eq!(flood(&leaf, &firewall, frame), 0, "{kind}");
     }

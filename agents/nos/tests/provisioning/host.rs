@@ -32,7 +32,10 @@ impl Namespace {
     }
 
     /// Runs a future on a thread of its own inside the namespace.
-    fn inside<T: Send + 'static>(&self, work: impl AsyncFnOnce() -> T + Send + 'static) -> T {
+    pub(crate) fn inside<T: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce() -> T + Send + 'static,
+    ) -> T {
         let path = format!("/run/netns/{}", self.0);
         let enter = move || {
             let file = std::fs::File::open(path).unwrap();

@@ -16,28 +16,31 @@ const VERSION: &str = "0.4.0";
 /// A release that breaks a rule: its file, and the begin of the error.
 type Refused = (String, &'static str);
 
+/// The name of a release, the begin of the error, and what is changed in its manifest.
+type Change = (&'static str, &'static str, fn(&mut ReleaseManifest));
+
 /// Releases whose manifest is signed, and breaks a rule.
 fn of_manifests(releases: &Releases) -> Vec<Refused> {
-    let changes: [(&str, &'static str, &dyn Fn(&mut ReleaseManifest)); 6] = [
-        ("architecture", "architecture: it is for riscv64", &|own| {
+    let changes: [Change; 6] = [
+        ("architecture", "architecture: it is for riscv64", |own| {
             own.architecture = "riscv64".to_owned();
         }),
-        ("name", "name: it is a release of metalmesh-core", &|own| {
+        ("name", "name: it is a release of metalmesh-core", |own| {
             own.name = "metalmesh-core".to_owned();
         }),
-        ("version", "version: it is 0.4.1", &|own| {
+        ("version", "version: it is 0.4.1", |own| {
             own.version = "0.4.1".parse().unwrap();
         }),
-        ("expired", "expiry: it was valid until", &|own| {
+        ("expired", "expiry: it was valid until", |own| {
             own.expires_s = now_s() - 1;
         }),
-        ("early", "not-before: it is valid from", &|own| {
+        ("early", "not-before: it is valid from", |own| {
             own.not_before_s = now_s() + 1000;
         }),
         (
             "refuses",
             "probe: the new program does not accept the configuration: no such field",
-            &|_| {},
+            |_| {},
         ),
     ];
     let mut list = Vec::new();
