@@ -33,7 +33,7 @@ impl Tap {
             let socket = socket(
                 AddressFamily::Packet,
                 SockType::Raw,
-                SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+                SockFlag::SOCK_CLOEXEC,
                 SockProtocol::EthAll,
             );
             let socket = socket.unwrap();
@@ -51,6 +51,7 @@ impl Tap {
         }
     }
 
+    /// Waits while the device is busy with what was sent before.
     pub(crate) fn send(&self, frame: &[u8]) {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty()).unwrap();
     }
@@ -59,7 +60,7 @@ impl Tap {
     pub(crate) fn frames(&self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         let mut frame = [0; 2048];
-        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut frame, MsgFlags::empty()) {
+        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut frame, MsgFlags::MSG_DONTWAIT) {
             frames.push(frame[..length].to_vec());
         }
         frames
