@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use super::daemons::Switch;
 use super::hosts::inside;
-use super::leaf::{TABLE, desired, is_available, lines, mac, nft, reconcile, settled};
+use super::leaf::{desired, is_available, lines, mac, nft, reconcile, settled};
+use super::neighbour_table::alone_in_the_table;
 use super::packets::{SYN, icmp, ipv4, probe, tcp_v4};
 use super::tap::Tap;
 
@@ -45,6 +46,7 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_to_answer() {
     if !is_available() {
         return;
     }
+    let _table = alone_in_the_table().await;
     let leaf = Switch::start("answers", &["swp5", "swp6", "swp7"]).await;
     let bridged = Tap::new("rhost", &leaf.name, "swp8");
     let neighbour = Tap::new("rnext", &leaf.name, "swp9");
@@ -55,7 +57,6 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_to_answer() {
     let listener = inside(&leaf.name, async || {
         TcpListener::bind((GATEWAY, OPEN)).unwrap()
     });
-    let _table = TABLE.lock().await;
     let count = flood(&leaf, &bridged, gateway);
     println!("with a filter: {count} asked for");
     assert!((1..=BURST + REST).contains(&count), "{count}");

@@ -7,9 +7,8 @@ use agents_nos::model::{Mtu, Segment};
 
 use super::daemons::{DEADLINE, Switch};
 use super::frames::{Outer, Vxlan, checksum};
-use super::leaf::{
-    OWN, TABLE, desired, is_available, lines, mac, nft, reconcile, settled, sysctl, vni,
-};
+use super::leaf::{OWN, desired, is_available, lines, mac, nft, reconcile, settled, sysctl, vni};
+use super::neighbour_table::alone_in_the_table;
 use super::tap::Tap;
 
 /// Addresses that a flood asks for. The kernel's table of the whole host has 1,024.
@@ -110,12 +109,12 @@ async fn a_port_has_a_leaf_ask_for_so_many_hosts_at_once() {
     if !is_available() {
         return;
     }
+    let _table = alone_in_the_table().await;
     let leaf = Switch::start("asking", &["swp5", "swp6"]).await;
     let other = Tap::new("aother", &leaf.name, "swp7");
     let bridged = Tap::new("ahost", &leaf.name, "swp8");
     let neighbour = Tap::new("anext", &leaf.name, "swp9");
     reconcile(&leaf, &desired());
-    let _table = TABLE.lock().await;
     leaf.ip("link set swp9 master mmb10 up");
     for (device, network) in [("mmb10", 7), ("mmb11", 8)] {
         leaf.ip(&format!("addr add 10.{network}.0.254/16 dev {device}"));
@@ -178,6 +177,7 @@ async fn a_firewall_asks_for_so_many_hosts_in_all_its_networks_together() {
     if !is_available() {
         return;
     }
+    let _table = alone_in_the_table().await;
     let leaf = Switch::start("budget", &["swp7", "swp8"]).await;
     let firewall = Tap::new("bfw", &leaf.name, "swp5");
     let spine = Tap::new("bspine", &leaf.name, "swp6");
@@ -193,7 +193,6 @@ async fn a_firewall_asks_for_so_many_hosts_in_all_its_networks_together() {
         sysctl(&leaf.name, &format!("net.ipv4.conf.{scope}.rp_filter=0"));
     }
     sysctl(&leaf.name, "net.ipv4.ip_forward=1");
-    let _table = TABLE.lock().await;
     let networks = [(OWN, mac(&leaf, "mmb10")), (SECOND, mac(&leaf, "mmb12"))];
     let flood = |from: &Tap| {
         leaf.ip("neigh flush dev mmb11 nud all");

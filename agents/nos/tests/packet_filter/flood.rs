@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::daemons::{DEADLINE, Switch};
-use super::leaf::{TABLE, desired, is_available, nft, reconcile};
+use super::leaf::{desired, is_available, nft, reconcile};
+use super::neighbour_table::alone_in_the_table;
 use super::tap::Tap;
 
 /// Neighbours that a flood claims. The kernel's table of a host has 1,024.
@@ -131,13 +132,13 @@ async fn a_port_teaches_a_leaf_so_many_neighbours_at_once() {
     if !is_available() {
         return;
     }
+    let _table = alone_in_the_table().await;
     let leaf = Switch::start("flood", &["swp6"]).await;
     let firewall = Tap::new("ffw", &leaf.name, "swp5");
     let other = Tap::new("fother", &leaf.name, "swp7");
     let bridged = Tap::new("fhost", &leaf.name, "swp8");
     let neighbour = Tap::new("fnext", &leaf.name, "swp9");
     reconcile(&leaf, &desired());
-    let _table = TABLE.lock().await;
     leaf.ip("link set swp9 nomaster");
     leaf.ip("link set swp9 master mmb10 up");
     // Gateways, which need no VRF for this.

@@ -16,9 +16,6 @@ use super::switch::open_with;
 /// Time after which nothing more comes.
 const SETTLED: Duration = Duration::from_millis(300);
 
-/// The kernel's table of neighbours is one for all namespaces: one test at a time fills it.
-pub(crate) static TABLE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
 /// The firewall's network, and another tenant's.
 pub(crate) const OWN: u32 = 10;
 pub(crate) const FOREIGN: u32 = 11;

@@ -22,6 +22,7 @@ mod hosts;
 mod leaf;
 mod loops;
 mod macs;
+mod neighbour_table;
 mod packets;
 mod reach;
 mod redirects;

@@ -4,9 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::daemons::Switch;
 use super::frames::{Outer, Vxlan};
-use super::leaf::{
-    TABLE, desired, filter, is_available, lines, nft, port, reconcile, settled, sysctl,
-};
+use super::leaf::{desired, filter, is_available, lines, nft, port, reconcile, settled, sysctl};
+use super::neighbour_table::alone_in_the_table;
 use super::packets::ipv6;
 use super::tap::Tap;
 
@@ -66,6 +65,7 @@ async fn a_firewall_teaches_a_leaf_nobody_behind_its_tunnels() {
     if !is_available() {
         return;
     }
+    let _table = alone_in_the_table().await;
     let leaf = Switch::start("tunnels", &["swp6", "swp7", "swp8"]).await;
     let firewall = Tap::new("tfw", &leaf.name, "swp5");
     let mut wanted = desired();
@@ -84,7 +84,6 @@ async fn a_firewall_teaches_a_leaf_nobody_behind_its_tunnels() {
         leaf.ip(line);
     }
     sysctl(&leaf.name, "net.ipv6.conf.mmr27.forwarding=1");
-    let _table = TABLE.lock().await;
     let kinds: [(&str, Question); 2] = [("ARP", question), ("ND", solicitation)];
     for (kind, frame) in kinds {
         assert_eq!(flood(&leaf, &firewall, frame), 0, "{kind}");
