@@ -52,9 +52,39 @@ async fn what_an_operator_changes_is_unsafe_and_healed() {
         reconcile(&leaf, &wanted);
     }
     // The tables of others stay.
-    nft(&leaf, "add table inet mine");
+    for mine in [
+        "add table inet mine",
+        "add table ip metalmesh { flags dormant; }",
+    ] {
+        nft(&leaf, mine);
+        let seen = observe(&leaf);
+        assert_eq!(plan(&seen, &wanted, Capability::ALL).steps, [], "{mine}");
+    }
+}
+
+/// What packets add to sets: more than an agent could read.
+#[tokio::test]
+async fn a_filter_is_read_whatever_is_in_its_sets() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("pffull", &["swp5", "swp6", "swp7", "swp8"]).await;
+    let wanted = desired();
+    reconcile(&leaf, &wanted);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("full.nft");
+    let mut commands = String::from("add element bridge metalmesh macs {\n");
+    for number in 0_u32..250_000 {
+        let [_, high, middle, low] = number.to_be_bytes();
+        let mac = format!("02:00:00:{high:02x}:{middle:02x}:{low:02x}");
+        commands.push_str(&format!("\"swp7\" . {mac},\n"));
+    }
+    commands.push_str("}\n");
+    std::fs::write(&path, commands).unwrap();
+    nft(&leaf, &format!("include \"{}\"", path.display()));
     assert_eq!(plan(&observe(&leaf), &wanted, Capability::ALL).steps, []);
-    nft(&leaf, "delete table inet mine");
+    nft(&leaf, "flush chain bridge metalmesh learning");
+    assert!(!observe(&leaf).packet_filter.is_in_place);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::config::FilterConfig;
 use super::expected::{expected, firewall};
 use super::statement::{address, normal, prefix, raw_word};
-use super::{CHAIN_PREFIX, LINK_LOCAL};
+use super::{CHAIN_PREFIX, FAMILIES, LINK_LOCAL, TABLE};
 use crate::model::{PacketFilter, PortName, VxlanFilter};
 use crate::vni::Vni;
 
@@ -38,14 +38,20 @@ pub fn decode(json: &[u8], config: &FilterConfig) -> Result<PacketFilter, serde_
     })
 }
 
-/// Inserts an object that nft lists. Numbers, which differ each time, are left out, and sets have
-/// the order of their elements.
+/// Inserts an object that nft lists, if it is of a table of ours. Numbers, which differ each time, are
+/// left out, and sets have the order of their elements.
 fn insert(found: &mut Objects, object: Map<String, Value>) {
     for (kind, mut value) in object {
         let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
         let (family, name) = (text(&value, "family"), text(&value, "name"));
+        let table = match kind.as_str() {
+            "table" => name.clone(),
+            _ => text(&value, "table"),
+        };
+        if table != TABLE || !FAMILIES.contains(&family.as_str()) {
+            continue;
+        }
         match kind.as_str() {
-            "metainfo" => {}
             "rule" => {
                 let chain = text(&value, "chain");
                 let rules = found.entry(format!("{family} chain {chain}")).or_default();

@@ -75,8 +75,8 @@ fn chain_name(port: &PortName) -> String {
 /// seen within 5 s, also during a long pass.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
-/// The last reading of the packet filter. Three runs of nft take some ten milliseconds, and each step
-/// looks at the switch.
+/// The last reading of the packet filter. A run of nft takes some ten milliseconds, and each step looks
+/// at the switch.
 #[derive(Debug, Default)]
 pub(super) struct FilterReading(Mutex<Option<Kept>>);
 
@@ -137,8 +137,8 @@ impl Linux {
         Ok(filter)
     }
 
-    /// The rules as they are. Without nftables, with one of the tables missing, or with one that
-    /// somebody has put to sleep, there are none.
+    /// The rules as they are. Without nftables, or with a table that somebody has put to sleep, there
+    /// are none.
     ///
     /// # Errors
     /// When nft fails for another reason: no filter instead would be repaired, and open all others
@@ -149,14 +149,17 @@ impl Linux {
             tracing::debug!("a table of the packet filter has flags");
             return Ok(PacketFilter::default());
         }
-        // Not in one run: nft 1.0.6 lists the tables of one family in a run.
-        let [inet, bridge, arp] = FAMILIES.map(|family| nft::list(family, TABLE));
-        let listed = tokio::try_join!(inet, bridge, arp);
+        let config = &self.config.filter;
+        let listed = match nft::list_all().await {
+            Ok(all) => match decode(&all, config) {
+                Ok(filter) => return Ok(filter),
+                // Somebody else's table has flags.
+                Err(_) => list_tables().await,
+            },
+            Err(error) => Err(error),
+        };
         match listed {
-            Ok((inet, bridge, arp)) => {
-                let listed = [inet, bridge, arp].concat();
-                decode(&listed, &self.config.filter).map_err(NftError::Output)
-            }
+            Ok(listed) => decode(&listed, config).map_err(NftError::Output),
             Err(error) if error.is_absence() => {
                 tracing::debug!(%error, "no packet filter");
                 Ok(PacketFilter::default())
@@ -186,4 +189,12 @@ impl Linux {
         };
         Ok(nft::load(&rules).await?)
     }
+}
+
+/// Lists our tables alone.
+async fn list_tables() -> Result<Vec<u8>, NftError> {
+    // Not in one run: nft 1.0.6 lists the tables of one family in a run.
+    let [inet, bridge, arp] = FAMILIES.map(|family| nft::list(family, TABLE));
+    let (inet, bridge, arp) = tokio::try_join!(inet, bridge, arp)?;
+    Ok([inet, bridge, arp].concat())
 }
