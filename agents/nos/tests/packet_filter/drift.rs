@@ -62,7 +62,7 @@ async fn what_an_operator_changes_is_unsafe_and_healed() {
     }
 }
 
-/// What packets add to sets: more than an agent could read.
+/// Elements that packets add to sets: more than an agent could read.
 #[tokio::test]
 async fn a_filter_is_read_whatever_is_in_its_sets() {
     if !is_available() {

@@ -1,4 +1,4 @@
-//! What a firewall reaches beside its tunnels: BGP of its link, pings in the underlay, and what the
+//! The reach of a firewall beside its tunnels: BGP of its link, pings in the underlay, and what the
 //! site names. Neither the logins of switches nor the management network.
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use crate::back_end::NosError;
 
 /// The settings below `/proc/sys/net`.
 ///
-/// What the kernel answers by itself has the mark of the packet that it answers, so that each answer
+/// An answer of the kernel itself has the mark of the packet that it answers, so that each answer
 /// counts for the port that asked for it: pings, resets and errors, and the TCP connections that
 /// somebody listens for. Redirects are not taken: one would lead the switch's own packets to control
 /// away. On devices that route, `all` decides with the device's own setting.
