@@ -243,7 +243,7 @@ fn a_refused_transaction_changes_nothing() {
     }
     let site = Site::new("refused");
     site.apply(DNS);
-    let before = site.router.output("nft list ruleset");
+    let before = site.router.output("nft -s list ruleset");
     let mut bad = site::table("");
     let forward = bad.chains.get_mut("forward").unwrap();
     let missing = Expression::Count("missing".to_owned());
@@ -259,6 +259,6 @@ fn a_refused_transaction_changes_nothing() {
         error.starts_with("cannot add a rule to chain forward"),
         "{error}"
     );
-    assert_eq!(site.router.output("nft list ruleset"), before);
+    assert_eq!(site.router.output("nft -s list ruleset"), before);
     assert_eq!(site.apply(DNS), Vec::new());
 }
