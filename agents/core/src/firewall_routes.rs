@@ -73,6 +73,7 @@ impl FirewallRoutes {
             permits: false,
             matches: matches.iter().cloned().collect(),
             is_last_resort: false,
+            clears_communities: false,
         };
         let permitted = self.0.get(&vni);
         if permitted.is_none_or(|of| of.routes.is_empty() && of.prefixes.is_empty()) {
@@ -89,6 +90,7 @@ impl FirewallRoutes {
                 permits: true,
                 matches: matches.into(),
                 is_last_resort: true,
+                clears_communities: false,
             }
         });
         rules.collect()
@@ -147,6 +149,7 @@ pub(crate) fn received(
             permits: true,
             matches: [RouteMatch::EvpnOnly(*vni)].into(),
             is_last_resort: false,
+            clears_communities: false,
         };
         return Ok(vnis.iter().map(of_vni).collect());
     };

@@ -27,6 +27,7 @@ const EVERY: RouteRule = RouteRule {
     permits: true,
     matches: BTreeSet::new(),
     is_last_resort: false,
+    clears_communities: false,
 };
 
 /// Inserts the VRFs of the desired state, each with its BGP instance.
@@ -219,16 +220,21 @@ fn permit(matches: impl IntoIterator<Item = RouteMatch>) -> RouteRule {
         permits: true,
         matches: matches.into_iter().collect(),
         is_last_resort: false,
+        clears_communities: false,
     }
 }
 
 /// Permits routes by their prefix and their AS path, both: a machine is on two leaves, and with the
-/// prefix alone it could pass the routes of one on to the other.
+/// prefix alone it could pass the routes of one on to the other. Communities of the sender end here:
+/// switches import a route by its route targets, and one of them could be another tenant's.
 fn own_routes(prefixes: &PrefixListId, origins: &PolicyName) -> RouteRule {
-    permit([
-        RouteMatch::Prefix(prefixes.clone()),
-        RouteMatch::AsPath(origins.clone()),
-    ])
+    RouteRule {
+        clears_communities: true,
+        ..permit([
+            RouteMatch::Prefix(prefixes.clone()),
+            RouteMatch::AsPath(origins.clone()),
+        ])
+    }
 }
 
 /// The VNIs of a firewall's filter. Servers have none: in a VRF they would be a way around it.
@@ -305,6 +311,7 @@ fn without_hosts(name: &PolicyName, on_link: &[IpNet]) -> Result<Export, String>
         permits: false,
         matches: [RouteMatch::Prefix(id.clone())].into(),
         is_last_resort: false,
+        clears_communities: false,
     });
     let rules = hosts.chain([EVERY]).collect();
     Ok((lists, rules))

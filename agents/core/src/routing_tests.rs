@@ -132,7 +132,9 @@ fn rules(model: &SwitchModel, map: &str) -> Vec<Vec<String>> {
         let denied = (!rule.permits).then(|| "deny".to_owned());
         let last = rule.is_last_resort.then(|| "last resort".to_owned());
         let conditions = rule.matches.iter().map(condition);
-        denied.into_iter().chain(conditions).chain(last)
+        let bare = rule.clears_communities.then(|| "bare".to_owned());
+        let conditions = denied.into_iter().chain(conditions);
+        conditions.chain(last).chain(bare)
     });
     words.map(Iterator::collect).collect()
 }
@@ -175,8 +177,8 @@ fn a_leaf_of_an_evpn_partition() {
     assert_eq!(filters, [firewall], "the spine's port may send everything");
 
     let own = [
-        vec!["10.0.0.0/22 le 32", "as 4210000001"],
-        vec!["2001:db8::/48 le 128", "as 4210000001"],
+        vec!["10.0.0.0/22 le 32", "as 4210000001", "bare"],
+        vec!["2001:db8::/48 le 128", "as 4210000001", "bare"],
     ];
     let sent = [vec!["vni 27"], vec!["vni 100"]];
     let received = [vec!["vni 27 alone"], vec!["vni 100 alone"]];

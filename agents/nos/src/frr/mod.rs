@@ -60,10 +60,10 @@ pub use driver::Frr;
 pub use error::FrrError;
 pub use model::{
     Action, AsPathKey, AsPathRegex, AsPathRule, Asn, BgpInstance, BgpVrf, CommunityKey,
-    CommunityRegex, CommunityRule, ConfigError, Description, Family, FrrConfig, InterfaceName,
-    Neighbour, ObjectName, PeerFamily, PeerGroup, PeerSettings, PerFamily, PerIp, PrefixEntry,
-    PrefixListKey, PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
-    VrfName, WordError,
+    CommunityKind, CommunityRegex, CommunityRule, ConfigError, Description, Family, FrrConfig,
+    InterfaceName, Neighbour, ObjectName, PeerFamily, PeerGroup, PeerSettings, PerFamily, PerIp,
+    PrefixEntry, PrefixListKey, PrefixRule, Redistribute, Remote, RemoteAs, RouteMapEntry,
+    RouteMapKey, Timers, VrfName, WordError,
 };
 pub use object::FrrObject;
 pub use observed::{ForeignLine, Observed};

@@ -243,5 +243,7 @@ pub(super) fn route_map(of: &RouteMapEntry) -> Vec<Setting> {
         let set = "set as-path prepend last-as 10";
         all.push(Setting::new("prepend", set, "no set as-path prepend"));
     }
+    let cleared = of.cleared.iter().map(|kind| kind.clearing());
+    all.extend(cleared.map(|line| Setting::negatable(line, line.to_owned())));
     all
 }

@@ -70,12 +70,13 @@ impl Linux {
         }
     }
 
-    /// Takes a port out of its place. Without IPv6 it does not speak for the switch.
+    /// Takes a port out of its place. Without IPv6 it does not speak for the switch, and takes no
+    /// router's word: what comes in a frame to a group of the link passes its bridge.
     async fn quarantine(&self, view: &View, port: &PortName) -> Result<(), NosError> {
         let index = self.port_of(view, port)?.index;
         let bridge = self.ensure_quarantine(view).await?;
+        set_device("ipv6", port.as_ref(), "disable_ipv6", "1")?;
         if self.config.frr.is_some() {
-            set_device("ipv6", port.as_ref(), "disable_ipv6", "1")?;
             set_device("ipv4", port.as_ref(), "forwarding", "0")?;
         }
         let leave = change(index).controller(bridge).build();

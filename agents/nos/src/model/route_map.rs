@@ -21,6 +21,9 @@ pub struct RouteRule {
     pub matches: BTreeSet<RouteMatch>,
     /// `true` makes the routes the last resort: switches prefer any other path to the prefix.
     pub is_last_resort: bool,
+    /// `true` takes all communities off the routes: ordinary, large and extended ones, such as route
+    /// targets, by which switches import routes into VRFs.
+    pub clears_communities: bool,
 }
 
 /// One condition of a rule.

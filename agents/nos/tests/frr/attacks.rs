@@ -36,6 +36,7 @@ fn leaf() -> SwitchModel {
         permits,
         matches: matches.iter().cloned().collect(),
         is_last_resort: permits,
+        clears_communities: false,
     };
     let permitted = rule(
         true,

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agents_nos::Vni;
 use agents_nos::frr::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, BgpInstance, BgpVrf, CommunityKey, CommunityRegex,
-    CommunityRule, Description, FrrConfig, Neighbour, ObjectName, PeerFamily, PeerGroup,
-    PeerSettings, PerFamily, PerIp, PrefixEntry, PrefixListKey, PrefixRule, Redistribute, Remote,
-    RemoteAs, RouteMapEntry, RouteMapKey, Timers,
+    Action, AsPathKey, AsPathRegex, AsPathRule, BgpInstance, BgpVrf, CommunityKey, CommunityKind,
+    CommunityRegex, CommunityRule, Description, FrrConfig, Neighbour, ObjectName, PeerFamily,
+    PeerGroup, PeerSettings, PerFamily, PerIp, PrefixEntry, PrefixListKey, PrefixRule,
+    Redistribute, Remote, RemoteAs, RouteMapEntry, RouteMapKey, Timers,
 };
 use proptest::collection::{btree_map, btree_set};
 use proptest::option;
@@ -97,7 +97,7 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         option::of(1..4u8),
         option::of(1..9u32),
         option::of(any::<u32>()),
-        (any::<[bool; 2]>(), option::of(1..4u8)),
+        (any::<[bool; 5]>(), option::of(1..4u8)),
     );
     let entry = entry.prop_map(|(action, v4, v6, path, interface, vni, preference, evpn)| {
         let mut entry = RouteMapEntry::new(action);
@@ -108,7 +108,11 @@ fn route_maps() -> impl Strategy<Value = BTreeMap<RouteMapKey, RouteMapEntry>> {
         entry.match_vni = vni.map(|n| Vni::new(n).unwrap());
         entry.local_preference = preference;
         let (flags, next_hop) = evpn;
-        [entry.match_evpn_prefix, entry.is_last_resort] = flags;
+        let [is_prefix, is_last_resort, cleared @ ..] = flags;
+        entry.match_evpn_prefix = is_prefix;
+        entry.is_last_resort = is_last_resort;
+        let kinds = CommunityKind::ALL.into_iter().zip(cleared);
+        entry.cleared = kinds.filter_map(|(kind, is)| is.then_some(kind)).collect();
         entry.match_next_hop = next_hop.map(|n| [10, 0, 0, n].into());
         entry
     });

@@ -48,12 +48,14 @@ pub(crate) fn firewall(prefix: &str) -> SwitchModel {
     let origins = AsPathList::new([Asn(4_210_000_001)]).unwrap();
     policies.as_path_lists.insert(name("MM-swp1-in"), origins);
     let of = |matches: &[RouteMatch]| {
+        let is_import = !matches.is_empty();
         let matches = matches.iter().cloned().collect();
         let permits = true;
         RouteMap::new([RouteRule {
             permits,
             matches,
             is_last_resort: false,
+            clears_communities: is_import,
         }])
         .unwrap()
     };

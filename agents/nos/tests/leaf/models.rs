@@ -41,6 +41,7 @@ pub(crate) fn underlay(number: u8, links: &[&str]) -> SwitchModel {
         permits: true,
         matches: [].into(),
         is_last_resort: false,
+        clears_communities: false,
     }]);
     let maps = &mut model.policies.route_maps;
     maps.insert(name("MM-any"), any.unwrap());
@@ -99,6 +100,7 @@ pub(crate) fn machine(model: &mut SwitchModel, of: &str, number: u32, asn: u32, 
         permits: true,
         matches: [RouteMatch::Prefix(id), RouteMatch::AsPath(text("origins"))].into(),
         is_last_resort: false,
+        clears_communities: false,
     }]);
     policies.route_maps.insert(text("import"), import.unwrap());
     let bgp = model.bgp.as_mut().unwrap();

@@ -20,6 +20,7 @@ mod frames;
 #[path = "../leaf/hosts.rs"]
 mod hosts;
 mod leaf;
+mod link_groups;
 mod loops;
 mod macs;
 mod neighbour_table;

@@ -10,12 +10,29 @@ use super::tap::Tap;
 
 const BROADCAST: [u8; 6] = [0xff; 6];
 const MULTICAST: [u8; 6] = [0x01, 0, 0x5e, 0, 0, 0xfb];
-/// Spanning trees, GVRP, PVST and VTP.
-const CONTROL: [[u8; 6]; 4] = [
+/// Spanning trees, GVRP, PVST, VTP, CFM, UplinkFast, CGMP, ERPS, MRP, FDP, EAPS, and the loopback test.
+const CONTROL: [[u8; 6]; 12] = [
     [0x01, 0x80, 0xc2, 0, 0, 0],
     [0x01, 0x80, 0xc2, 0, 0, 0x21],
     [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcd],
     [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcc],
+    [0x01, 0x80, 0xc2, 0, 0, 0x37],
+    [0x01, 0, 0x0c, 0xcd, 0xcd, 0xcd],
+    [0x01, 0, 0x0c, 0xdd, 0xdd, 0xdd],
+    [0x01, 0x19, 0xa7, 0, 0, 1],
+    [0x01, 0x15, 0x4e, 0, 0, 1],
+    [0x01, 0xe0, 0x52, 0xcc, 0xcc, 0xcc],
+    [0, 0xe0, 0x2b, 0, 0, 4],
+    [0xcf, 0, 0, 0, 0, 0],
+];
+/// Tags: the one of a VLAN, of a provider's, two, an old one, and VLAN 0 around others.
+const TAGS: [&[u8]; 6] = [
+    &[0x81, 0, 0, 20],
+    &[0x88, 0xa8, 0, 20],
+    &[0x81, 0, 0, 1, 0x81, 0, 0, 20],
+    &[0x91, 0, 0, 0, 0x81, 0, 0, 20],
+    &[0x81, 0, 0, 0, 0x91, 0, 0, 20],
+    &[0x81, 0, 0, 0, 0x81, 0, 0, 20],
 ];
 
 fn frame(to: [u8; 6], from: &Tap, mark: u32) -> Vec<u8> {
@@ -37,6 +54,51 @@ fn flood(from: &Tap, to: [u8; 6], count: u32, hearer: &Tap) -> (usize, Duration)
 fn passes(from: &Tap, to: [u8; 6], mark: u32, hearer: &Tap) -> bool {
     from.send(&frame(to, from, mark));
     settled(|| usize::from(hearer.heard().contains(&mark))) == 1
+}
+
+/// `true` if a broadcast with tags arrives.
+fn passes_tagged(from: &Tap, tags: &[u8], mark: u32, hearer: &Tap) -> bool {
+    let frame = frame(BROADCAST, from, mark);
+    let (addresses, rest) = frame.split_at(12);
+    from.send(&[addresses, tags, rest].concat());
+    settled(|| usize::from(hearer.heard().contains(&mark))) == 1
+}
+
+#[tokio::test]
+async fn tagged_frames_stay_at_their_port() {
+    if !is_available() {
+        return;
+    }
+    let leaf = Switch::start("tags", &["swp5", "swp6", "swp7"]).await;
+    let bridged = Tap::new("thost", &leaf.name, "swp8");
+    let neighbour = Tap::new("tnext", &leaf.name, "swp9");
+    let uplink = Tap::new("tsite", &leaf.name, "swp20");
+    reconcile(&leaf, &desired());
+    for port in ["swp9", "swp20"] {
+        leaf.ip(&format!("link set {port} master mmb10 up"));
+    }
+    let hearers = [&uplink, &neighbour];
+    for hearer in hearers {
+        for (mark, tags) in (11..).zip(TAGS) {
+            assert!(!passes_tagged(&bridged, tags, mark, hearer), "{tags:02x?}");
+        }
+        // A priority.
+        assert!(passes_tagged(&bridged, &[0x81, 0, 0x60, 0], 30, hearer));
+        assert!(passes_tagged(&bridged, &[], 31, hearer));
+    }
+    // What comes from the site is the site's.
+    assert!(passes_tagged(&uplink, TAGS[0], 32, &bridged));
+    // Not because none would get through in this test.
+    nft(&leaf, "flush chain bridge metalmesh prerouting");
+    assert!(passes_tagged(&bridged, TAGS[0], 40, &neighbour));
+    assert!(
+        !passes_tagged(&bridged, TAGS[0], 41, &uplink),
+        "as forwarded"
+    );
+    nft(&leaf, "delete table bridge metalmesh");
+    for (mark, tags) in (50..).zip(TAGS) {
+        assert!(passes_tagged(&bridged, tags, mark, &uplink), "{tags:02x?}");
+    }
 }
 
 #[tokio::test]
@@ -89,13 +151,13 @@ async fn frames_between_bridges_stay_away_from_uplinks() {
         assert!(!passes(&bridged, to, mark, &uplink), "{to:02x?}");
     }
     // A tenant's bridges find their loops.
-    assert!(passes(&bridged, CONTROL[0], 20, &neighbour));
+    assert!(passes(&bridged, CONTROL[0], 60, &neighbour));
     // The site's network is not limited.
     let (arrived, _) = flood(&uplink, BROADCAST, 8000, &bridged);
     assert!(arrived >= 8000, "{arrived} from the uplink");
     // Not because none would get through in this test.
     nft(&leaf, "delete table bridge metalmesh");
-    for (mark, to) in (31..).zip(CONTROL) {
+    for (mark, to) in (71..).zip(CONTROL) {
         assert!(passes(&bridged, to, mark, &uplink), "{to:02x?}");
     }
 }

@@ -22,6 +22,7 @@ fn rule(matches: &[RouteMatch]) -> RouteRule {
         permits: true,
         matches: matches.iter().cloned().collect(),
         is_last_resort: false,
+        clears_communities: false,
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn import_map(prefixes: &str, paths: &str) -> RouteMap {
         permits: true,
         matches: [prefix, RouteMatch::AsPath(policy(paths))].into(),
         is_last_resort: false,
+        clears_communities: true,
     }])
     .unwrap()
 }
@@ -65,6 +66,7 @@ pub(crate) fn export_map() -> RouteMap {
         permits: true,
         matches: [].into(),
         is_last_resort: false,
+        clears_communities: false,
     }])
     .unwrap()
 }

@@ -83,6 +83,7 @@ fn rules_for_evpn_routes_are_apart_from_those_for_prefixes() {
             permits: true,
             matches: [agents_nos::model::RouteMatch::EvpnOnly(vni(27))].into(),
             is_last_resort: false,
+            clears_communities: false,
         };
         let map = agents_nos::model::RouteMap::new([own, evpn]).unwrap();
         state.policies.route_maps.insert(policy("MM-in"), map);

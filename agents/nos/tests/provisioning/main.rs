@@ -298,12 +298,15 @@ fn a_tunnel_that_somebody_opens_is_unsafe_and_closed_again() {
     apply(&leaf, 1, want);
 }
 
-/// Spanning trees, GVRP, PVST and VTP.
-const CONTROL: [[u8; 6]; 4] = [
+/// Spanning trees, GVRP, PVST, VTP, CFM, ERPS and EAPS.
+const CONTROL: [[u8; 6]; 7] = [
     [0x01, 0x80, 0xc2, 0, 0, 0],
     [0x01, 0x80, 0xc2, 0, 0, 0x21],
     [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcd],
     [0x01, 0, 0x0c, 0xcc, 0xcc, 0xcc],
+    [0x01, 0x80, 0xc2, 0, 0, 0x30],
+    [0x01, 0x19, 0xa7, 0, 0, 1],
+    [0, 0xe0, 0x2b, 0, 0, 4],
 ];
 
 #[test]

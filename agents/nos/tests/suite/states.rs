@@ -130,6 +130,7 @@ fn tenant() -> SwitchModel {
             permits: true,
             matches,
             is_last_resort: false,
+            clears_communities: false,
         };
         RouteMap::new([rule]).unwrap()
     };

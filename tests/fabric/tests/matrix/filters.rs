@@ -56,5 +56,6 @@ fn rule<const N: usize>(permits: bool, matches: [RouteMatch; N]) -> RouteRule {
         permits,
         matches: matches.into(),
         is_last_resort: false,
+        clears_communities: false,
     }
 }

@@ -21,7 +21,7 @@ pub use action::Action;
 pub use as_path::{AsPathKey, AsPathRule};
 pub use asn::{Asn, RemoteAs};
 pub use check::ConfigError;
-pub use community::{CommunityKey, CommunityRule};
+pub use community::{CommunityKey, CommunityKind, CommunityRule};
 pub use config::FrrConfig;
 pub use family::{Family, PerFamily, PerIp};
 pub use instance::{BgpInstance, Redistribute};

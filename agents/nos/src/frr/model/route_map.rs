@@ -1,10 +1,12 @@
 //! Entries of route-maps.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use crate::Vni;
 
 use super::action::Action;
+use super::community::CommunityKind;
 use super::interface_name::InterfaceName;
 use super::name::ObjectName;
 
@@ -45,6 +47,8 @@ pub struct RouteMapEntry {
     /// `true` lengthens the AS path by ten numbers, the neighbour's own: no path through the fabric
     /// is that long, so that every switch prefers any other path to the prefix.
     pub is_last_resort: bool,
+    /// Kinds of communities that are taken off the route.
+    pub cleared: BTreeSet<CommunityKind>,
 }
 
 impl RouteMapEntry {
@@ -63,6 +67,7 @@ impl RouteMapEntry {
             match_communities: None,
             local_preference: None,
             is_last_resort: false,
+            cleared: BTreeSet::new(),
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::{Reader, Section};
 use crate::Vni;
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityRegex, CommunityRule,
-    InterfaceName, ObjectName, PrefixEntry, PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityKind, CommunityRegex,
+    CommunityRule, InterfaceName, ObjectName, PrefixEntry, PrefixListKey, PrefixRule,
+    RouteMapEntry, RouteMapKey,
 };
 
 impl Reader {
@@ -109,7 +110,12 @@ impl Reader {
                 entry.local_preference = Some(preference.parse().ok()?);
             }
             ["set", "as-path", "prepend", "last-as", "10"] => entry.is_last_resort = true,
-            _ => return None,
+            words => {
+                let line = words.join(" ");
+                let mut kinds = CommunityKind::ALL.into_iter();
+                let cleared = kinds.find(|kind| kind.clearing() == line)?;
+                entry.cleared.insert(cleared);
+            }
         }
         Some(())
     }

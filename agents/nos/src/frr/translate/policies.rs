@@ -6,8 +6,9 @@ use proto_types::Asn;
 
 use super::{LOOPBACK_MAP, RoutingError, RuleFault};
 use crate::frr::model::{
-    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityRegex, CommunityRule,
-    FrrConfig, ObjectName, PrefixEntry, PrefixListKey, PrefixRule, RouteMapEntry, RouteMapKey,
+    Action, AsPathKey, AsPathRegex, AsPathRule, CommunityKey, CommunityKind, CommunityRegex,
+    CommunityRule, FrrConfig, ObjectName, PrefixEntry, PrefixListKey, PrefixRule, RouteMapEntry,
+    RouteMapKey,
 };
 use crate::model::{
     self, AsPathList, Policies, PolicyName, PrefixListId, RouteMap, RouteMatch, RouteRule,
@@ -281,6 +282,9 @@ fn entry(rule: &RouteRule) -> Result<RouteMapEntry, RoutingError> {
     };
     let mut entry = RouteMapEntry::new(action);
     entry.is_last_resort = rule.is_last_resort;
+    if rule.clears_communities {
+        entry.cleared = CommunityKind::ALL.into();
+    }
     for found in &rule.matches {
         match found {
             RouteMatch::Prefix(id) if id.is_v6 => entry.match_ipv6 = Some(object(&id.name)?),
@@ -319,5 +323,6 @@ fn route_rule(entry: &RouteMapEntry) -> RouteRule {
         permits: entry.action == Action::Permit,
         matches: matches.into_iter().flatten().collect(),
         is_last_resort: entry.is_last_resort,
+        clears_communities: entry.cleared == CommunityKind::ALL.into(),
     }
 }

@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 
 use super::config::{FilterConfig, merged};
 use super::limits::{
-    ASKING, BROADCASTS, MACS, MULTICASTS, NEIGHBOURS, PINGS, REMOTE_NEIGHBOURS, SETS,
+    ASKING, BROADCASTS, MACS, MULTICASTS, NEIGHBOURS, PINGS, REMOTE_NEIGHBOURS, SESSIONS, SETS,
 };
 use super::listing::Objects;
 use super::statement::{
-    add, address, addresses, answer, concat, discovery, goto, iifname, is, jump, matches, meta,
-    of_set, over, payload, range, raw_word, set_mark, verdict, vxlan,
+    add, address, addresses, answer, concat, discovery, first, goto, iifname, is, jump, matches,
+    meta, of_set, over, payload, range, raw_word, set_mark, tagged, to_group, verdict, vxlan,
 };
 use super::{
-    BGP_PORT, FAMILIES, LINK_LOCAL, MARKS, OF_FIREWALL, TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
+    BGP_PORT, CONTROL_GROUPS, FAMILIES, LINK_GROUPS, LINK_LOCAL, MARKS, OF_FIREWALL, TABLE,
+    VXLAN_FLAGS, chain_name, vxlan_word,
 };
 use crate::linux::names::{BRIDGE_PREFIX, ROUTED_PREFIX};
 use crate::model::{PortName, VxlanFilter};
@@ -93,16 +94,45 @@ fn prerouting() -> Vec<Value> {
     let [l3_vni, segment] = [ROUTED_PREFIX, BRIDGE_PREFIX].map(|of| iifname(&format!("{of}*")));
     vec![
         hook("prerouting", -350),
+        on_the_port(),
         json!([inner("!="), mark()]),
         json!([l3_vni, discovery(), verdict("drop")]),
         json!([segment, discovery(), remote, verdict("drop")]),
         json!([jump("firewalls")]),
         json!([inner("!="), discovery(), own, verdict("drop")]),
+        json!([segment, to_link_local("=="), bgp("dport"), verdict("drop")]),
     ]
+}
+
+fn on_the_port() -> Value {
+    let [mask, group] = LINK_GROUPS;
+    json!([to_group(mask, group), verdict("drop")])
+}
+
+fn to_link_local(op: &str) -> Value {
+    let [_, link_local] = LINK_LOCAL.map(address);
+    matches(op, payload("ip6", "daddr"), link_local)
+}
+
+fn bgp(field: &str) -> Value {
+    is(payload("tcp", field), json!(BGP_PORT))
+}
+
+/// An error that says that a packet was too long for a link.
+fn too_long() -> [Value; 2] {
+    let of = [("type", "destination-unreachable"), ("code", "frag-needed")];
+    of.map(|(field, value)| is(payload("icmp", field), json!(value)))
 }
 
 fn input() -> Vec<Value> {
     let of_others = matches("<", meta("mark"), json!(OF_FIREWALL));
+    let [kind, code] = too_long();
+    let too_big = is(payload("icmpv6", "type"), json!("packet-too-big"));
+    let [_, link_local] = LINK_LOCAL;
+    let near = of_set([link_local, "ff00::/8"].map(address));
+    let near = is(payload("ip6", "daddr"), near);
+    let v4 = is(meta("nfproto"), json!("ipv4"));
+    let calls = over("callers", meta("mark"), SESSIONS);
     let redirect = |protocol: &str, kind: &str| {
         let kind = is(payload(protocol, "type"), json!(kind));
         json!([kind, verdict("drop")])
@@ -113,6 +143,17 @@ fn input() -> Vec<Value> {
         json!([vxlan(), of_others, set_mark(json!(0))]),
         redirect("icmp", "redirect"),
         redirect("icmpv6", "nd-redirect"),
+        json!([inner("=="), kind, code, verdict("drop")]),
+        json!([inner("=="), too_big, verdict("drop")]),
+        json!([too_big, near, verdict("drop")]),
+        json!([inner("=="), v4, bgp("dport"), verdict("drop")]),
+        json!([
+            inner("=="),
+            to_link_local("!="),
+            bgp("dport"),
+            verdict("drop")
+        ]),
+        json!([bgp("dport"), first(), calls, verdict("drop")]),
     ]
 }
 
@@ -159,7 +200,6 @@ pub(super) fn firewall(filter: &VxlanFilter) -> Vec<Value> {
 fn beside_vxlan(config: &FilterConfig) -> Vec<Value> {
     let [_, link_local] = LINK_LOCAL.map(address);
     let neighbour = is(payload("ip6", "saddr"), link_local.clone());
-    let bgp = |field: &str| is(payload("tcp", field), json!(BGP_PORT));
     let kinds = range("nd-router-solicit", "nd-neighbor-advert");
     let mut out = vec![
         no_hook(),
@@ -188,6 +228,8 @@ fn beside_vxlan(config: &FilterConfig) -> Vec<Value> {
     };
     let v4 = addresses(&merged(&config.underlay, false));
     if !v4.is_empty() {
+        let [kind, code] = too_long();
+        out.push(json!([kind, code, verdict("drop")]));
         let kinds = [
             "echo-reply",
             "destination-unreachable",
@@ -200,7 +242,8 @@ fn beside_vxlan(config: &FilterConfig) -> Vec<Value> {
     let mut v6 = addresses(&merged(&config.underlay, true));
     v6.push(link_local);
     let kinds = [
-        range("destination-unreachable", "parameter-problem"),
+        json!("destination-unreachable"),
+        range("time-exceeded", "parameter-problem"),
         range("echo-request", "echo-reply"),
     ];
     out.push(pinging("ip6", v6, "icmpv6", of_set(kinds)));
@@ -228,8 +271,6 @@ fn asking() -> Vec<Value> {
 fn bridge(config: &FilterConfig) -> Vec<Chain> {
     let tunnel = is(meta("iifkind"), json!("vxlan"));
     let unmarked = is(meta("mark"), json!(0));
-    let tagged = of_set(["8021ad", "8021q"].map(Value::from));
-    let outer = json!({"&": [{"payload": {"base": "ll", "offset": 112, "len": 16}}, 0xfff]});
     let of_port = concat(&[meta("iifname"), payload("ether", "saddr")]);
     let own = over("senders", meta("iifname"), NEIGHBOURS);
     let flood = |kind: &str, rate| {
@@ -243,8 +284,9 @@ fn bridge(config: &FilterConfig) -> Vec<Chain> {
         json!([tunnel, unmarked, mark()]),
         json!([tunnel, verdict("return")]),
         json!([mark()]),
-        json!([protocol(tagged), is(outer, json!(0)), verdict("drop")]),
+        json!(tagged(meta("protocol"), "==")),
         json!([jump("uplinks")]),
+        json!(tagged(payload("ether", "type"), "!=")),
         json!([jump("learning")]),
         flood("broadcast", BROADCASTS),
         flood("multicast", MULTICASTS),
@@ -257,10 +299,7 @@ fn bridge(config: &FilterConfig) -> Vec<Chain> {
         json!([over("learners", meta("iifname"), MACS), verdict("drop")]),
         json!([add(of_port, "macs")]),
     ];
-    let control = of_set([
-        range("01:80:c2:00:00:00", "01:80:c2:00:00:2f"),
-        range("01:00:0c:cc:cc:cc", "01:00:0c:cc:cc:cd"),
-    ]);
+    let control = of_set(CONTROL_GROUPS.map(|(first, last)| range(first, last)));
     let mut uplinks = vec![no_hook()];
     let mut forward = vec![hook("forward", -300)];
     for port in &config.uplinks {
@@ -268,6 +307,8 @@ fn bridge(config: &FilterConfig) -> Vec<Chain> {
         let to = is(meta("oifname"), json!(port.as_ref() as &str));
         let frame = is(payload("ether", "daddr"), control.clone());
         forward.push(json!([to, frame, verdict("drop")]));
+        let [kind, tag, drop] = tagged(payload("ether", "type"), "!=");
+        forward.push(json!([to, kind, tag, drop]));
     }
     vec![
         ("bridge chain prerouting", prerouting),
@@ -283,6 +324,7 @@ fn arp() -> Vec<Value> {
     let own = over("senders", meta("iifname"), NEIGHBOURS);
     vec![
         hook("input", -300),
+        on_the_port(),
         json!([iifname(&format!("{ROUTED_PREFIX}*")), verdict("drop")]),
         json!([inner, remote, verdict("drop")]),
         json!([inner, verdict("return")]),

@@ -28,15 +28,20 @@ pub(super) const BROADCASTS: Rate = rate(500, 1000);
 pub(super) const MULTICASTS: Rate = rate(2000, 4000);
 /// ICMP of a firewall into the underlay.
 pub(super) const PINGS: Rate = rate(100, 200);
+/// TCP connections that one port opens to the switch's BGP. A neighbour opens one when its session is
+/// down, every few seconds.
+pub(super) const SESSIONS: Rate = rate(2, 20);
 /// Addresses of hosts that one port has the switch ask for.
 pub(super) const ASKING: Rate = rate(200, 200);
 /// Time for which an address that was asked for is free, seconds. The kernel keeps one that nobody
 /// has for three: with [`ASKING`], a port has 1,000 at most of the table's 65,536.
 pub(super) const ASKED_FREE_S: u32 = 4;
-/// Entries of a set of MAC addresses or of addresses that were asked for. One port has 1,712 of the
-/// first, and 1,200 of the second until the kernel has collected those that have expired: the sets
-/// hold the most of 150 ports and tunnels. In a full one known addresses would cost like new ones.
-pub(super) const SET_SIZE: u32 = 262_144;
+/// Entries of the set of MAC addresses. One port has 1,712 at most, and no leaf has the 300 ports that
+/// would fill it: in a full one known addresses of other ports would cost like new ones.
+pub(super) const MACS_SIZE: u32 = 524_288;
+/// Entries of a set of addresses that were asked for. One port or tunnel has 1,200 until the kernel has
+/// collected those that have expired.
+pub(super) const ASKED_SIZE: u32 = 262_144;
 
 /// A set that packets add entries to.
 #[derive(Clone, Copy, Debug)]
@@ -83,21 +88,28 @@ const fn by_mark(family: &'static str, name: &'static str) -> Set {
 
 /// A set of addresses that were asked for.
 const fn asked(name: &'static str, address: &'static [&'static str]) -> Set {
-    set("inet", name, address, SET_SIZE, ASKED_FREE_S)
+    set("inet", name, address, ASKED_SIZE, ASKED_FREE_S)
 }
 
 /// The sets of all tables.
-pub(super) const SETS: [Set; 12] = [
+pub(super) const SETS: [Set; 13] = [
     by_port("inet", "senders"),
     by_mark("inet", "listeners"),
     by_port("inet", "pingers"),
     by_mark("inet", "askers"),
+    by_mark("inet", "callers"),
     asked("asked4", &["mark", "iface_index", "ipv4_addr"]),
     asked("asked6", &["mark", "iface_index", "ipv6_addr"]),
     by_port("bridge", "senders"),
     // Not forgotten before the addresses that it let in.
     set("bridge", "learners", &["ifname"], RATES_SIZE, MAC_S),
-    set("bridge", "macs", &["ifname", "ether_addr"], SET_SIZE, MAC_S),
+    set(
+        "bridge",
+        "macs",
+        &["ifname", "ether_addr"],
+        MACS_SIZE,
+        MAC_S,
+    ),
     set(
         "bridge",
         "flooders",
@@ -113,15 +125,16 @@ pub(super) const SETS: [Set; 12] = [
 mod tests {
     use super::*;
 
-    /// Ports and tunnels that may use up their budgets at the same time.
-    const PORTS: u32 = 150;
+    /// Ports, and ports and tunnels, that may use up their budgets at the same time.
+    const PORTS: u32 = 300;
+    const PORTS_AND_TUNNELS: u32 = 200;
 
     #[test]
     fn no_set_is_full_while_every_port_uses_up_its_budget() {
         let of_port = |rate: Rate, seconds: u32| rate.burst + rate.second * seconds;
-        assert!(of_port(MACS, MAC_S) * PORTS <= SET_SIZE);
+        assert!(of_port(MACS, MAC_S) * PORTS <= MACS_SIZE);
         // The kernel collects what has expired once a second.
-        assert!(of_port(ASKING, ASKED_FREE_S + 1) * PORTS <= SET_SIZE);
+        assert!(of_port(ASKING, ASKED_FREE_S + 1) * PORTS_AND_TUNNELS <= ASKED_SIZE);
         // A rate that is forgotten would be full anew.
         for rate in [
             NEIGHBOURS,
@@ -130,6 +143,7 @@ mod tests {
             MULTICASTS,
             PINGS,
             ASKING,
+            SESSIONS,
         ] {
             assert!(rate.burst <= rate.second * RATE_S, "{rate:?}");
         }

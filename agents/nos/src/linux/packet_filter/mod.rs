@@ -61,6 +61,20 @@ const LINK_LOCAL: [&str; 2] = ["::", "fe80::/10"];
 /// TCP port of BGP.
 const BGP_PORT: u16 = 179;
 
+/// The groups of a link (802.1Q §8.6.3), which no bridge forwards: mask and group.
+const LINK_GROUPS: [&str; 2] = ["ff:ff:ff:ff:ff:f0", "01:80:c2:00:00:00"];
+/// The groups by which switches speak to each other, from and to: those of IEEE 802.1, also CFM; of
+/// Cisco; ERPS; MRP; Foundry; Extreme; and of the loopback test.
+const CONTROL_GROUPS: [(&str, &str); 7] = [
+    ("01:80:c2:00:00:00", "01:80:c2:ff:ff:ff"),
+    ("01:00:0c:00:00:00", "01:00:0c:ff:ff:ff"),
+    ("01:19:a7:00:00:00", "01:19:a7:ff:ff:ff"),
+    ("01:15:4e:00:00:00", "01:15:4e:ff:ff:ff"),
+    ("01:e0:52:00:00:00", "01:e0:52:ff:ff:ff"),
+    ("00:e0:2b:00:00:00", "00:e0:2b:00:00:ff"),
+    ("cf:00:00:00:00:00", "cf:00:00:00:00:01"),
+];
+
 /// The second word of VXLAN's header: the VNI, and eight bits that are zero.
 fn vxlan_word(vni: Vni) -> u32 {
     vni.get() << 8

@@ -6,14 +6,21 @@ use ipnet::IpNet;
 
 use super::config::{FilterConfig, merged};
 use super::limits::{
-    ASKING, BROADCASTS, MACS, MULTICASTS, NEIGHBOURS, PINGS, REMOTE_NEIGHBOURS, Rate, SETS,
+    ASKING, BROADCASTS, MACS, MULTICASTS, NEIGHBOURS, PINGS, REMOTE_NEIGHBOURS, Rate, SESSIONS,
+    SETS,
 };
 use super::{
-    BGP_PORT, FAMILIES, LINK_LOCAL, MARKS, OF_FIREWALL, TABLE, VXLAN_FLAGS, chain_name, vxlan_word,
+    BGP_PORT, CONTROL_GROUPS, FAMILIES, LINK_GROUPS, LINK_LOCAL, MARKS, OF_FIREWALL, TABLE,
+    VXLAN_FLAGS, chain_name, vxlan_word,
 };
 use crate::linux::VXLAN_PORT;
 use crate::linux::names::{BRIDGE_PREFIX, ROUTED_PREFIX};
 use crate::model::{PacketFilter, VxlanFilter};
+
+/// The types of tags of VLANs: also the one of before 802.1ad.
+const TAGS: &str = "{ 8021q, 8021ad, 0x9100 }";
+/// An error that says that a packet was too long for a link.
+const TOO_LONG: &str = "icmp type destination-unreachable icmp code frag-needed";
 
 /// The rules as one transaction, which replaces those that are there.
 pub(super) fn render(filter: &PacketFilter, config: &FilterConfig) -> String {
@@ -68,22 +75,40 @@ fn inet(out: &mut String, filter: &PacketFilter, config: &FilterConfig) {
     let discovery = "icmpv6 type 133-137";
     let own = limit("senders", "iifname", NEIGHBOURS);
     let remote = limit("listeners", "meta mark", REMOTE_NEIGHBOURS);
+    let inner = "meta iifkind { \"bridge\", \"vrf\" }";
+    let bgp = format!("tcp dport {BGP_PORT}");
+    let [_, link_local] = LINK_LOCAL;
     let prerouting = [
+        on_the_port(),
         format!("{outside} {}", mark()),
         // Router MAC addresses come by EVPN: nobody behind an L3 VNI has to be asked for.
         format!("iifname \"{ROUTED_PREFIX}*\" {discovery} drop"),
         format!("iifname \"{BRIDGE_PREFIX}*\" {discovery} {remote}"),
         "jump firewalls".to_owned(),
         format!("{outside} {discovery} {own}"),
+        // Neighbours of BGP are on routed ports.
+        format!("iifname \"{BRIDGE_PREFIX}*\" ip6 daddr {link_local} {bgp} drop"),
     ];
     hook(out, "prerouting", -350, &prerouting);
     let input = [
-        format!("meta iifkind {{ \"bridge\", \"vrf\" }} udp dport {VXLAN_PORT} drop"),
+        format!("{inner} udp dport {VXLAN_PORT} drop"),
         // Packets of other switches have the budget of their tunnel, which `bridge` marks them with.
         format!("udp dport {VXLAN_PORT} meta mark < {OF_FIREWALL:#x} meta mark set 0"),
         // A redirect could lead the switch's own packets to control away.
         "icmp type redirect drop".to_owned(),
         "icmpv6 type nd-redirect drop".to_owned(),
+        // The kernel would believe a machine that a packet to another switch was too long: it looks
+        // for the route in the underlay, whoever says so. Link-local senders are in no VRF's table.
+        format!("{inner} {TOO_LONG} drop"),
+        format!("{inner} icmpv6 type packet-too-big drop"),
+        format!("icmpv6 type packet-too-big ip6 daddr {{ {link_local}, ff00::/8 }} drop"),
+        // BGP of machines is by link-local addresses, and all tenants have one process.
+        format!("{inner} meta nfproto ipv4 {bgp} drop"),
+        format!("{inner} ip6 daddr != {link_local} {bgp} drop"),
+        format!(
+            "{bgp} tcp flags & (syn | ack) == syn {}",
+            limit("callers", "meta mark", SESSIONS)
+        ),
     ];
     hook(out, "input", -350, &input);
     let forward = [format!("oifname \"{BRIDGE_PREFIX}*\" jump asking")];
@@ -162,6 +187,7 @@ fn beside_vxlan(out: &mut String, config: &FilterConfig) {
     }
     let v4 = merged(&config.underlay, false);
     if !v4.is_empty() {
+        rules.push(format!("{TOO_LONG} drop"));
         let kinds = "{ 0, 3, 8, 11, 12 }";
         rules.push(format!(
             "ip daddr {} icmp type {kinds} goto pinging",
@@ -171,7 +197,7 @@ fn beside_vxlan(out: &mut String, config: &FilterConfig) {
     let v6 = merged(&config.underlay, true).into_iter();
     let v6 = v6.map(|prefix| prefix.to_string());
     let v6 = set(v6.chain([link_local.to_owned()]));
-    let kinds = "{ 1-4, 128-129 }";
+    let kinds = "{ 1, 3-4, 128-129 }";
     rules.push(format!("ip6 daddr {v6} icmpv6 type {kinds} goto pinging"));
     rules.push("drop".to_owned());
     chain(out, "beside_vxlan", &rules);
@@ -189,7 +215,8 @@ fn asking() -> Vec<String> {
 }
 
 /// The frames of ports. One with a tag of VLAN 0 around another tag would be one that no rule sees:
-/// the kernel unpacks it afterwards.
+/// the kernel unpacks it afterwards. Other tags could be a VLAN behind the uplink; a tag of VLAN 0 is
+/// a priority alone.
 fn bridge(out: &mut String, config: &FilterConfig) {
     let from_uplinks = config.uplinks.iter();
     let from_uplinks = from_uplinks.map(|port| format!("iifname \"{port}\" accept"));
@@ -208,8 +235,9 @@ fn bridge(out: &mut String, config: &FilterConfig) {
         format!("meta iifkind \"vxlan\" meta mark 0 {}", mark()),
         "meta iifkind \"vxlan\" return".to_owned(),
         mark(),
-        "meta protocol { 8021q, 8021ad } @ll,112,16 & 0xfff == 0 drop".to_owned(),
+        format!("meta protocol {TAGS} @ll,112,16 & 0xfff == 0 drop"),
         "jump uplinks".to_owned(),
+        format!("ether type {TAGS} @ll,112,16 & 0xfff != 0 drop"),
         "jump learning".to_owned(),
         format!("meta pkttype broadcast {}", flood(BROADCASTS)),
         format!("meta pkttype multicast {}", flood(MULTICASTS)),
@@ -219,10 +247,15 @@ fn bridge(out: &mut String, config: &FilterConfig) {
     hook(out, "prerouting", -300, &prerouting);
     // Spanning tree (802.1D, PVST), registration of VLANs (GVRP, VTP) and the like speak to the site's
     // switches, and a machine must not. Inside of a tenant's segment they end loops.
-    let control = "{ 01:80:c2:00:00:00-01:80:c2:00:00:2f, 01:00:0c:cc:cc:cc-01:00:0c:cc:cc:cd }";
+    let control = CONTROL_GROUPS.map(|(first, last)| format!("{first}-{last}"));
+    let control = set(control);
     let to_uplinks = config.uplinks.iter();
-    let to_uplinks =
-        to_uplinks.map(|port| format!("oifname \"{port}\" ether daddr {control} drop"));
+    let to_uplinks = to_uplinks.flat_map(|port| {
+        [
+            format!("oifname \"{port}\" ether daddr {control} drop"),
+            format!("oifname \"{port}\" ether type {TAGS} @ll,112,16 & 0xfff != 0 drop"),
+        ]
+    });
     hook(out, "forward", -300, &to_uplinks.collect::<Vec<_>>());
 }
 
@@ -231,12 +264,21 @@ fn bridge(out: &mut String, config: &FilterConfig) {
 fn arp(out: &mut String) {
     let remote = limit("listeners", "meta mark", REMOTE_NEIGHBOURS);
     let rules = [
+        on_the_port(),
         format!("iifname \"{ROUTED_PREFIX}*\" drop"),
         format!("meta iifkind \"bridge\" {remote}"),
         "meta iifkind \"bridge\" return".to_owned(),
         limit("senders", "iifname", NEIGHBOURS),
     ];
     hook(out, "input", -300, &rules);
+}
+
+/// Drops what came in a frame to a group of the link itself. The kernel takes such a frame on the port,
+/// past its bridge: in the default VRF, whoever sent it, and also while the bridge is down. Programs
+/// that listen on the port, as for LLDP, have it before.
+fn on_the_port() -> String {
+    let [mask, group] = LINK_GROUPS;
+    format!("ether daddr & {mask} == {group} drop")
 }
 
 /// Marks a packet with the device that it came by. A packet that is routed does not say so itself.

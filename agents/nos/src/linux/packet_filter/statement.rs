@@ -130,6 +130,29 @@ pub(super) fn answer() -> Value {
     matches("!=", flags, json!("syn"))
 }
 
+/// The first packet of a TCP connection.
+pub(super) fn first() -> Value {
+    let flags = json!({"&": [payload("tcp", "flags"), ["syn", "ack"]]});
+    is(flags, json!("syn"))
+}
+
+/// A frame to a group by its mask.
+pub(super) fn to_group(mask: &str, group: &str) -> Value {
+    let to = json!({"&": [payload("ether", "daddr"), mask]});
+    is(to, json!(group))
+}
+
+/// Drops frames whose `kind` is a tag, and whose first tag has VLAN 0 (`==`) or another (`!=`).
+pub(super) fn tagged(kind: Value, op: &str) -> [Value; 3] {
+    let tags = of_set([json!("8021ad"), json!("8021q"), json!(0x9100)]);
+    let outer = json!({"&": [{"payload": {"base": "ll", "offset": 112, "len": 16}}, 0xfff]});
+    [
+        is(kind, tags),
+        matches(op, outer, json!(0)),
+        verdict("drop"),
+    ]
+}
+
 /// Above a rate that each key of a set has.
 pub(super) fn over(set: &str, key: Value, rate: Rate) -> Value {
     let Rate { second, burst } = rate;
