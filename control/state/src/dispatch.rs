@@ -4,6 +4,7 @@ use proto_errors::{Error, ErrorCode};
 
 use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
+use crate::claim::apply::{claim, follow, power};
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::firewall::apply::{
@@ -17,6 +18,7 @@ use crate::machine::apply::{
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
+use crate::pool::apply::{host as pool_host, pool as host_pool, project_labels};
 use crate::reply::ApplyResult;
 use crate::switch::apply::{drain, replace, switch};
 use crate::tables::{Change, Tables, Tx};
@@ -82,6 +84,8 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> ApplyResult {
     // Before the dispatch: no operation has to expect a list or text beyond its bound.
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
+    // In the same transaction as well: a host that a command frees is a waiting claim's from then on.
+    follow(tx);
     // In the same transaction: a change without its audit record, or a record of a change that
     // was rolled back, cannot exist.
     if let Some(call) = &command.call {
@@ -161,7 +165,7 @@ routes! {
     BmcOrderDone orders::done;
     TakeBmcOrder orders::take;
     DeleteBmcOrder orders::delete;
-    KeepBmcAccess orders::keep_access;
+    KeepBmcAccess bmc_claims::keep_access;
     ReportBmc orders::report;
     ConfirmBmc bmc_claims::confirm;
     ReportVpn vpn::report;
@@ -187,6 +191,18 @@ routes! {
     DeleteFirewallRules firewall_rules::delete;
     ReportFirewall firewall_report::report;
     ReplaceFirewall firewall_replace::replace;
+    SetPool host_pool::set;
+    DeletePool host_pool::delete;
+    SetPoolHost pool_host::set;
+    RemovePoolHost pool_host::remove;
+    HoldHost pool_host::hold;
+    CleanHost pool_host::clean;
+    SetProjectLabels project_labels::set;
+    CreateClaim claim::create;
+    UpdateClaim claim::update;
+    DeleteClaim claim::delete;
+    RebootClaim power::reboot;
+    HoldClaim power::hold;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

@@ -9,6 +9,7 @@ use crate::catalog::command::{
     DeleteSizeImageConstraint, DeleteSizeReservation, UpdateImage, UpdateLayout, UpdatePartition,
     UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
+use crate::claim::command::{CreateClaim, DeleteClaim, HoldClaim, RebootClaim, UpdateClaim};
 use crate::cluster::command::{
     AcceptTime, AnnounceNode, DeleteComponent, InviteNode, JoinNode, RemoveNode, RemovePolicy,
     ReportComponent, SetPolicy, SetSettings, Tick,
@@ -30,6 +31,9 @@ use crate::machine::command::{
 };
 use crate::network::command::{
     CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
+};
+use crate::pool::command::{
+    CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
 use crate::switch::command::{
     DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
@@ -53,6 +57,9 @@ pub const SWITCH_HEALTH: u32 = 2;
 
 /// The feature level from which control keeps firewall rules, and replaces firewalls.
 pub const FIREWALL_RULES: u32 = 2;
+
+/// The feature level from which there are pools and claims.
+pub const CLAIMS: u32 = 2;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -88,6 +95,23 @@ macro_rules! ops {
                         | Self::ReplaceFirewall(_)
                 ) {
                     return FIREWALL_RULES;
+                }
+                if matches!(
+                    self,
+                    Self::SetPool(_)
+                        | Self::DeletePool(_)
+                        | Self::SetPoolHost(_)
+                        | Self::RemovePoolHost(_)
+                        | Self::HoldHost(_)
+                        | Self::CleanHost(_)
+                        | Self::SetProjectLabels(_)
+                        | Self::CreateClaim(_)
+                        | Self::UpdateClaim(_)
+                        | Self::DeleteClaim(_)
+                        | Self::RebootClaim(_)
+                        | Self::HoldClaim(_)
+                ) {
+                    return CLAIMS;
                 }
                 1
             }
@@ -296,6 +320,31 @@ ops! {
     /// A firewall takes the place of another one of its project, step by step. Idempotent.
     /// → `Reply::Machine`, the replacement
     ReplaceFirewall;
+
+    /// Creates a pool, or replaces the settings of one. → `Reply::HostPool`
+    SetPool;
+    /// Refused while it has hosts. → `Reply::HostPool` as it was
+    DeletePool;
+    /// Puts a machine into a pool, or changes it as a host of one. → `Reply::PoolHost`
+    SetPoolHost;
+    /// Refused while a claim has the host, unless forced. → `Reply::PoolHost` as it was
+    RemovePoolHost;
+    /// Sets or ends a hold of power by an administrator. Idempotent. → `Reply::PoolHost`
+    HoldHost;
+    /// Has a host wiped again, which ends its quarantine. → `Reply::PoolHost`
+    CleanHost;
+    /// Sets the alias and labels that policies know of a project. → `Reply::ProjectLabels`
+    SetProjectLabels;
+    /// Creates a claim and binds it at once if a host fits. Idempotent by its name. → `Reply::Claim`
+    CreateClaim;
+    /// → `Reply::Claim`
+    UpdateClaim;
+    /// Begins the wipe of its host. Idempotent. → `Reply::Claim`
+    DeleteClaim;
+    /// Idempotent by the id of the request. → `Reply::Claim`
+    RebootClaim;
+    /// Sets or ends a hold of power by the project. Idempotent. → `Reply::Claim`
+    HoldClaim;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

@@ -1,6 +1,7 @@
 //! Queries of readers: derived from the tables, never stored.
 
 pub use crate::catalog::read::{layout, match_layout, try_image};
+pub use crate::claim::read::{host_of_claim, machine_of_claim, named_claim, project_claims};
 pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::apply::check_rules;
 pub use crate::firewall::health::FirewallAilment;
@@ -20,4 +21,5 @@ pub use crate::machine::read::{
     project_machines, switch_machines, vpn_leaving,
 };
 pub use crate::network::read::{Usage, child_networks, network_ips, network_usage, project_ips};
+pub use crate::pool::read::{pool_hosts, published_labels};
 pub use crate::tenancy::read::{invite_is_backed, is_member_of_a_project, owns};

@@ -29,8 +29,11 @@ pub(crate) fn holder_of_project(tables: &Tables, id: ProjectId) -> Option<Holder
     let network = networks.find(|network| network.project == Some(id));
     let mut reservations = tables.all::<SizeReservation>();
     let reservation = reservations.find(|reservation| reservation.project == id);
-    machine
-        .map(|machine| ("machine", machine.to_string()))
+    let claims = tables.index().claims.of_project(id);
+    let claim = claims.and_then(|claims| claims.first());
+    claim
+        .map(|claim| ("claim", claim.to_string()))
+        .or_else(|| machine.map(|machine| ("machine", machine.to_string())))
         .or_else(|| ip.map(|ip| ("ip", ip.ip.to_string())))
         .or_else(|| network.map(|network| ("network", network.id.to_string())))
         .or_else(|| reservation.map(|found| ("size reservation", found.id.to_string())))
@@ -132,8 +135,7 @@ pub(crate) fn check_machine(
     project: ProjectId,
 ) -> CheckResult {
     let found = tables.get::<Machine>(machine);
-    let allocation = found.and_then(|machine| machine.allocation.as_ref());
-    if allocation.is_some_and(|allocation| allocation.project == project) {
+    if found.is_some_and(|machine| machine.is_held_by(project)) {
         Ok(())
     } else {
         Err(Error::not_found("machine", machine))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proto_types::Timestamp;
 
 use crate::audit::apply::retention;
+use crate::claim::apply::due;
 use crate::cluster::apply::clock::{self, TickTime};
 use crate::cluster::command::Tick;
 use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
@@ -44,6 +45,7 @@ pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> ApplyResult {
     forget_strangers(tx);
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
+    due::steps(tx);
     purge(tx);
     retention::retain(tx);
     Ok(Reply::None)
@@ -66,6 +68,7 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
         || old_strangers(tables, now).next().is_some()
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)
+        || due::is_due(tables, now)
         || !outdated(tables, now).is_empty()
         || retention::is_due(tables, now)
 }

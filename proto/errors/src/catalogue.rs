@@ -141,4 +141,11 @@ catalogue! {
     // 19xx: services beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd, and restart it";
     1902 VpnFailed Unavailable "The VPN does not answer", "check the VPN's control server, then repeat the call: `metalmesh doctor`";
+    // 20xx: pools and claims
+    2001 ClaimOver FailedPrecondition "The claim is over, or its host is being wiped", "see its state: `metalmesh claim show CLAIM`; a new claim: `metalmesh claim create NAME`";
+    2002 ClaimInstalled FailedPrecondition "The claim has an installed system", "take the image away first, which wipes the host: `metalmesh claim update CLAIM --no-image`";
+    2003 ClaimNotActive FailedPrecondition "The claim has no running system", "see its state and conditions: `metalmesh claim show CLAIM`";
+    2004 ClaimPaused FailedPrecondition "The claim is paused", "end the pause: `metalmesh claim update CLAIM --resume`";
+    2005 ClaimNotPaused FailedPrecondition "The claim is not paused", "its present owner pauses it first: `metalmesh claim update CLAIM --pause`";
+    2006 HostBound FailedPrecondition "A claim has the host", "wait until the claim is deleted, or take the host away from it: `metalmesh pool host rm MACHINE --force`";
 }

@@ -90,3 +90,7 @@ uuid_id!(
     /// A one-time ticket of a booting machine.
     BootTicketId, "boot ticket id"
 );
+uuid_id!(
+    /// A claim of a host out of a pool.
+    ClaimId, "claim id"
+);

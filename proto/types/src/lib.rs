@@ -23,13 +23,13 @@ pub use audit::{AuditGaps, AuditLine, AuditPhase, RETENTION_METHOD};
 pub use audit_hash::AuditHash;
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
-    AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,
-    ReservationId, TokenId,
+    AllocationId, BootTicketId, ClaimId, ComponentId, IpId, JoinTicketId, MachineId, OrderId,
+    ProjectId, ReservationId, TokenId,
 };
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;
 pub use names::{
-    ImageId, LayoutId, NetworkId, PartitionId, SizeId, SwitchId, TenantId, is_description,
+    ImageId, LayoutId, NetworkId, PartitionId, PoolId, SizeId, SwitchId, TenantId, is_description,
     is_hostname, is_name,
 };
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};

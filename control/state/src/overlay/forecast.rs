@@ -99,7 +99,7 @@ fn allocate(
     network: &NetworkId,
     image: Option<&str>,
 ) -> Result<(), Error> {
-    let mut machine = chosen(tx.tables(), id)?;
+    let mut machine = chosen(tx.tables(), id, None)?;
     let project = tx.tables().require::<Network>(network)?.project;
     let project = project.ok_or_else(|| Error::invalid("network", "must be one of a project"))?;
     let Some(partition) = machine.partition.clone() else {
@@ -136,6 +136,7 @@ fn allocate(
         install: Install::default(),
         events_before: 0,
         replaces: None,
+        claim: None,
     }));
     machine.segment = Segment::Tenant;
     tx.save(machine);

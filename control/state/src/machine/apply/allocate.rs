@@ -18,7 +18,7 @@ use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
 use crate::machine::command::AllocateMachine;
 use crate::machine::entity::{
-    Allocation, AllocationNetwork, AllocationType, EventLog, Install, Machine,
+    Allocation, AllocationNetwork, AllocationType, ClaimGrant, EventLog, Install, Machine,
 };
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::check_layout_fits;
@@ -89,8 +89,21 @@ fn check_request(op: &AllocateMachine) -> CheckResult {
     }
 }
 
+/// The claim that an allocation is made for.
+#[derive(Debug, Clone)]
+pub(crate) struct ClaimAllocation {
+    /// The claim, and the epoch of its binding.
+    pub(crate) grant: ClaimGrant,
+    /// The caller that made the claim: the command may be another one's.
+    pub(crate) created_by: String,
+}
+
 /// Allocates without a look at the quota.
-pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
+fn allocate(
+    tx: &mut Tx<'_>,
+    op: &AllocateMachine,
+    claim: Option<&ClaimAllocation>,
+) -> ApplyResult {
     // The replay comes before every check: the image or size may be gone by the time a client
     // repeats a call whose answer it lost, and it must still get its machine.
     if let Some(machine) = replay(tx, op)? {
@@ -109,7 +122,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
     }
-    let mut machine = offered(tx.tables(), op)?;
+    let mut machine = offered(tx.tables(), op, claim)?;
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
@@ -125,7 +138,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         created_at: tx.now,
         updated_at: Timestamp::ZERO,
         generation: 1,
-        created_by: tx.actor.to_owned(),
+        created_by: claim.map_or_else(|| tx.actor.to_owned(), |claim| claim.created_by.clone()),
         project: op.project,
         name: op.name.clone(),
         description: op.description.clone(),
@@ -152,6 +165,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
             .get::<EventLog>(&machine.id)
             .map_or(0, |log| log.recorded),
         replaces: None,
+        claim: claim.map(|claim| claim.grant),
     }));
     begin(tx, &mut machine, asn);
     let machine = tx.update(machine);
@@ -216,14 +230,18 @@ fn or_default<T: Clone>(named: &[T], default: &[T]) -> Vec<T> {
 }
 
 /// The machine named by the request, or the best candidate for it.
-fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
+fn offered(
+    tables: &Tables,
+    op: &AllocateMachine,
+    claim: Option<&ClaimAllocation>,
+) -> Result<Machine, Error> {
     // A machine that is free in the backup may be a tenant's since: nothing is handed out before
     // the operator has reconciled the state.
     if restored(tables).is_some() {
         return Err(not_reconciled());
     }
     match op.machine {
-        Some(id) => chosen(tables, id),
+        Some(id) => chosen(tables, id, claim.map(|claim| claim.grant.claim)),
         None => best(tables, op),
     }
 }
@@ -294,7 +312,27 @@ fn usable_layout(
     }
 }
 
+/// Refuses a request that cannot be met whatever machine it gets.
+pub(crate) fn check_wanted(tx: &Tx<'_>, op: &AllocateMachine) -> CheckResult {
+    check_request(op)?;
+    usable_image(tx, op)?;
+    check_networks(tx.tables(), op)?;
+    match &op.layout {
+        Some(id) if id.as_str() != LAYOUT_DEFAULT => tx.tables().require::<Layout>(id).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// Allocates within the project's quota.
 pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
-    within(tx, op.project, |tx| allocate(tx, op))
+    within(tx, op.project, |tx| allocate(tx, op, None))
+}
+
+/// Allocates the host that is bound to a claim, within the quota of its project.
+pub(crate) fn allocate_for_claim(
+    tx: &mut Tx<'_>,
+    op: &AllocateMachine,
+    claim: &ClaimAllocation,
+) -> ApplyResult {
+    within(tx, op.project, |tx| allocate(tx, op, Some(claim)))
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
+use proto_types::{ClaimId, MachineId, PartitionId, ProjectId, SizeId};
 use uuid::Uuid;
 
 use crate::catalog::entity::{Partition, Size, SizeReservation};
 use crate::machine::command::AllocateMachine;
 use crate::machine::entity::Machine;
 use crate::machine::read::{candidates, obstacle};
+use crate::pool::entity::PoolHost;
 use crate::reply::CheckResult;
 use crate::tables::Tables;
 
@@ -22,9 +23,19 @@ pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     .object("machine", machine.id)
 }
 
-/// The machine that a request names, if it can be allocated. Tainted ones can.
-pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
+/// The machine that a request names, if it can be allocated. Tainted ones can, and so can hosts of
+/// pools that are bound to no other claim than `claim`.
+pub(crate) fn chosen(
+    tables: &Tables,
+    id: MachineId,
+    claim: Option<ClaimId>,
+) -> Result<Machine, Error> {
     let machine = tables.require::<Machine>(&id)?;
+    let host = tables.get::<PoolHost>(&id);
+    let binding = host.and_then(|host| host.binding.as_ref());
+    if binding.is_some_and(|binding| Some(binding.claim) != claim) {
+        return Err(not_ready(machine, "it is bound to a claim"));
+    }
     if machine.allocation.is_some() {
         return Err(Error::new(
             ErrorCode::MachineAllocated,
@@ -147,6 +158,8 @@ fn check_reservations(
             .flatten();
         let used = machines
             .filter_map(|id| tables.get::<Machine>(id))
+            // Hosts of pools are counted in no reservation: claims get them, and not this request.
+            .filter(|m| m.pool.is_none())
             .filter(|m| m.partition.as_ref() == Some(partition) && m.size.as_ref() == Some(size))
             .count();
         amount.saturating_sub(used)

@@ -19,10 +19,8 @@ use crate::tables::{Tables, Tx};
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
-    let allocation = machine
-        .allocation
-        .as_mut()
-        .filter(|a| a.project == op.project);
+    let is_own = machine.is_held_by(op.project);
+    let allocation = machine.allocation.as_mut().filter(|_| is_own);
     let allocation = allocation.ok_or_else(|| Error::not_found("machine", op.id))?;
     op.lock.check("machine", &op.id.to_string(), &meta)?;
     let before = allocation.clone();

@@ -27,8 +27,19 @@ use crate::reply::{ApplyResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
-/// Ends the tenancy of a machine and begins its reclaim.
+/// Ends the tenancy of a machine and begins its reclaim, for a caller of the API.
 pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
+    let allocation = tx.get::<Machine>(&op.id);
+    let allocation = allocation.and_then(|machine| machine.allocation.as_ref());
+    // A project deletes its claim, and does not know the machine.
+    if op.project.is_some() && allocation.is_some_and(|found| found.claim.is_some()) {
+        return Err(Error::not_found("machine", op.id));
+    }
+    free_machine(tx, op)
+}
+
+/// Ends the tenancy of a machine and begins its reclaim.
+pub(crate) fn free_machine(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {

@@ -8,7 +8,7 @@ use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::{Layout, Networking};
-use crate::machine::entity::{FirewallRules, Install, ReplacedFirewall};
+use crate::machine::entity::{ClaimGrant, FirewallRules, Install, ReplacedFirewall};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
@@ -126,6 +126,9 @@ pub struct Allocation {
     /// The firewall that this one takes the place of. `None` means that it takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<ReplacedFirewall>,
+    /// The claim that it serves. `None` means that its project asked for a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimGrant>,
 }
 
 /// Version of an allocation that was never changed.

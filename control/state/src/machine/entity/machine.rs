@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_types::{MacAddr, MachineId, PartitionId, SizeId, Timestamp};
+use proto_types::{MacAddr, MachineId, PartitionId, PoolId, ProjectId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
@@ -111,6 +111,10 @@ pub struct Machine {
     /// call was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// The pool that it is a host of: it is on offer to claims, and to nobody else. `None` means that
+    /// it is in no pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolId>,
 }
 
 impl Machine {
@@ -147,6 +151,7 @@ impl Machine {
             condition: Condition::default(),
             allocation: None,
             trace: None,
+            pool: None,
         }
     }
 
@@ -155,6 +160,13 @@ impl Machine {
     pub const fn is_leaving(&self) -> bool {
         self.phase.is_reclaim()
             || matches!(self.phase, Phase::Held(HoldCause::Bmc | HoldCause::Ports))
+    }
+
+    /// `true` if a project has the machine by its id. A machine that serves a claim of the project is
+    /// not shown to it: the project has the claim.
+    pub fn is_held_by(&self, project: ProjectId) -> bool {
+        let allocation = self.allocation.as_ref();
+        allocation.is_some_and(|found| found.project == project && found.claim.is_none())
     }
 
     /// `true` if it was only seen so far: it never registered, and no BMC or operator vouches for

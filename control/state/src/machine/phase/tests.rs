@@ -133,6 +133,7 @@ fn allocation(is_installed: bool) -> Allocation {
         },
         events_before: 0,
         replaces: None,
+        claim: None,
     }
 }
 

@@ -11,6 +11,8 @@ fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
     let is_offered = machine.phase == Phase::Waiting
         && !machine.dirty
         && machine.allocation.is_none()
+        // Hosts of pools are on offer to claims alone.
+        && machine.pool.is_none()
         && machine.condition.state == Availability::Available;
     let place = (machine.partition.clone()?, machine.size.clone()?);
     is_offered.then_some(place)

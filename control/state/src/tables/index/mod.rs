@@ -1,6 +1,8 @@
 //! Indexes: derived from the tables, never stored, rebuilt by loading.
 
 mod audit;
+mod claims;
+mod hosts;
 mod identity;
 mod machine;
 mod network;
@@ -15,6 +17,9 @@ use proto_types::{
 };
 
 use crate::network::entity::IpKey;
+
+pub(crate) use claims::ClaimIndex;
+pub(crate) use hosts::{HostIndex, ShapeHosts};
 
 /// Lookups of objects by other fields than their key.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,6 +97,10 @@ pub struct Index {
     pub(crate) audit_gaps: BTreeSet<u64>,
     /// The audit record that lists the gaps.
     pub(crate) audit_retention: Option<u64>,
+    /// Claims.
+    pub(crate) claims: ClaimIndex,
+    /// Pools and their hosts.
+    pub(crate) hosts: HostIndex,
 }
 
 /// An object that is in indexes. `remove_from` removes exactly what `add_to` adds: the index must
