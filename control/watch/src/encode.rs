@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use control_convert::firewall::RuleDetail;
 use control_convert::machine_history::Viewer;
 use control_convert::{
-    audit, catalog, component, firewall, invite, join, layout, machine, network, policy, quota,
-    reservation, switch, task, tenancy, token,
+    audit, catalog, claim, component, firewall, invite, join, layout, machine, network, policy, pool,
+    quota, reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
+    self as state, AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
     VpnMember,
 };
 use control_store::Changes;
@@ -166,6 +166,13 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
         Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
         Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
+        Record::Claim(it) => Some(claim_object(tables, it)),
+        Record::HostPool(it) => Some(any("metalmesh.admin.v1.HostPool", &pool::pool(tables, it))),
+        Record::PoolHost(it) => Some(any("metalmesh.admin.v1.PoolHost", &pool::host(tables, it))),
+        Record::ProjectLabels(it) => {
+            let shown = pool::project_labels(it);
+            Some(any("metalmesh.admin.v1.ProjectPolicyLabels", &shown))
+        }
         Record::Invite(it) => match &it.to {
             InviteTo::Tenant { .. } => {
                 message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
@@ -200,6 +207,12 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
 fn rule_set(rules: &FirewallRuleSet) -> Any {
     let shown = firewall::rules(rules, RuleDetail::Summary);
     any("metalmesh.admin.v1.FirewallRules", &shown)
+}
+
+/// A claim as its project sees it. Which machine it has is told by the host, to administrators.
+fn claim_object(tables: &Tables, shown: &state::Claim) -> Any {
+    let shown = claim::claim(tables, shown);
+    any("metalmesh.tenant.v1.Claim", &shown)
 }
 
 /// A machine that has changed since or is gone. Its events of today may be those of another

@@ -38,6 +38,8 @@ const OWN: usize = 3;
 static WATCHABLE: &[Watchable] = watchable! {
     AuditEntry "audit" [ALL "/metalstack.admin.v2.AuditService/List",
         TENANT "/metalstack.api.v2.AuditService/List"];
+    Claim "claim" [ALL "/metalmesh.admin.v1.PoolService/ListClaims",
+        PROJECT "/metalmesh.tenant.v1.ClaimService/List"];
     Component "component" [ALL "/metalstack.admin.v2.ComponentService/List"];
     Layout "filesystem-layout" [ALL "/metalstack.api.v2.FilesystemService/List",
         OWN "/metalstack.api.v2.FilesystemService/List"];
@@ -55,9 +57,12 @@ static WATCHABLE: &[Watchable] = watchable! {
     Partition "partition" [ALL "/metalstack.api.v2.PartitionService/List",
         OWN "/metalstack.api.v2.PartitionService/List"];
     Policy "policy" [ALL "/metalmesh.admin.v1.PolicyService/List"];
+    HostPool "pool" [ALL "/metalmesh.admin.v1.PoolService/List"];
+    PoolHost "pool-host" [ALL "/metalmesh.admin.v1.PoolService/ListHosts"];
     Project "project" [ALL "/metalstack.admin.v2.ProjectService/List",
         TENANT "/metalstack.api.v2.TenantService/Get",
         PROJECT "/metalstack.api.v2.ProjectService/Get"];
+    ProjectLabels "project-labels" [ALL "/metalmesh.admin.v1.PoolService/ListProjects"];
     Invite "project-invite" [PROJECT "/metalstack.api.v2.ProjectService/InvitesList"];
     Quota "quota" [ALL "/metalmesh.admin.v1.QuotaService/List",
         TENANT "/metalmesh.admin.v1.QuotaService/Tenant",

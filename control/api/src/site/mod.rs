@@ -17,6 +17,7 @@ mod join;
 mod login_user;
 mod operator_rules;
 mod policy;
+mod pool;
 mod project_component;
 mod quota;
 mod restored;
@@ -49,6 +50,7 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::login_user_service_server::LoginUserServiceServer,
             mesh::operator_rules_service_server::OperatorRulesServiceServer,
             mesh::policy_service_server::PolicyServiceServer,
+            mesh::pool_service_server::PoolServiceServer,
             mesh::project_component_service_server::ProjectComponentServiceServer,
             mesh::quota_service_server::QuotaServiceServer,
             mesh::settings_service_server::SettingsServiceServer,

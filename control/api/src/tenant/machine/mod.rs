@@ -92,6 +92,7 @@ impl MachineService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let listed = self.gate.read(&caller, |tables| {
             let own = state::query::project_machines(tables, project)
+                .filter(|machine| machine.is_held_by(project))
                 .filter(|machine| matches(tables, machine, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
         });

@@ -3,13 +3,13 @@
 //! Most of what waits is woken by the command that changes its case. The second look of the tick
 //! finds the rest: hosts whose cables were repaired, claims beyond the bound of a command's wakes.
 
-use proto_types::{ClaimId, MachineId, PoolId, ProjectId, Timestamp};
+use proto_types::{ClaimId, MachineId, PoolId, Timestamp};
 use uuid::Uuid;
 
 use super::settle::{lose, seen, settle};
 use super::{bind, provision};
 use crate::claim::entity::{CLAIM_KEPT_MS, Claim, ClaimState};
-use crate::claim::read::{claimant, survey};
+use crate::claim::read::survey;
 use crate::machine::entity::Machine;
 use crate::pool::entity::{HostPool, PoolHost, RevokeRule};
 use crate::tables::{Tables, Tx};
@@ -146,42 +146,9 @@ fn recheck(tx: &mut Tx<'_>, id: &PoolId) {
     let piece: Vec<MachineId> = rest.by_ref().take(CHECKS_MAX).collect();
     pool.unchecked_from = rest.next();
     for machine in piece {
-        check_host(tx, machine);
+        settle(tx, machine);
     }
     tx.save(pool);
-}
-
-/// Notes since when the policies do not admit the project of a host's claim.
-fn check_host(tx: &mut Tx<'_>, id: MachineId) {
-    let Some(mut host) = tx.get::<PoolHost>(&id).map(|host| PoolHost::clone(host)) else {
-        return;
-    };
-    if let Some(reserved) = &host.reserved
-        && !admits(tx.tables(), &host, reserved.project)
-    {
-        host.reserved = None;
-    }
-    let project = host.binding.as_ref().map(|binding| binding.project);
-    let is_admitted = project.is_none_or(|project| admits(tx.tables(), &host, project));
-    let now = tx.now;
-    if let Some(binding) = &mut host.binding {
-        binding.revoked_at = match is_admitted {
-            true => None,
-            false => binding.revoked_at.or(Some(now)),
-        };
-    }
-    tx.save(host);
-    settle(tx, id);
-}
-
-/// `true` if the policies of a host and of its pool admit a project.
-fn admits(tables: &Tables, host: &PoolHost, project: ProjectId) -> bool {
-    let index = &tables.index().hosts;
-    let claimant = claimant(tables, project);
-    let by_pool = index.policies.get(&host.pool);
-    let by_host = index.narrowing.get(&host.only);
-    by_pool.is_some_and(|policies| policies.admits(&claimant).is_some())
-        && by_host.is_none_or(|policies| policies.admits(&claimant).is_some())
 }
 
 /// The place at which the second look begins now.

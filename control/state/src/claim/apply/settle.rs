@@ -1,11 +1,12 @@
 //! What became of a host: its row follows its machine, and its claim follows both.
 
-use proto_types::{ClaimId, MachineId};
+use proto_types::{ClaimId, MachineId, ProjectId, Timestamp};
 
 use super::write::{facts_of, put};
 use super::{bind, power, provision};
 use crate::claim::entity::{Claim, ClaimBinding, ClaimState, LostRule, PendingReason};
 use crate::claim::phase::{ClaimEvent, HostSight, enter, event_of};
+use crate::claim::read::claimant;
 use crate::machine::entity::{Availability, Machine, Phase, WipeLevel, WipeRecord};
 use crate::machine::read::obstacle;
 use crate::pool::entity::{HostPool, PoolHost, SeenMachine};
@@ -39,6 +40,33 @@ fn too_weak(tables: &Tables, host: &PoolHost, machine: &Machine) -> Option<Strin
     })
 }
 
+/// `true` if the policies of a host and of its pool admit a project.
+fn admits(tables: &Tables, host: &PoolHost, project: ProjectId) -> bool {
+    let index = &tables.index().hosts;
+    let claimant = claimant(tables, project);
+    let by_pool = index.policies.get(&host.pool);
+    let by_host = index.narrowing.get(&host.only);
+    by_pool.is_some_and(|policies| policies.admits(&claimant).is_some())
+        && by_host.is_none_or(|policies| policies.admits(&claimant).is_some())
+}
+
+/// Notes since when the policies do not admit the project that has a host, and ends a reservation
+/// for one that they do not admit.
+fn judge_by_policies(tables: &Tables, host: &mut PoolHost, now: Timestamp) {
+    let reserved = host.reserved.as_ref().map(|reserved| reserved.project);
+    if reserved.is_some_and(|project| !admits(tables, host, project)) {
+        host.reserved = None;
+    }
+    let project = host.binding.as_ref().map(|binding| binding.project);
+    let is_admitted = project.is_none_or(|project| admits(tables, host, project));
+    if let Some(binding) = &mut host.binding {
+        binding.revoked_at = match is_admitted {
+            true => None,
+            false => binding.revoked_at.or(Some(now)),
+        };
+    }
+}
+
 /// Brings a host up to date with its machine, and its claim with both.
 pub(super) fn settle(tx: &mut Tx<'_>, id: MachineId) {
     let Some(mut host) = tx.get::<PoolHost>(&id).map(|host| PoolHost::clone(host)) else {
@@ -62,6 +90,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, id: MachineId) {
             Some(reason) => host.quarantine = Some(reason),
         }
     }
+    judge_by_policies(tx.tables(), &mut host, tx.now);
     let claim = host.binding.as_ref().map(|binding| binding.claim);
     tx.save(host);
     if let Some(claim) = claim {

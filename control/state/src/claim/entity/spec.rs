@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use proto_types::{ImageId, LayoutId, PoolId};
+use proto_types::{Digest, ImageId, LayoutId, PoolId};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::claim::entity::{ClaimSelector, ClaimToleration, DomainWish, PreferredTerm};
 use crate::machine::command::WantedNetwork;
@@ -72,6 +73,14 @@ pub struct ClaimSpec {
     pub ssh_public_keys: Vec<String>,
     /// cloud-init or Ignition, base64; may hold secrets.
     pub userdata: String,
+}
+
+impl ClaimSpec {
+    /// SHA-256 of the user data as it was given. `None` means that there is none.
+    pub fn userdata_sha256(&self) -> Option<Digest> {
+        let hash = || Digest::sha256(Sha256::digest(&self.userdata).into());
+        (!self.userdata.is_empty()).then(hash)
+    }
 }
 
 impl fmt::Debug for ClaimSpec {
