@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh_admin;
+use proto_public::metalmesh::tenant::v1 as mesh_tenant;
 use tonic::body::Body;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Error};
 use tonic::{Code, Status};
@@ -346,6 +347,10 @@ services! {
     identities: mesh_admin::identity_service_client::IdentityServiceClient;
     /// Claims of BMCs to machines.
     bmc_claims: mesh_admin::bmc_claim_service_client::BmcClaimServiceClient;
+    /// Claims of a project.
+    claims: mesh_tenant::claim_service_client::ClaimServiceClient;
+    /// Pools of hosts that projects claim.
+    pools: mesh_admin::pool_service_client::PoolServiceClient;
     /// Backups of the whole state.
     backups: mesh_admin::backup_service_client::BackupServiceClient;
     /// Watches. [`crate::ObjectWatch`] is one that resumes after a disconnect.

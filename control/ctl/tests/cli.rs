@@ -56,9 +56,9 @@ const PRINTING: [&[&str]; 5] = [
 ];
 
 /// All kinds of objects, as they are listed for people.
-const KINDS: &str = "audit, component, filesystem-layout, firewall-rules, image, ip, join-ticket, \
-    machine, network, partition, policy, project, project-invite, quota, size, size-image-constraint, \
-    size-reservation, switch, task, tenant, tenant-invite, token";
+const KINDS: &str = "audit, claim, component, filesystem-layout, firewall-rules, image, ip, \
+    join-ticket, machine, network, partition, policy, pool, pool-host, project, project-invite, \
+    project-labels, quota, size, size-image-constraint, size-reservation, switch, task, tenant, tenant-invite, token";
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {

@@ -258,9 +258,11 @@ impl Services {
     ) -> Result<mesh::PoolHost, Status> {
         let reply = self.gate.propose(caller, op).await?;
         let set = reply.pool_host().map_err(of_state)?;
-        // The command may have bound it: the reply is older.
+        let is_trial = caller.permit.is_trial();
+        // The command may have bound it: the reply is older. A dry run left it as it was.
         let read = self.gate.read_latest(|tables| {
             let newest = tables.get::<state::PoolHost>(&set.machine);
+            let newest = newest.filter(|_| !is_trial);
             Ok(host(tables, newest.unwrap_or(&set)))
         });
         read.await

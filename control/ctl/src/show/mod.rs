@@ -1,5 +1,6 @@
 //! Rows of tables, one implementation for each message.
 
+mod claim;
 mod cluster;
 mod fabric;
 mod firewall;

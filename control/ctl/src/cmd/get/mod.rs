@@ -19,9 +19,9 @@ use view::ObjectView;
 pub(crate) struct GetArgs {
     /// Kind of the objects, singular or plural.
     ///
-    /// One of audit, component, filesystem-layout, firewall-rules, image, ip, join-ticket, machine,
-    /// network, partition, policy, project, project-invite, quota, size, size-image-constraint,
-    /// size-reservation, switch, task, tenant, tenant-invite, token. Invites are shown without their
+    /// One of audit, claim, component, filesystem-layout, firewall-rules, image, ip, join-ticket,
+    /// machine, network, partition, policy, pool, pool-host, project, project-invite, project-labels,
+    /// quota, size, size-image-constraint, size-reservation, switch, task, tenant, tenant-invite, token. Invites are shown without their
     /// secrets.
     kind: String,
     /// Only the object with this id; machines and projects also by name.
