@@ -3,6 +3,7 @@
 //! The bench measures with it what a command costs, and `control-store` makes golden files with it.
 
 mod catalog;
+mod claims;
 mod control;
 mod fleet;
 mod life;

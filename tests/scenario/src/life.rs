@@ -5,6 +5,7 @@ use control_state::{BmcOrder, Machine, OrderState};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{IMAGE, PARTITION, SIZE};
+use crate::claims;
 use crate::fleet::{event, heard, machine, registration, seen};
 use crate::scenario::{Scenario, digest, id, mac, relabelled};
 use crate::tenancy::{token, without_roles};
@@ -17,6 +18,7 @@ pub(crate) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     bmc(scenario)?;
     tenancy(scenario, machines)?;
     firewall(scenario)?;
+    claims::rows(scenario, machines)?;
     tick(scenario, machines)?;
     // Only its BMC was ever heard: a machine that gives signs of life is not deleted.
     let silent = fresh + 1;
@@ -92,7 +94,8 @@ fn bmc(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"DeleteBmcOrder": {"id": order}}))
 }
 
-fn open_order(scenario: &Scenario<'_>) -> Option<String> {
+/// The newest open order to a BMC.
+pub(crate) fn open_order(scenario: &Scenario<'_>) -> Option<String> {
     let orders = scenario.tables().all::<BmcOrder>();
     let open = orders.filter(|order| order.state == OrderState::Open);
     open.map(|order| order.id.to_string()).next_back()

@@ -16,6 +16,7 @@ mod bounds;
 mod budgets;
 mod ca;
 mod cables;
+mod claims;
 mod clock;
 mod contract_rules;
 mod cooldown;

@@ -153,8 +153,10 @@ fn synchronized(claim: &Claim, host: Option<&HostFacts>) -> Judgement {
     if let Some(trouble) = &claim.trouble {
         return Judgement::new(kind, false, &trouble.reason).saying(trouble.message.as_str());
     }
-    if let Some(error) = &claim.power.error {
-        return Judgement::new(kind, false, "PowerFailed").saying(error.as_str());
+    // The cause is the operator's: it may name the BMC.
+    if claim.power.error.is_some() {
+        let text = "the host did not carry out the power order";
+        return Judgement::new(kind, false, "PowerFailed").saying(text);
     }
     let is_active = claim.state == ClaimState::Active;
     let is_off = !wants_power(claim, host.is_held);
