@@ -61,15 +61,29 @@ fn status(tables: &Tables, claim: &state::Claim) -> tenant::ClaimStatus {
         events: claim.notes.iter().map(event).collect(),
         epoch: binding.map_or(0, |binding| binding.epoch),
         bound_at: binding.and_then(|binding| time(binding.bound_at)),
-        pool: binding.map(|binding| binding.pool.to_string()).unwrap_or_default(),
-        provider_id: machine.map(|machine| provider_id(claim, machine)).unwrap_or_default(),
+        pool: binding
+            .map(|binding| binding.pool.to_string())
+            .unwrap_or_default(),
+        provider_id: machine
+            .map(|machine| provider_id(claim, machine))
+            .unwrap_or_default(),
         host: bound.as_ref().map(|bound| host(tables, bound)),
-        addresses: machine.map(|machine| addresses(claim, machine)).unwrap_or_default(),
+        addresses: machine
+            .map(|machine| addresses(claim, machine))
+            .unwrap_or_default(),
         power: machine.map(power).unwrap_or_default(),
-        holds: claim.holds.iter().map(|(key, found)| hold(key, found)).collect(),
+        holds: claim
+            .holds
+            .iter()
+            .map(|(key, found)| hold(key, found))
+            .collect(),
         held_by_operator: bound.is_some_and(|bound| !bound.host.holds.is_empty()),
         reboots: claim.reboots.iter().map(reboot).collect(),
-        user_data_sha256: claim.spec.userdata_sha256().map(|hash| hash.hex()).unwrap_or_default(),
+        user_data_sha256: claim
+            .spec
+            .userdata_sha256()
+            .map(|hash| hash.hex())
+            .unwrap_or_default(),
     }
 }
 

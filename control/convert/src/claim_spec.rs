@@ -149,10 +149,7 @@ fn from_reuse(reuse: tenant::ClaimReuse) -> Result<ReuseWish, Status> {
 ///
 /// # Errors
 /// `invalid_argument` for a negative one.
-pub fn from_duration(
-    field: &str,
-    duration: Option<&prost_types::Duration>,
-) -> Result<u64, Status> {
+pub fn from_duration(field: &str, duration: Option<&prost_types::Duration>) -> Result<u64, Status> {
     let Some(duration) = duration else {
         return Ok(0);
     };
@@ -206,6 +203,9 @@ pub fn from_reboot_mode(text: &str) -> Result<RebootMode, Status> {
     match text {
         "" | "soft" => Ok(RebootMode::Soft),
         "hard" => Ok(RebootMode::Hard),
-        other => Err(invalid("mode", format!("{other:?} is neither soft nor hard"))),
+        other => Err(invalid(
+            "mode",
+            format!("{other:?} is neither soft nor hard"),
+        )),
     }
 }

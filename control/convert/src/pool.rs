@@ -167,9 +167,15 @@ pub fn host(tables: &Tables, host: &state::PoolHost) -> mesh::PoolHost {
         claim: text(binding.map(|binding| binding.claim)),
         claim_project: text(binding.map(|binding| binding.project)),
         reserved_project: text(reserved.map(|reserved| reserved.project)),
-        reserved_key: reserved.map(|reserved| reserved.key.clone()).unwrap_or_default(),
+        reserved_key: reserved
+            .map(|reserved| reserved.key.clone())
+            .unwrap_or_default(),
         reserved_until: reserved.and_then(|reserved| time(reserved.until)),
-        holds: host.holds.iter().map(|(key, found)| hold(key, found)).collect(),
+        holds: host
+            .holds
+            .iter()
+            .map(|(key, found)| hold(key, found))
+            .collect(),
         provisions: host.provisions,
         partition: text(host.seen.partition.as_ref()),
         size: text(host.seen.size.as_ref()),

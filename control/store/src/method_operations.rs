@@ -99,13 +99,22 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ("metalmesh.admin.v1.PolicyService/Remove", &["RemovePolicy"]),
     ("metalmesh.admin.v1.PolicyService/Set", &["SetPolicy"]),
     ("metalmesh.admin.v1.PoolService/CleanHost", &["CleanHost"]),
-    ("metalmesh.admin.v1.PoolService/ClearHostHold", &["HoldHost"]),
+    (
+        "metalmesh.admin.v1.PoolService/ClearHostHold",
+        &["HoldHost"],
+    ),
     ("metalmesh.admin.v1.PoolService/Remove", &["DeletePool"]),
-    ("metalmesh.admin.v1.PoolService/RemoveHost", &["RemovePoolHost"]),
+    (
+        "metalmesh.admin.v1.PoolService/RemoveHost",
+        &["RemovePoolHost"],
+    ),
     ("metalmesh.admin.v1.PoolService/Set", &["SetPool"]),
     ("metalmesh.admin.v1.PoolService/SetHost", &["SetPoolHost"]),
     ("metalmesh.admin.v1.PoolService/SetHostHold", &["HoldHost"]),
-    ("metalmesh.admin.v1.PoolService/SetProject", &["SetProjectLabels"]),
+    (
+        "metalmesh.admin.v1.PoolService/SetProject",
+        &["SetProjectLabels"],
+    ),
     (
         "metalmesh.admin.v1.ProjectComponentService/Create",
         &["CreateComponentToken"],

@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use control_convert::firewall::RuleDetail;
 use control_convert::machine_history::Viewer;
 use control_convert::{
-    audit, catalog, claim, component, firewall, invite, join, layout, machine, network, policy, pool,
-    quota, reservation, switch, task, tenancy, token,
+    audit, catalog, claim, component, firewall, invite, join, layout, machine, network, policy,
+    pool, quota, reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    self as state, AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
-    VpnMember,
+    self as state, AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record,
+    Tables, VpnMember,
 };
 use control_store::Changes;
 use prost::Message;

@@ -132,7 +132,11 @@ fn claim(scenario: &mut Scenario<'_>, number: u32) -> Result<()> {
     let found = scenario.tables().get::<Machine>(&key);
     let vni = found.and_then(|found| found.allocation.as_ref()?.tenant_vrf());
     let leaf = format!("leaf{}", (number - 1) / 40);
-    scenario.done(heard(&leaf, vni.context("no segment")?, [number].into_iter()))?;
+    scenario.done(heard(
+        &leaf,
+        vni.context("no segment")?,
+        [number].into_iter(),
+    ))?;
     scenario.done(json!({"PhoneHome": {
         "id": machine, "project": id(1), "message": "text", "time": now,
     }}))

@@ -128,7 +128,9 @@ impl PoolService for Services {
         };
         let hosts = self.gate.read(&caller, |tables| {
             let shown: EncodedItems = match &id {
-                Some(id) => pool_hosts(tables, id).map(|found| host(tables, found)).collect(),
+                Some(id) => pool_hosts(tables, id)
+                    .map(|found| host(tables, found))
+                    .collect(),
                 None => {
                     let all = tables.all::<state::PoolHost>();
                     all.map(|found| host(tables, found)).collect()
@@ -229,7 +231,9 @@ impl PoolService for Services {
                 && (request.pool.is_empty() || pool == Some(request.pool.as_str()))
         };
         let claims = self.gate.read(&caller, |tables| {
-            let all = tables.all::<state::Claim>().filter(|claim| is_wanted(claim));
+            let all = tables
+                .all::<state::Claim>()
+                .filter(|claim| is_wanted(claim));
             let shown = all.map(|claim| pool_claim(tables, claim));
             Ok(shown.collect::<EncodedItems>())
         });

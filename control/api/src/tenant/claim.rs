@@ -106,8 +106,7 @@ impl ClaimService for Services {
         let request = request.into_inner();
         let claim = self.own_claim(&caller, &request.project, &request.claim);
         let claim = claim.await?;
-        let expected: Option<ClaimId> =
-            parse_opt("expected_uuid", request.expected_uuid.as_ref())?;
+        let expected: Option<ClaimId> = parse_opt("expected_uuid", request.expected_uuid.as_ref())?;
         if expected.is_some_and(|expected| expected != claim.id) {
             let message = format!("claim \"{}\" is another one now: {}", claim.name, claim.id);
             return Err(refused(ErrorCode::Conflict, message));

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     apply, audit, ca, claim, cluster, component, context, doctor, filesystem, firewall, get,
-    identity, image, ip, join, login, machine, misc, network, partition, policy, pool, project, quota,
-    release, settings, size, switch, task, tenant, token, user, vpn,
+    identity, image, ip, join, login, machine, misc, network, partition, policy, pool, project,
+    quota, release, settings, size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 

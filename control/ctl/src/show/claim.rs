@@ -27,7 +27,11 @@ row!(Claim, "metalmesh.tenant.v1.Claim", |claim| [
 
 fn state(claim: &Claim) -> String {
     let status = claim.status.as_ref();
-    or_dash(status.map(|status| status.state.clone()).unwrap_or_default())
+    or_dash(
+        status
+            .map(|status| status.state.clone())
+            .unwrap_or_default(),
+    )
 }
 
 fn condition<'a>(claim: &'a Claim, kind: &str) -> Option<&'a ClaimCondition> {
@@ -55,7 +59,9 @@ fn why(claim: &Claim) -> String {
     let wrong = ["Associated", "Synchronized", "Provisioned"];
     let mut wrong = wrong.into_iter().filter_map(|kind| condition(claim, kind));
     let first = wrong.find(|condition| !condition.status);
-    first.map(|condition| condition.reason.clone()).unwrap_or_default()
+    first
+        .map(|condition| condition.reason.clone())
+        .unwrap_or_default()
 }
 
 /// Labels on one line, sorted by key.
@@ -83,7 +89,10 @@ row!(HostPool, "metalmesh.admin.v1.HostPool", |pool| [
 ]);
 
 fn seconds(duration: Option<&prost_types::Duration>) -> String {
-    duration.map_or_else(|| "-".to_owned(), |duration| format!("{}s", duration.seconds))
+    duration.map_or_else(
+        || "-".to_owned(),
+        |duration| format!("{}s", duration.seconds),
+    )
 }
 
 row!(PoolHost, "metalmesh.admin.v1.PoolHost", |host| [
@@ -110,10 +119,13 @@ row!(PoolHost, "metalmesh.admin.v1.PoolHost", |host| [
 ]);
 
 fn taints(host: &PoolHost) -> String {
-    let taints = host.taints.iter().map(|taint| match taint.value.is_empty() {
-        true => taint.key.clone(),
-        false => format!("{}={}", taint.key, taint.value),
-    });
+    let taints = host
+        .taints
+        .iter()
+        .map(|taint| match taint.value.is_empty() {
+            true => taint.key.clone(),
+            false => format!("{}={}", taint.key, taint.value),
+        });
     taints.collect::<Vec<_>>().join(",")
 }
 

@@ -100,13 +100,10 @@ impl<'a> Tx<'a> {
         if let Some(journal) = &mut self.journal {
             journal.push((at.clone(), self.touched.get(&at).cloned()));
         }
-        let touched = self
-            .touched
-            .entry(at)
-            .or_insert_with(|| Touched {
-                before: record(before),
-                after: None,
-            });
+        let touched = self.touched.entry(at).or_insert_with(|| Touched {
+            before: record(before),
+            after: None,
+        });
         touched.after = record(after);
     }
 

@@ -209,10 +209,7 @@ pub(super) const UNRULED: &[(&str, Spelling)] = &[
         "metalmesh.admin.v1.WatchServiceTenantRequest.id",
         Spelling::Any,
     ),
-    (
-        "metalmesh.admin.v1.DeployPolicy.projects",
-        Spelling::Uuid,
-    ),
+    ("metalmesh.admin.v1.DeployPolicy.projects", Spelling::Uuid),
     (
         "metalmesh.admin.v1.PoolServiceCleanHostRequest.machine",
         Spelling::Uuid,

@@ -25,7 +25,9 @@ fn term(text: &str) -> Result<ClaimSelectorTerm> {
     let text = text.trim();
     let made = |key: &str, operator: &str, values: Vec<String>| {
         let key = key.trim();
-        if key.is_empty() || key.contains(|sign: char| sign.is_whitespace() || "=!(),".contains(sign)) {
+        if key.is_empty()
+            || key.contains(|sign: char| sign.is_whitespace() || "=!(),".contains(sign))
+        {
             bail!("{text:?} is no term of a selector, for example \"kind=medium\" or \"gpu\"");
         }
         Ok(ClaimSelectorTerm {
@@ -73,7 +75,11 @@ mod tests {
             ("x/y-z=1", "x/y-z", "In", &["1"]),
         ] {
             let found = term(text).unwrap();
-            assert_eq!((found.key.as_str(), found.operator.as_str()), (key, operator), "{text}");
+            assert_eq!(
+                (found.key.as_str(), found.operator.as_str()),
+                (key, operator),
+                "{text}"
+            );
             assert_eq!(found.values, values, "{text}");
         }
         for bad in ["", "=b", "a in b", "a in (b", "a b", "!", "(a)"] {

@@ -16,14 +16,26 @@ pub(super) fn details(claim: &Claim) {
     line("pool", &or_dash(status.pool.clone()));
     line("epoch", &status.epoch.to_string());
     line("power", &or_dash(status.power.clone()));
-    line("generation", &format!("{} (acted on: {})", claim.generation, status.observed_generation));
+    line(
+        "generation",
+        &format!(
+            "{} (acted on: {})",
+            claim.generation, status.observed_generation
+        ),
+    );
     let addresses = status.addresses.iter().map(|found| found.address.clone());
-    line("addresses", &or_dash(addresses.collect::<Vec<_>>().join(" ")));
+    line(
+        "addresses",
+        &or_dash(addresses.collect::<Vec<_>>().join(" ")),
+    );
     if let Some(host) = &status.host {
         hardware(host);
     }
     for hold in &status.holds {
-        line("hold", &format!("{} by {}: {}", hold.key, hold.by, hold.reason));
+        line(
+            "hold",
+            &format!("{} by {}: {}", hold.key, hold.by, hold.reason),
+        );
     }
     if status.held_by_operator {
         line("hold", "by the administrator of the pool");
@@ -40,7 +52,10 @@ pub(super) fn details(claim: &Claim) {
             found.message.clone(),
         ]
     });
-    print_table(&["condition", "holds", "since", "reason", "message"], conditions);
+    print_table(
+        &["condition", "holds", "since", "reason", "message"],
+        conditions,
+    );
     outln!();
     let events = status.events.iter().map(|found| {
         vec![
@@ -72,7 +87,10 @@ fn hardware(host: &ClaimHost) {
     line("partition", &or_dash(host.partition.clone()));
     line("size", &or_dash(host.size.clone()));
     line("failure domain", &or_dash(host.failure_domain.clone()));
-    line("hardware", &format!("{} cores, {}", host.cores, bytes(host.memory)));
+    line(
+        "hardware",
+        &format!("{} cores, {}", host.cores, bytes(host.memory)),
+    );
     for disk in &host.disks {
         line("disk", &format!("{} {}", disk.name, bytes(disk.size)));
     }

@@ -90,7 +90,10 @@ impl ClaimSpecArgs {
         }
         replace(
             &mut spec.tolerations,
-            self.tolerations.iter().map(|flag| toleration(flag)).collect(),
+            self.tolerations
+                .iter()
+                .map(|flag| toleration(flag))
+                .collect(),
         );
         if let Some(name) = self.failure_domain {
             spec.failure_domain = Some(ClaimFailureDomain {

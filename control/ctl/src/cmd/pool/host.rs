@@ -157,7 +157,11 @@ async fn change(app: &App, set: HostSetArgs) -> Result<Option<PoolHost>> {
     let request = PoolServiceSetHostRequest {
         machine: set.machine,
         pool: set.pool.unwrap_or(known.pool),
-        labels: if labels.is_empty() { known.labels } else { labels },
+        labels: if labels.is_empty() {
+            known.labels
+        } else {
+            labels
+        },
         taints: match (set.no_taints, taints.is_empty()) {
             (true, _) => Vec::new(),
             (false, true) => known.taints,

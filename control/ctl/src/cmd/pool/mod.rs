@@ -107,7 +107,9 @@ pub(crate) async fn run(app: &App, command: PoolCommand) -> Result<()> {
             app.output.list(&answer.claims)
         }
         PoolCommand::Project { name: None, .. } => {
-            let answer = pools.list_projects(PoolServiceListProjectsRequest {}).await?;
+            let answer = pools
+                .list_projects(PoolServiceListProjectsRequest {})
+                .await?;
             app.output.list(&answer.into_inner().projects)
         }
         PoolCommand::Project {

@@ -23,7 +23,11 @@ pub(super) fn seek(tx: &mut Tx<'_>, id: ClaimId) -> bool {
     let Some(claim) = tx.get::<Claim>(&id).filter(|claim| claim.is_waiting()) else {
         return false;
     };
-    let head = tx.tables().index().claims.head(claim.project, &claim.queue.class);
+    let head = tx
+        .tables()
+        .index()
+        .claims
+        .head(claim.project, &claim.queue.class);
     if head.is_some_and(|head| head != id) {
         wait(tx, id, PendingReason::BehindEarlierClaim, 0);
         return false;
@@ -51,7 +55,11 @@ pub(super) fn seek(tx: &mut Tx<'_>, id: ClaimId) -> bool {
 
 /// Offers a free host to the claims that wait. `true` means that one took it.
 pub(super) fn offer(tx: &mut Tx<'_>, id: MachineId) -> bool {
-    let Some(host) = tx.get::<PoolHost>(&id).filter(|host| host.is_open()).cloned() else {
+    let Some(host) = tx
+        .get::<PoolHost>(&id)
+        .filter(|host| host.is_open())
+        .cloned()
+    else {
         return false;
     };
     let Some(claim) = contest(tx.tables(), &host, tx.now) else {
@@ -91,7 +99,9 @@ fn wait(tx: &mut Tx<'_>, id: ClaimId, reason: PendingReason, matching: u32) {
 /// that one of the two is not free.
 fn bind(tx: &mut Tx<'_>, id: ClaimId, machine: MachineId) -> bool {
     let claim = tx.get::<Claim>(&id).map(|claim| Claim::clone(claim));
-    let host = tx.get::<PoolHost>(&machine).map(|host| PoolHost::clone(host));
+    let host = tx
+        .get::<PoolHost>(&machine)
+        .map(|host| PoolHost::clone(host));
     let (Some(mut claim), Some(mut host)) = (claim, host) else {
         return false;
     };
@@ -118,7 +128,11 @@ fn bind(tx: &mut Tx<'_>, id: ClaimId, machine: MachineId) -> bool {
     });
     claim.power = ClaimPower::default();
     claim.trouble = None;
-    claim.note(tx.now, "HostBound", format!("bound in epoch {}", host.epoch));
+    claim.note(
+        tx.now,
+        "HostBound",
+        format!("bound in epoch {}", host.epoch),
+    );
     tx.save(host);
     put(tx, claim);
     provision::begin(tx, id);

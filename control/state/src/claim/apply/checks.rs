@@ -147,7 +147,9 @@ pub(super) fn own(
     project: ProjectId,
     epoch: Option<u64>,
 ) -> Result<Claim, Error> {
-    let claim = tx.get::<Claim>(&id).filter(|claim| claim.project == project);
+    let claim = tx
+        .get::<Claim>(&id)
+        .filter(|claim| claim.project == project);
     let claim = claim.ok_or_else(|| Error::not_found("claim", id))?;
     let binding = claim.binding.as_ref();
     if let Some(epoch) = epoch

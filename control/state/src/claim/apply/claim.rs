@@ -10,9 +10,7 @@ use super::checks::{check_budget, check_spec, class_of, own};
 use super::write::put;
 use super::{bind, power, provision, settle};
 use crate::claim::command::{CreateClaim, DeleteClaim, UpdateClaim};
-use crate::claim::entity::{
-    Claim, ClaimPower, ClaimQueue, ClaimSpec, ClaimState, PendingReason,
-};
+use crate::claim::entity::{Claim, ClaimPower, ClaimQueue, ClaimSpec, ClaimState, PendingReason};
 use crate::claim::phase::{ClaimEvent, enter};
 use crate::meta::{LabelsUpdate, Meta, check_generation};
 use crate::pool::entity::{HostPool, HostReservation, PoolHost};
@@ -165,7 +163,10 @@ fn check_change(claim: &Claim, spec: &ClaimSpec) -> CheckResult {
         ("filesystem_layout", old.layout != spec.layout),
         ("hostname", old.hostname != spec.hostname),
         ("networks", old.networks != spec.networks),
-        ("ssh_public_keys", old.ssh_public_keys != spec.ssh_public_keys),
+        (
+            "ssh_public_keys",
+            old.ssh_public_keys != spec.ssh_public_keys,
+        ),
         ("user_data", old.userdata != spec.userdata),
     ];
     let Some((field, _)) = changed.into_iter().find(|(_, is_changed)| *is_changed) else {
@@ -230,7 +231,10 @@ fn reserve(tx: &mut Tx<'_>, claim: &Claim) {
     let longest = pool.map_or(0, |pool| pool.reuse_max_ms);
     let keep_ms = reuse.keep_ms.min(longest);
     let host = tx.get::<PoolHost>(&binding.machine);
-    let Some(mut host) = host.map(|host| PoolHost::clone(host)).filter(|_| keep_ms > 0) else {
+    let Some(mut host) = host
+        .map(|host| PoolHost::clone(host))
+        .filter(|_| keep_ms > 0)
+    else {
         return;
     };
     host.reserved = Some(HostReservation {

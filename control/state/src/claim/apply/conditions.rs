@@ -5,9 +5,7 @@
 
 use proto_types::Timestamp;
 
-use crate::claim::entity::{
-    Claim, ClaimCondition, ClaimConditionKind, ClaimState, PendingReason,
-};
+use crate::claim::entity::{Claim, ClaimCondition, ClaimConditionKind, ClaimState, PendingReason};
 use crate::claim::phase::HostSight;
 
 /// The host of a claim, as far as conditions depend on it.

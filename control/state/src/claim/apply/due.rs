@@ -129,7 +129,12 @@ fn evict(tx: &mut Tx<'_>, id: MachineId) {
     let claim = host.and_then(|host| host.binding.as_ref().map(|binding| binding.claim));
     if let Some(claim) = claim {
         provision::free(tx, claim);
-        lose(tx, claim, "the pool does not admit the project any more", None);
+        lose(
+            tx,
+            claim,
+            "the pool does not admit the project any more",
+            None,
+        );
     }
 }
 
@@ -142,7 +147,10 @@ fn recheck(tx: &mut Tx<'_>, id: &PoolId) {
         return;
     };
     let hosts = tx.tables().index().hosts.pools.get(id);
-    let mut rest = hosts.into_iter().flat_map(|hosts| hosts.range(from..)).copied();
+    let mut rest = hosts
+        .into_iter()
+        .flat_map(|hosts| hosts.range(from..))
+        .copied();
     let piece: Vec<MachineId> = rest.by_ref().take(CHECKS_MAX).collect();
     pool.unchecked_from = rest.next();
     for machine in piece {
@@ -179,7 +187,11 @@ fn changed_claims(tables: &Tables, now: Timestamp) -> Vec<ClaimId> {
     let count = heads.len().max(1);
     let turn = usize::try_from((now.ms() / TURN_MS) % u64::try_from(count).unwrap_or(1));
     let skipped = (turn.unwrap_or(0) * LOOKS_MAX) % count;
-    let looked = heads.iter().cycle().skip(skipped).take(LOOKS_MAX.min(heads.len()));
+    let looked = heads
+        .iter()
+        .cycle()
+        .skip(skipped)
+        .take(LOOKS_MAX.min(heads.len()));
     let changed = looked.filter(|id| {
         let Some(claim) = tables.get::<Claim>(id) else {
             return false;

@@ -132,7 +132,11 @@ fn woken_projects(tx: &Tx<'_>) -> BTreeSet<ProjectId> {
         }
         let was_reserved = before.reserved.as_ref();
         let is_over = now.is_none_or(|now| now.reserved.is_none());
-        woken.extend(was_reserved.filter(|_| is_over).map(|reserved| reserved.project));
+        woken.extend(
+            was_reserved
+                .filter(|_| is_over)
+                .map(|reserved| reserved.project),
+        );
     }
     for key in tx.touched_keys(Kind::Machine) {
         let Some(Record::Machine(before)) = tx.before(Kind::Machine, key) else {

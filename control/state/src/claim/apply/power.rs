@@ -8,8 +8,7 @@ use super::conditions::wants_power;
 use super::write::put;
 use crate::claim::command::{HoldClaim, RebootClaim};
 use crate::claim::entity::{
-    Claim, ClaimPower, ClaimState, REBOOTS_KEPT_MAX, REBOOTS_PER_HOUR_MAX, RebootMode,
-    RebootRecord,
+    Claim, ClaimPower, ClaimState, REBOOTS_KEPT_MAX, REBOOTS_PER_HOUR_MAX, RebootMode, RebootRecord,
 };
 use crate::fields::check_description;
 use crate::machine::apply::orders::order_for_user;
@@ -27,7 +26,11 @@ const HOUR_MS: u64 = 3_600_000;
 pub(crate) fn reboot(tx: &mut Tx<'_>, op: &RebootClaim) -> ApplyResult {
     let mut claim = own(tx, op.id, op.project, op.epoch)?;
     check_text("request", &op.request)?;
-    if let Some(known) = claim.reboots.iter().find(|known| known.request == op.request) {
+    if let Some(known) = claim
+        .reboots
+        .iter()
+        .find(|known| known.request == op.request)
+    {
         // The same request with another mode is another request under a used id.
         if known.mode != op.mode {
             let message = format!("request \"{}\" asked for another reboot before", op.request);
@@ -212,7 +215,11 @@ fn take_ends(tx: &Tx<'_>, claim: &mut Claim) {
             },
         };
     }
-    for reboot in claim.reboots.iter_mut().filter(|known| known.ended_at.is_none()) {
+    for reboot in claim
+        .reboots
+        .iter_mut()
+        .filter(|known| known.ended_at.is_none())
+    {
         if let Some(ended) = end_of(&reboot.order) {
             reboot.ended_at = Some(tx.now);
             reboot.error = ended;

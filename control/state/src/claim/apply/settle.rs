@@ -81,7 +81,8 @@ pub(super) fn settle(tx: &mut Tx<'_>, id: MachineId) {
         return;
     };
     host.seen = seen(tx.tables(), &machine);
-    let is_clean = machine.phase == Phase::Waiting && !machine.dirty && machine.allocation.is_none();
+    let is_clean =
+        machine.phase == Phase::Waiting && !machine.dirty && machine.allocation.is_none();
     if machine.dirty {
         host.clean_epoch = None;
     } else if is_clean && host.clean_epoch != Some(host.epoch) && host.quarantine.is_none() {

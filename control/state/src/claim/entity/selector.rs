@@ -63,7 +63,10 @@ impl ClaimSelector {
     pub fn holds<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
         let mut labels = self.labels.iter();
         labels.all(|(key, value)| value_of(key) == Some(value.as_str()))
-            && self.terms.iter().all(|term| term.holds(value_of(&term.key)))
+            && self
+                .terms
+                .iter()
+                .all(|term| term.holds(value_of(&term.key)))
     }
 
     /// `true` if it asks about the label of this key.

@@ -29,9 +29,7 @@ pub(crate) const fn next(state: ClaimState, event: ClaimEvent) -> Option<ClaimSt
     use ClaimEvent::{
         Allocated, Deleted, HostBound, HostClean, HostLost, HostRuns, ImageRemoved, Rebound,
     };
-    use ClaimState::{
-        Active, Bound, Deprovisioning, Gone, Lost, Pending, Provisioning, Releasing,
-    };
+    use ClaimState::{Active, Bound, Deprovisioning, Gone, Lost, Pending, Provisioning, Releasing};
     Some(match (state, event) {
         (Pending, HostBound) | (Deprovisioning, HostClean) => Bound,
         (Bound, Allocated) => Provisioning,

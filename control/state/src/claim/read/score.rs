@@ -93,7 +93,11 @@ pub(super) fn candidates<'a>(
             let after = after.take_while(|(other, _)| other == wear);
             let least = after.chain(free.iter());
             let turn = hash.wrapping_sub(pivot);
-            found.extend(least.take(SPARES_MAX).map(|(wear, id)| (load, *wear, turn, *id)));
+            found.extend(
+                least
+                    .take(SPARES_MAX)
+                    .map(|(wear, id)| (load, *wear, turn, *id)),
+            );
             unused += usize::from(load == 0);
             // Racks beyond hold no fewer of the group.
             if unused >= SPARES_MAX {

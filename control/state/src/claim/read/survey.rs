@@ -64,7 +64,11 @@ pub(crate) fn survey(tables: &Tables, claim: &Claim, now: Timestamp) -> ClaimSur
         }
         EarlierHost::Awaited => ClaimSurvey::without(PendingReason::WaitingForReuse),
         EarlierHost::Missing => {
-            let is_required = claim.spec.reuse.as_ref().is_some_and(|reuse| reuse.required);
+            let is_required = claim
+                .spec
+                .reuse
+                .as_ref()
+                .is_some_and(|reuse| reuse.required);
             match is_required {
                 true => ClaimSurvey::without(PendingReason::NoMatch),
                 false => among(&needs, tables, &pools),

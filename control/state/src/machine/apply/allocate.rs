@@ -99,11 +99,7 @@ pub(crate) struct ClaimAllocation {
 }
 
 /// Allocates without a look at the quota.
-fn allocate(
-    tx: &mut Tx<'_>,
-    op: &AllocateMachine,
-    claim: Option<&ClaimAllocation>,
-) -> ApplyResult {
+fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocation>) -> ApplyResult {
     // The replay comes before every check: the image or size may be gone by the time a client
     // repeats a call whose answer it lost, and it must still get its machine.
     if let Some(machine) = replay(tx, op)? {

@@ -10,9 +10,7 @@ use uuid::Uuid;
 use crate::cluster::read::{not_reconciled, restored};
 use crate::machine::apply::order_outcome::{observe, record_order_failure};
 use crate::machine::apply::{bmc_claims, events, reclaim};
-use crate::machine::command::{
-    BmcOrderDone, DeleteBmcOrder, OrderBmc, ReportBmc, TakeBmcOrder,
-};
+use crate::machine::command::{BmcOrderDone, DeleteBmcOrder, OrderBmc, ReportBmc, TakeBmcOrder};
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, BmcStream, EventKind, Machine, ORDER_DEADLINE_MS,
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
@@ -28,18 +26,17 @@ const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote
 /// Creates an order on behalf of a caller of the API.
 pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> ApplyResult {
     let machine: Machine = tx.require(&op.machine)?;
-    if op.project.is_some_and(|project| !machine.is_held_by(project)) {
+    if op
+        .project
+        .is_some_and(|project| !machine.is_held_by(project))
+    {
         return Err(Error::not_found("machine", op.machine));
     }
     order_for_user(tx, op, machine)
 }
 
 /// Creates an order on behalf of a caller that may use the machine.
-pub(crate) fn order_for_user(
-    tx: &mut Tx<'_>,
-    op: &OrderBmc,
-    mut machine: Machine,
-) -> ApplyResult {
+pub(crate) fn order_for_user(tx: &mut Tx<'_>, op: &OrderBmc, mut machine: Machine) -> ApplyResult {
     let is_led = matches!(op.action, BmcAction::LedOn | BmcAction::LedOff);
     // A power order of a user would race with the orders of the reclaim. The LED disturbs nothing.
     let busy = matches!(
@@ -183,7 +180,9 @@ pub(crate) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
 
 /// Cancels the open orders of users.
 pub(crate) fn cancel_of_users(tx: &mut Tx<'_>, machine: MachineId) {
-    cancel_where(tx, machine, |purpose| matches!(purpose, OrderPurpose::User(_)));
+    cancel_where(tx, machine, |purpose| {
+        matches!(purpose, OrderPurpose::User(_))
+    });
 }
 
 fn cancel_where(tx: &mut Tx<'_>, machine: MachineId, is_meant: impl Fn(&OrderPurpose) -> bool) {

@@ -29,7 +29,9 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPoolHost) -> ApplyResult {
     check(op)?;
     let mut machine: Machine = tx.require(&op.machine)?;
     tx.tables().require::<HostPool>(&op.pool)?;
-    let known = tx.get::<PoolHost>(&op.machine).map(|host| PoolHost::clone(host));
+    let known = tx
+        .get::<PoolHost>(&op.machine)
+        .map(|host| PoolHost::clone(host));
     let is_new = known.is_none();
     let generation = known.as_ref().map_or(0, |host| host.meta.generation);
     check_generation("host", &op.machine.to_string(), generation, op.expected)?;
@@ -136,7 +138,10 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePoolHost) -> ApplyResult {
     if host.binding.is_some() && !op.force {
         return Err(bound(op.machine));
     }
-    if let Some(mut machine) = tx.get::<Machine>(&op.machine).map(|found| Machine::clone(found)) {
+    if let Some(mut machine) = tx
+        .get::<Machine>(&op.machine)
+        .map(|found| Machine::clone(found))
+    {
         machine.pool = None;
         tx.save(machine);
     }

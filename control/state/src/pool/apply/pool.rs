@@ -22,7 +22,9 @@ const KEY_BYTES_MAX: usize = 253;
 /// Creates a pool, or replaces the settings of one.
 pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPool) -> ApplyResult {
     check(op)?;
-    let generation = tx.get::<HostPool>(&op.id).map_or(0, |pool| pool.meta.generation);
+    let generation = tx
+        .get::<HostPool>(&op.id)
+        .map_or(0, |pool| pool.meta.generation);
     check_generation("pool", op.id.as_str(), generation, op.expected)?;
     let Some(known) = tx.get::<HostPool>(&op.id).map(|pool| HostPool::clone(pool)) else {
         if tx.tables().table::<HostPool>().len() >= POOLS_MAX {
@@ -86,7 +88,9 @@ fn check(op: &SetPool) -> CheckResult {
         let stem = key.strip_suffix('*').unwrap_or(key);
         key.len() <= KEY_BYTES_MAX
             && !key.is_empty()
-            && stem.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'*')
+            && stem
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'*')
     };
     if !op.published.iter().all(is_key) {
         let rule = format!(

@@ -192,7 +192,9 @@ mod tests {
 
     fn admits(policies: &[DeployPolicy], alias: &str, labels: &[(&str, &str)]) -> Option<u32> {
         let project = ProjectId::new(Uuid::from_u128(7));
-        let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()));
         let labels: Labels = labels.collect();
         CompiledPolicies::of(policies).admits(&Claimant {
             project,

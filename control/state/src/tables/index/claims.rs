@@ -43,7 +43,8 @@ impl ClaimIndex {
 
     /// The first claim of each class of a project that waits.
     pub(crate) fn heads_of(&self, project: ProjectId) -> impl Iterator<Item = ClaimId> + '_ {
-        self.classes_of(project).filter_map(|(_, queue)| first(queue))
+        self.classes_of(project)
+            .filter_map(|(_, queue)| first(queue))
     }
 
     /// Number of classes in which claims of a project wait.

@@ -111,7 +111,9 @@ impl Indexed for PoolHost {
         if let Some(reserved) = &self.reserved {
             let key = (reserved.project, reserved.key.clone());
             insert(&mut hosts.reserved, key, self.machine);
-            hosts.reservation_ends.insert((reserved.until, self.machine));
+            hosts
+                .reservation_ends
+                .insert((reserved.until, self.machine));
         }
         if !self.only.is_empty() {
             *hosts.narrowing_hosts.entry(self.only.clone()).or_default() += 1;

@@ -49,25 +49,73 @@ fn a_claim_gets_the_host_that_fits() {
     for (what, spec, expected) in [
         ("a label", asking(&["kind=medium"]), Ok(1)),
         ("another value", asking(&["kind=large"]), Err((NoMatch, 0))),
-        ("a missing label", asking(&["colour=red"]), Err((NoMatch, 0))),
-        ("one of several values", with("kind", SelectorOp::In, &["medium", "huge"]), Ok(1)),
-        ("none of several", with("kind", SelectorOp::In, &["huge"]), Err((NoMatch, 0))),
-        ("not a value", with("kind", SelectorOp::NotIn, &["gpu", "busy", "held"]), Ok(1)),
-        ("a label that is there", with("disk", SelectorOp::Exists, &[]), Ok(3)),
-        ("a label that is not", with("kind", SelectorOp::DoesNotExist, &[]), Err((NoMatch, 0))),
-        ("the fewest labels beyond those asked", ClaimSpec::default(), Ok(1)),
+        (
+            "a missing label",
+            asking(&["colour=red"]),
+            Err((NoMatch, 0)),
+        ),
+        (
+            "one of several values",
+            with("kind", SelectorOp::In, &["medium", "huge"]),
+            Ok(1),
+        ),
+        (
+            "none of several",
+            with("kind", SelectorOp::In, &["huge"]),
+            Err((NoMatch, 0)),
+        ),
+        (
+            "not a value",
+            with("kind", SelectorOp::NotIn, &["gpu", "busy", "held"]),
+            Ok(1),
+        ),
+        (
+            "a label that is there",
+            with("disk", SelectorOp::Exists, &[]),
+            Ok(3),
+        ),
+        (
+            "a label that is not",
+            with("kind", SelectorOp::DoesNotExist, &[]),
+            Err((NoMatch, 0)),
+        ),
+        (
+            "the fewest labels beyond those asked",
+            ClaimSpec::default(),
+            Ok(1),
+        ),
         ("a better one", preferring, Ok(3)),
         ("a taint", asking(&["kind=gpu"]), Err((NoMatch, 0))),
         ("a taint that is tolerated", tolerating(Some("a")), Ok(2)),
         ("whatever its value", tolerating(None), Ok(2)),
-        ("not with another value", tolerating(Some("b")), Err((NoMatch, 0))),
+        (
+            "not with another value",
+            tolerating(Some("b")),
+            Err((NoMatch, 0)),
+        ),
         ("a failure domain", domain("b", true), Ok(3)),
-        ("another failure domain", domain("c", true), Err((FailureDomainFull, 0))),
+        (
+            "another failure domain",
+            domain("c", true),
+            Err((FailureDomainFull, 0)),
+        ),
         ("a better failure domain", domain("b", false), Ok(3)),
         ("any, if none is better", domain("c", false), Ok(1)),
-        ("one that others have", asking(&["kind=busy"]), Err((AllBusy, 1))),
-        ("one out of service", asking(&["kind=held"]), Err((Cordoned, 1))),
-        ("a pool that is not there", elsewhere, Err((PendingReason::NoPolicy, 0))),
+        (
+            "one that others have",
+            asking(&["kind=busy"]),
+            Err((AllBusy, 1)),
+        ),
+        (
+            "one out of service",
+            asking(&["kind=held"]),
+            Err((Cordoned, 1)),
+        ),
+        (
+            "a pool that is not there",
+            elsewhere,
+            Err((PendingReason::NoPolicy, 0)),
+        ),
     ] {
         let mut world = site();
         world.ok(claim(1, 1, spec));
@@ -92,13 +140,22 @@ fn site() -> World {
         key: "gpu".into(),
         value: "a".into(),
     };
-    for (number, kind, domain) in [(2, "gpu", "a"), (3, "disk", "b"), (4, "busy", ""), (5, "held", "")] {
+    for (number, kind, domain) in [
+        (2, "gpu", "a"),
+        (3, "disk", "b"),
+        (4, "busy", ""),
+        (5, "held", ""),
+    ] {
         world.waiting(number);
         let of = format!("kind={kind}");
         let mut of = vec![of.as_str()];
         of.extend((number == 3).then_some("disk=ssd"));
         world.ok(SetPoolHost {
-            taints: if number == 2 { [gpu.clone()].into() } else { [].into() },
+            taints: if number == 2 {
+                [gpu.clone()].into()
+            } else {
+                [].into()
+            },
             domain: domain.into(),
             cordon: (number == 5).then(|| "broken fan".to_owned()),
             ..host(number, &of)
@@ -120,7 +177,11 @@ fn only_ready_hosts_are_bound() {
     world.boot(1, "boot-1");
     assert_eq!(world.state(1), ClaimState::Pending);
     world.wipe(1);
-    assert_eq!(world.state(1), ClaimState::Pending, "hammer does not wait yet");
+    assert_eq!(
+        world.state(1),
+        ClaimState::Pending,
+        "hammer does not wait yet"
+    );
     world.event(1, EventKind::Waiting);
     assert_eq!(world.state(1), ClaimState::Bound);
     assert_eq!(world.host_of(1), Some(1));
@@ -134,7 +195,10 @@ fn a_machine_out_of_the_pool_is_nobodys_to_claim_and_one_in_it_nobodys_to_alloca
     assert_eq!(world.reason(1), (PendingReason::NoMatch, 0));
     world.ok(deletion(1, 1));
     world.ok(host(1, &[]));
-    assert_eq!(world.refused(allocation_of(7)), ErrorCode::NoMachineAvailable);
+    assert_eq!(
+        world.refused(allocation_of(7)),
+        ErrorCode::NoMachineAvailable
+    );
     world.ok(RemovePoolHost {
         machine: id(1),
         force: false,
@@ -174,7 +238,10 @@ fn claims_of_a_project_are_spread_over_racks() {
     world.ok(claim(2, 1, ClaimSpec::default()));
     let first = world.host_of(1).unwrap();
     let second = world.host_of(2).unwrap();
-    assert!(first == 3 || second == 3, "{first} and {second} share a rack");
+    assert!(
+        first == 3 || second == 3,
+        "{first} and {second} share a rack"
+    );
 }
 
 #[test]
@@ -210,7 +277,11 @@ fn intents_that_break_a_rule_are_refused() {
     };
     let mut world = World::pooled();
     for name in ["", " a", "a\n", "0f8fad5b-d9cb-469f-a165-70867728950e"] {
-        assert_eq!(world.refused(named(name)), ErrorCode::InvalidField, "{name:?}");
+        assert_eq!(
+            world.refused(named(name)),
+            ErrorCode::InvalidField,
+            "{name:?}"
+        );
     }
     let term = |op, values: &[&str]| SelectorTerm {
         key: "a".into(),

@@ -10,7 +10,10 @@ use ClaimConditionKind::{Associated, Paused, PolicySatisfied, Provisioned, Ready
 /// The conditions that hold.
 fn holding(world: &World, number: u128) -> Vec<ClaimConditionKind> {
     let conditions = world.claim(number).conditions.iter();
-    conditions.filter(|one| one.status).map(|one| one.kind).collect()
+    conditions
+        .filter(|one| one.status)
+        .map(|one| one.kind)
+        .collect()
 }
 
 #[test]
@@ -22,10 +25,19 @@ fn conditions_follow_the_claim() {
     assert_eq!(associated.reason, "NoMatch");
     world.waiting(1);
     world.ok(host(1, &[]));
-    assert_eq!(holding(&world, 1), [Associated, PolicySatisfied, Synchronized]);
+    assert_eq!(
+        holding(&world, 1),
+        [Associated, PolicySatisfied, Synchronized]
+    );
     assert_eq!(world.condition(1, Provisioned).reason, "Installing");
     world.installed_claim(1);
-    let all = [Associated, PolicySatisfied, Synchronized, Provisioned, Ready];
+    let all = [
+        Associated,
+        PolicySatisfied,
+        Synchronized,
+        Provisioned,
+        Ready,
+    ];
     assert_eq!(holding(&world, 1), all);
     world.ok(intent(
         1,
@@ -77,7 +89,10 @@ fn events_say_what_happened_once() {
     world.waiting(1);
     world.ok(host(1, &["kind=medium"]));
     world.ok(deletion(1, 1));
-    assert_eq!(reasons(&world), ["NoMatch", "HostBound", "Deleted", "Released"]);
+    assert_eq!(
+        reasons(&world),
+        ["NoMatch", "HostBound", "Deleted", "Released"]
+    );
 }
 
 #[test]

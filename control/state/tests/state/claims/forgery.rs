@@ -117,9 +117,20 @@ fn a_pool_that_the_project_may_not_use_answers_like_one_that_is_not_there() {
         let found = world.claim(number);
         let conditions = found.conditions.iter();
         let told: Vec<_> = conditions
-            .map(|one| (one.kind, one.status, one.reason.clone(), one.message.clone()))
+            .map(|one| {
+                (
+                    one.kind,
+                    one.status,
+                    one.reason.clone(),
+                    one.message.clone(),
+                )
+            })
             .collect();
-        let notes: Vec<_> = found.notes.iter().map(|note| note.message.clone()).collect();
+        let notes: Vec<_> = found
+            .notes
+            .iter()
+            .map(|note| note.message.clone())
+            .collect();
         answers.push((world.reason(number), told, notes));
     }
     assert_eq!(answers[0], answers[1]);

@@ -139,7 +139,11 @@ fn a_host_that_is_taken_away_is_told() {
             force: true,
             ..taken
         });
-        assert_eq!(world.phase(host), Phase::ReclaimPowerOff, "the tenancy ends");
+        assert_eq!(
+            world.phase(host),
+            Phase::ReclaimPowerOff,
+            "the tenancy ends"
+        );
         if rebinds {
             assert_eq!(world.state(1), ClaimState::Provisioning);
             assert_ne!(world.host_of(1), Some(host));
@@ -207,7 +211,10 @@ fn a_claim_moves_to_another_owner_with_its_host() {
     };
     assert_eq!(world.refused(foreign), ErrorCode::NotFound);
     let adopted = world.ok(moved.clone()).claim().unwrap();
-    assert_eq!((adopted.id, adopted.state), (claim_id(1), ClaimState::Active));
+    assert_eq!(
+        (adopted.id, adopted.state),
+        (claim_id(1), ClaimState::Active)
+    );
     assert_eq!(adopted.name, "new-owner/claim-1");
     let again = world.ok(moved).claim().unwrap();
     assert_eq!(again.id, adopted.id);

@@ -42,16 +42,66 @@ fn a_pool_admits_by_its_policies() {
         ("another id", vec![only(2)], named("", &[]), false),
         ("one of two", vec![only(2), only(1)], named("", &[]), true),
         ("its alias", vec![pattern("prod")], named("prod", &[]), true),
-        ("not inside another", vec![pattern("prod")], named("not-prod", &[]), false),
-        ("not the beginning", vec![pattern("prod")], named("production", &[]), false),
-        ("not the middle", vec![pattern("prod")], named("reproduce", &[]), false),
-        ("a prefix", vec![pattern("prod.*")], named("production", &[]), true),
-        ("alternatives", vec![pattern("n1|n2")], named("n2", &[]), true),
-        ("without an alias", vec![pattern("prod")], named("", &["a=b"]), false),
-        ("its label", vec![labelled("tier", None)], named("", &["tier=gold"]), true),
-        ("its value", vec![labelled("tier", Some("gold"))], named("", &["tier=gold"]), true),
-        ("another value", vec![labelled("tier", Some("gold"))], named("", &["tier=iron"]), false),
-        ("a missing label", vec![labelled("tier", None)], named("", &[]), false),
+        (
+            "not inside another",
+            vec![pattern("prod")],
+            named("not-prod", &[]),
+            false,
+        ),
+        (
+            "not the beginning",
+            vec![pattern("prod")],
+            named("production", &[]),
+            false,
+        ),
+        (
+            "not the middle",
+            vec![pattern("prod")],
+            named("reproduce", &[]),
+            false,
+        ),
+        (
+            "a prefix",
+            vec![pattern("prod.*")],
+            named("production", &[]),
+            true,
+        ),
+        (
+            "alternatives",
+            vec![pattern("n1|n2")],
+            named("n2", &[]),
+            true,
+        ),
+        (
+            "without an alias",
+            vec![pattern("prod")],
+            named("", &["a=b"]),
+            false,
+        ),
+        (
+            "its label",
+            vec![labelled("tier", None)],
+            named("", &["tier=gold"]),
+            true,
+        ),
+        (
+            "its value",
+            vec![labelled("tier", Some("gold"))],
+            named("", &["tier=gold"]),
+            true,
+        ),
+        (
+            "another value",
+            vec![labelled("tier", Some("gold"))],
+            named("", &["tier=iron"]),
+            false,
+        ),
+        (
+            "a missing label",
+            vec![labelled("tier", None)],
+            named("", &[]),
+            false,
+        ),
     ] {
         let mut world = World::hosting(&[&["kind=medium"]]);
         world.ok(SetPool {
@@ -145,7 +195,11 @@ fn a_host_may_narrow_its_pool_and_never_widen_it() {
     });
     world.ok(deletion(2, 2));
     world.ok(claim(3, 2, ClaimSpec::default()));
-    assert_eq!(world.reason(3), (PendingReason::NoPolicy, 0), "the pool does not admit it");
+    assert_eq!(
+        world.reason(3),
+        (PendingReason::NoPolicy, 0),
+        "the pool does not admit it"
+    );
 }
 
 #[test]
@@ -203,7 +257,11 @@ fn a_revoked_claim_keeps_its_host_or_is_evicted() {
         // Admitted again, nothing is held against it.
         world.ok(pool(POOL));
         world.tick(2_000);
-        assert!(world.condition(1, ClaimConditionKind::PolicySatisfied).status);
+        assert!(
+            world
+                .condition(1, ClaimConditionKind::PolicySatisfied)
+                .status
+        );
     }
 }
 
@@ -237,5 +295,8 @@ fn pools_and_labels_of_projects_have_bounds() {
     assert_eq!(world.refused(stale), ErrorCode::Conflict);
     world.waiting(1);
     world.ok(host(1, &[]));
-    assert_eq!(world.refused(DeletePool { id: text(POOL) }), ErrorCode::StillInUse);
+    assert_eq!(
+        world.refused(DeletePool { id: text(POOL) }),
+        ErrorCode::StillInUse
+    );
 }

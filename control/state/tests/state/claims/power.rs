@@ -187,7 +187,10 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
         ..BmcOrder::clone(&order)
     };
     let record = Record::BmcOrder(open.into());
-    world.tables.load(Kind::BmcOrder, &record.encode().unwrap(), 1).unwrap();
+    world
+        .tables
+        .load(Kind::BmcOrder, &record.encode().unwrap(), 1)
+        .unwrap();
     let sent = life::bmc_desired(&world.tables, &text(PARTITION));
     assert!(sent.is_empty(), "{sent:?}");
     for refused in [

@@ -20,15 +20,40 @@ const ROUND_MAX: usize = 24;
 
 #[derive(Debug, Clone)]
 enum ClaimStep {
-    Create { claim: u128, kind: u8, image: bool, reuse: bool },
-    Delete { claim: u128 },
-    Image { claim: u128, there: bool },
-    Hold { claim: u128, is_held: bool },
-    Advance { host: u128 },
-    Relabel { host: u128, kind: u8, is_cordoned: bool },
-    Admit { project: Option<u128> },
-    Remove { host: u128 },
-    Tick { ms: u64 },
+    Create {
+        claim: u128,
+        kind: u8,
+        image: bool,
+        reuse: bool,
+    },
+    Delete {
+        claim: u128,
+    },
+    Image {
+        claim: u128,
+        there: bool,
+    },
+    Hold {
+        claim: u128,
+        is_held: bool,
+    },
+    Advance {
+        host: u128,
+    },
+    Relabel {
+        host: u128,
+        kind: u8,
+        is_cordoned: bool,
+    },
+    Admit {
+        project: Option<u128>,
+    },
+    Remove {
+        host: u128,
+    },
+    Tick {
+        ms: u64,
+    },
 }
 
 fn step() -> impl Strategy<Value = ClaimStep> {
@@ -60,7 +85,10 @@ fn project_of(claim: u128) -> u128 {
 }
 
 fn spec(claim: u128, kind: u8, image: bool, reuse: bool) -> ClaimSpec {
-    let of: Vec<String> = (kind > 0).then(|| format!("kind={kind}")).into_iter().collect();
+    let of: Vec<String> = (kind > 0)
+        .then(|| format!("kind={kind}"))
+        .into_iter()
+        .collect();
     let of: Vec<&str> = of.iter().map(String::as_str).collect();
     let mut spec = match image {
         true => installing(&of),
@@ -156,10 +184,19 @@ fn advance(world: &mut World, number: u128) {
 fn take(world: &mut World, step: &ClaimStep, counter: u128) {
     world.later(1_000);
     let op: Op = match step {
-        ClaimStep::Create { claim: number, kind, image, reuse } => CreateClaim {
+        ClaimStep::Create {
+            claim: number,
+            kind,
+            image,
+            reuse,
+        } => CreateClaim {
             id: id(0xd000 + counter),
             name: format!("claim-{number}"),
-            ..claim(*number, project_of(*number), spec(*number, *kind, *image, *reuse))
+            ..claim(
+                *number,
+                project_of(*number),
+                spec(*number, *kind, *image, *reuse),
+            )
         }
         .into(),
         ClaimStep::Delete { claim } => match named(world, *claim) {
@@ -200,7 +237,11 @@ fn take(world: &mut World, step: &ClaimStep, counter: u128) {
             None => return,
         },
         ClaimStep::Advance { host } => return advance(world, *host),
-        ClaimStep::Relabel { host: number, kind, is_cordoned } => SetPoolHost {
+        ClaimStep::Relabel {
+            host: number,
+            kind,
+            is_cordoned,
+        } => SetPoolHost {
             cordon: is_cordoned.then(|| "broken".to_owned()),
             ..host(*number, &[&format!("kind={kind}")])
         }
@@ -239,7 +280,11 @@ fn check(before: &Tables, after: &Tables) {
         let Some(binding) = &host.binding else {
             continue;
         };
-        assert!(bound.insert(binding.claim), "{:?} has two hosts", binding.claim);
+        assert!(
+            bound.insert(binding.claim),
+            "{:?} has two hosts",
+            binding.claim
+        );
         of_first += u32::from(binding.project == id(1));
         let claim = after.get::<Claim>(&binding.claim).unwrap();
         let own = claim.binding.as_ref().unwrap();
@@ -258,7 +303,11 @@ fn check(before: &Tables, after: &Tables) {
         }
     }
     for claim in after.all::<Claim>() {
-        assert_eq!(claim.state.has_host(), bound.contains(&claim.id), "{claim:?}");
+        assert_eq!(
+            claim.state.has_host(),
+            bound.contains(&claim.id),
+            "{claim:?}"
+        );
     }
     assert!(of_first <= QUOTA, "{of_first} machines of project 1");
     for machine in after.all::<Machine>() {
@@ -277,7 +326,9 @@ fn reloaded(tables: &Tables) -> Tables {
     let mut fresh = Tables::new();
     for kind in Kind::ALL {
         for (record, revision) in tables.records(*kind) {
-            fresh.load(*kind, &record.encode().unwrap(), revision).unwrap();
+            fresh
+                .load(*kind, &record.encode().unwrap(), revision)
+                .unwrap();
         }
     }
     fresh.set_revision(tables.revision());

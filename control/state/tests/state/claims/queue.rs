@@ -94,7 +94,10 @@ fn quotas_bound_claims_and_their_hosts_count_as_machines() {
             assert_eq!(world.reason(2), (PendingReason::QuotaExceeded, 2));
             let quota = world.tables.get::<Quota>(&subject).unwrap();
             let counts = query::counts(&world.tables, quota);
-            assert!(counts.machines == 1 || counts.machines_of_size.get(&text::<SizeId>(SIZE)) == Some(&1));
+            assert!(
+                counts.machines == 1
+                    || counts.machines_of_size.get(&text::<SizeId>(SIZE)) == Some(&1)
+            );
             // Room is made by a larger quota, or by a claim that ends.
             let mut other = world.clone();
             other.ok(RemoveQuota {
@@ -132,7 +135,16 @@ fn a_paused_claim_is_not_bound_and_lets_others_pass() {
     };
     world.ok(claim(1, 1, paused.clone()));
     world.ok(claim(2, 1, ClaimSpec::default()));
-    assert_eq!(world.refused(intent(1, ClaimSpec { priority: 1, ..paused })), ErrorCode::ClaimPaused);
+    assert_eq!(
+        world.refused(intent(
+            1,
+            ClaimSpec {
+                priority: 1,
+                ..paused
+            }
+        )),
+        ErrorCode::ClaimPaused
+    );
     world.ok(deletion(9, 2));
     assert_eq!((world.host_of(1), world.host_of(2)), (None, Some(1)));
     world.ok(intent(1, ClaimSpec::default()));
@@ -160,7 +172,10 @@ fn what_no_command_woke_is_found_by_the_tick() {
     let mut changed = world.pool_host(1).clone();
     changed.meta.labels = labels(&["kind=large"]);
     let record = Record::PoolHost(changed.into());
-    world.tables.load(Kind::PoolHost, &record.encode().unwrap(), 1).unwrap();
+    world
+        .tables
+        .load(Kind::PoolHost, &record.encode().unwrap(), 1)
+        .unwrap();
     let mut world = World::of(world.tables, world.now);
     assert_eq!(world.host_of(1), None);
     world.tick(2_000);
@@ -178,7 +193,9 @@ fn every_claim_that_can_be_served_is_served_within_as_many_releases_as_stand_bef
     let mut holder = (9, 2);
     for release in 1..=20 {
         world.ok(deletion(holder.0, holder.1));
-        let served = (1..=20).find(|number| world.host_of(*number).is_some()).unwrap();
+        let served = (1..=20)
+            .find(|number| world.host_of(*number).is_some())
+            .unwrap();
         releases.insert(served, release);
         holder = (served, 1 + served % 2);
     }

@@ -60,7 +60,11 @@ fn nobody_gets_a_host_before_it_is_wiped_to_the_floor() {
         });
         assert_eq!(world.state(1), ClaimState::Gone, "{method}");
         world.event(1, EventKind::Waiting);
-        assert_eq!(world.host_of(2).is_some(), is_offered, "{floor:?} by {method}");
+        assert_eq!(
+            world.host_of(2).is_some(),
+            is_offered,
+            "{floor:?} by {method}"
+        );
         assert_eq!(world.pool_host(1).quarantine.is_none(), is_offered);
     }
 }
@@ -74,7 +78,11 @@ fn a_disk_that_cannot_be_wiped_puts_the_host_into_quarantine() {
         id: id(1),
         disks: vec![wiped("/dev/vda", Some("broken"))],
     });
-    assert_eq!(world.state(1), ClaimState::Gone, "the project is done with it");
+    assert_eq!(
+        world.state(1),
+        ClaimState::Gone,
+        "the project is done with it"
+    );
     assert!(world.pool_host(1).quarantine.is_some());
     // Made available and wiped, it is in quarantine until an administrator says otherwise.
     world.ok(SetMachineState {
@@ -106,7 +114,10 @@ fn a_floor_that_is_raised_counts_for_free_hosts_at_once() {
     world.ok(claim(1, 1, ClaimSpec::default()));
     assert_eq!(world.host_of(1), None);
     world.tick(2_000);
-    assert!(world.pool_host(1).quarantine.is_some(), "it was wiped by less");
+    assert!(
+        world.pool_host(1).quarantine.is_some(),
+        "it was wiped by less"
+    );
 }
 
 #[test]
@@ -225,7 +236,11 @@ fn a_reservation_is_a_pair_and_ends_with_its_time_its_project_or_its_policy() {
         ..pool(POOL)
     });
     by_policy.tick(2_000);
-    assert_eq!(by_policy.host_of(3), Some(1), "the pool does not admit it any more");
+    assert_eq!(
+        by_policy.host_of(3),
+        Some(1),
+        "the pool does not admit it any more"
+    );
     // The pool limits how long a host is kept.
     let mut short = running(WipeLevel::Erase, reusing("workers", false));
     short.ok(SetPool {

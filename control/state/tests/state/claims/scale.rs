@@ -55,7 +55,13 @@ fn large() -> World {
         put(&mut world, seen);
         put(&mut world, machine);
         let disks = vec![wiped("/dev/vda", None)];
-        put(&mut world, WipeDone { id: id(number), disks });
+        put(
+            &mut world,
+            WipeDone {
+                id: id(number),
+                disks,
+            },
+        );
         let waits = MachineEvent {
             id: id(number),
             kind: EventKind::Waiting,
@@ -63,7 +69,10 @@ fn large() -> World {
             time: seen_at,
         };
         put(&mut world, waits);
-        put(&mut world, host(number, &[&format!("kind={}", number % 4), "disk=ssd"]));
+        put(
+            &mut world,
+            host(number, &[&format!("kind={}", number % 4), "disk=ssd"]),
+        );
     }
     world
 }
@@ -84,8 +93,16 @@ fn a_hundred_thousand_hosts() {
     let mut world = large();
     for number in 1..=3 {
         time(&mut world, "a claim", claim(number, 1, asking(&["kind=1"])));
-        time(&mut world, "a claim with an image", claim(10 + number, 1, installing(&["kind=2"])));
-        time(&mut world, "a claim of any host", claim(20 + number, 1, asking(&[])));
+        time(
+            &mut world,
+            "a claim with an image",
+            claim(10 + number, 1, installing(&["kind=2"])),
+        );
+        time(
+            &mut world,
+            "a claim of any host",
+            claim(20 + number, 1, asking(&[])),
+        );
     }
     let tick = Command::new(world.now, "tester", Op::from(Tick::default()));
     let began = Instant::now();
@@ -99,7 +116,11 @@ fn a_hundred_thousand_hosts() {
         let waits = claim(PROJECTS + number, PROJECTS + number, asking(&["kind=rare"]));
         put(&mut world, waits);
     }
-    time(&mut world, "a release that a thousand claims wait for", deletion(30, 2));
+    time(
+        &mut world,
+        "a release that a thousand claims wait for",
+        deletion(30, 2),
+    );
     let first = world.host_of(PROJECTS);
     assert_eq!(first, Some(0));
 }

@@ -50,7 +50,9 @@ pub(super) fn pool(name: &str) -> SetPool {
 /// Labels from `a=b` texts.
 pub(super) fn labels(texts: &[&str]) -> Labels {
     let pairs = texts.iter().map(|text| text.split_once('=').unwrap());
-    pairs.map(|(key, value)| (key.into(), value.into())).collect()
+    pairs
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect()
 }
 
 /// Machine `number` as a host of the pool.

@@ -29,7 +29,10 @@ fn a_simple_workload() {
         ..installing(&["infra-kind=medium"])
     };
     world.ok(intent(1, spec.clone()));
-    assert_eq!(world.machine(1).allocation.as_ref().unwrap().userdata, spec.userdata);
+    assert_eq!(
+        world.machine(1).allocation.as_ref().unwrap().userdata,
+        spec.userdata
+    );
     world.installed_claim(1);
     // "When the machine is fully provisioned, ready becomes true."
     assert!(world.condition(1, ClaimConditionKind::Ready).status);
@@ -71,7 +74,11 @@ fn the_owner_of_the_servers_controls_who_may_use_them() {
         alias: Some(alias.into()),
         labels: Labels::new(),
     };
-    for (pattern, first, second) in [(".*", true, true), ("n1|n2", true, false), ("p-.*", false, true)] {
+    for (pattern, first, second) in [
+        (".*", true, true),
+        ("n1|n2", true, false),
+        ("p-.*", false, true),
+    ] {
         let mut world = World::hosting(&[&[], &[]]);
         world.ok(alias(1, "n1"));
         world.ok(alias(2, "p-2"));
@@ -108,7 +115,11 @@ fn servers_are_recycled_among_tenants() {
     assert_eq!(world.host_of(4), old);
     let projects = world.tables.all::<PoolHost>();
     let projects = projects.filter_map(|host| host.binding.as_ref());
-    assert!(projects.map(|binding| binding.project).all(|project| project == id(2)));
+    assert!(
+        projects
+            .map(|binding| binding.project)
+            .all(|project| project == id(2))
+    );
 }
 
 /// "Tenants trying to bypass the selection mechanism": the host's own word decides, and a claim that
@@ -123,7 +134,10 @@ fn a_claim_that_says_it_has_a_host_has_none() {
     let mut forged = world.claim(2).clone();
     forged.binding.as_mut().unwrap().machine = id(theirs);
     let record = Record::Claim(forged.into());
-    world.tables.load(Kind::Claim, &record.encode().unwrap(), 1).unwrap();
+    world
+        .tables
+        .load(Kind::Claim, &record.encode().unwrap(), 1)
+        .unwrap();
     let mut world = World::of(world.tables, world.now);
     assert_eq!(world.host_of(1), Some(theirs));
     assert_ne!(world.host_of(2), Some(theirs));
