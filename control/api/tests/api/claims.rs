@@ -3,7 +3,7 @@
 use control_state::BmcAction;
 use prost::Message;
 use proto_public::metalmesh::admin::v1 as mesh;
-use proto_public::metalmesh::admin::v1::WatchChangeType::{Created, Updated};
+use proto_public::metalmesh::admin::v1::WatchChangeType::{Changed, Created};
 use proto_public::metalmesh::admin::v1::pool_service_client::PoolServiceClient;
 use proto_public::metalmesh::tenant::v1 as tenant;
 use serde_json::json;
@@ -178,7 +178,7 @@ async fn a_project_follows_its_claims() {
         let [change] = told.changes.as_slice() else {
             panic!("{told:?}")
         };
-        assert_eq!((change.r#type(), change.kind.as_str()), (Updated, "claim"));
+        assert_eq!((change.r#type(), change.kind.as_str()), (Changed, "claim"));
         let shown = change.object.as_ref().unwrap();
         let shown = tenant::Claim::decode(shown.value.as_slice()).unwrap();
         let status = shown.status.unwrap();
