@@ -169,18 +169,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Claim(it) => Some(claim_object(tables, it)),
         Record::HostPool(it) => Some(any("metalmesh.admin.v1.HostPool", &pool::pool(tables, it))),
         Record::PoolHost(it) => Some(any("metalmesh.admin.v1.PoolHost", &pool::host(tables, it))),
-        Record::ProjectLabels(it) => {
-            let shown = pool::project_labels(it);
-            Some(any("metalmesh.admin.v1.ProjectPolicyLabels", &shown))
-        }
-        Record::Invite(it) => match &it.to {
-            InviteTo::Tenant { .. } => {
-                message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
-            }
-            InviteTo::Project { .. } => {
-                message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
-            }
-        },
+        Record::ProjectLabels(it) => Some(project_labels(it)),
+        Record::Invite(it) => invite_object(tables, it),
         Record::AuditAnchor(_)
         | Record::AuditExport(_)
         | Record::User(_)
@@ -207,6 +197,24 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
 fn rule_set(rules: &FirewallRuleSet) -> Any {
     let shown = firewall::rules(rules, RuleDetail::Summary);
     any("metalmesh.admin.v1.FirewallRules", &shown)
+}
+
+fn invite_object(tables: &Tables, shown: &state::Invite) -> Option<Any> {
+    match &shown.to {
+        InviteTo::Tenant { .. } => message(
+            "api.v2.TenantInvite",
+            &invite::tenant_invite(tables, shown)?,
+        ),
+        InviteTo::Project { .. } => message(
+            "api.v2.ProjectInvite",
+            &invite::project_invite(tables, shown)?,
+        ),
+    }
+}
+
+fn project_labels(shown: &state::ProjectLabels) -> Any {
+    let shown = pool::project_labels(shown);
+    any("metalmesh.admin.v1.ProjectPolicyLabels", &shown)
 }
 
 /// A claim as its project sees it. Which machine it has is told by the host, to administrators.

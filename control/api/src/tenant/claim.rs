@@ -83,7 +83,7 @@ impl ClaimService for Services {
         let claim = self.own_claim(&caller, &request.project, &request.claim);
         let claim = claim.await?;
         let spec = request.spec.map(|spec| {
-            // What is never read back cannot be sent back.
+            // User data is never read back, so that a caller cannot send it back.
             from_spec(Some(spec), &claim.spec.userdata)
         });
         let op = UpdateClaim {

@@ -1,4 +1,4 @@
-//! What follows from a command for claims and hosts.
+//! Steps of claims and hosts that follow from a command.
 //!
 //! The command has written machines, hosts, pools or quotas. Here hosts are brought up to date,
 //! claims take their next step, and hosts that became free are offered to claims that wait, all of

@@ -1,4 +1,4 @@
-//! What became of a host: its row follows its machine, and its claim follows both.
+//! A host's row follows its machine, and its claim follows both.
 
 use proto_types::{ClaimId, MachineId, ProjectId, Timestamp};
 

@@ -6,11 +6,11 @@ use proto_types::*;
 use super::site::*;
 use crate::world::*;
 
-/// A pool with hosts, one claim, and the host that it gets; `None` with the reason why none.
-#[test]
-fn a_claim_gets_the_host_that_fits() {
-    use PendingReason::{AllBusy, Cordoned, FailureDomainFull, NoMatch};
-    let with = |key: &str, op: SelectorOp, values: &[&str]| ClaimSpec {
+/// The number of the host that a claim gets, or why it waits and how many hosts fit.
+type Choice = Result<u128, (PendingReason, u32)>;
+
+fn term(key: &str, op: SelectorOp, values: &[&str]) -> ClaimSpec {
+    ClaimSpec {
         selector: ClaimSelector {
             labels: Labels::new(),
             terms: vec![SelectorTerm {
@@ -20,21 +20,84 @@ fn a_claim_gets_the_host_that_fits() {
             }],
         },
         ..ClaimSpec::default()
-    };
-    let domain = |name: &str, required| ClaimSpec {
+    }
+}
+
+fn domain(name: &str, required: bool) -> ClaimSpec {
+    ClaimSpec {
         domain: Some(DomainWish {
             name: name.into(),
             required,
         }),
         ..ClaimSpec::default()
-    };
-    let tolerating = |value: Option<&str>| ClaimSpec {
+    }
+}
+
+fn tolerating(value: Option<&str>) -> ClaimSpec {
+    ClaimSpec {
         tolerations: vec![ClaimToleration {
             key: "gpu".into(),
             value: value.map(str::to_owned),
         }],
         ..asking(&["kind=gpu"])
-    };
+    }
+}
+
+/// The site, one claim, and what it gets.
+fn check_choices<const N: usize>(cases: [(&str, ClaimSpec, Choice); N]) {
+    for (what, spec, expected) in cases {
+        let mut world = site();
+        world.ok(claim(1, 1, spec));
+        match expected {
+            Ok(host) => {
+                assert_eq!(world.host_of(1), Some(host), "{what}");
+                assert_eq!(world.state(1), ClaimState::Bound, "{what}");
+            }
+            Err(reason) => {
+                assert_eq!(world.host_of(1), None, "{what}");
+                assert_eq!(world.reason(1), reason, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_claim_gets_a_host_with_its_labels() {
+    use PendingReason::NoMatch;
+    use SelectorOp::{DoesNotExist, Exists, In, NotIn};
+    let nothing = Err((NoMatch, 0));
+    check_choices([
+        ("a label", asking(&["kind=medium"]), Ok(1)),
+        ("another value", asking(&["kind=large"]), nothing),
+        ("a missing label", asking(&["colour=red"]), nothing),
+        (
+            "one of several values",
+            term("kind", In, &["medium", "huge"]),
+            Ok(1),
+        ),
+        ("none of several", term("kind", In, &["huge"]), nothing),
+        (
+            "not a value",
+            term("kind", NotIn, &["gpu", "busy", "held"]),
+            Ok(1),
+        ),
+        ("a label that is there", term("disk", Exists, &[]), Ok(3)),
+        (
+            "a label that is not",
+            term("kind", DoesNotExist, &[]),
+            nothing,
+        ),
+        (
+            "the fewest labels beyond those asked",
+            ClaimSpec::default(),
+            Ok(1),
+        ),
+    ]);
+}
+
+#[test]
+fn a_claim_gets_the_host_that_fits() {
+    use PendingReason::{AllBusy, Cordoned, FailureDomainFull, NoMatch, NoPolicy};
     let preferring = ClaimSpec {
         preferred: vec![PreferredTerm {
             weight: 10,
@@ -46,53 +109,13 @@ fn a_claim_gets_the_host_that_fits() {
         pools: [text("other")].into(),
         ..ClaimSpec::default()
     };
-    for (what, spec, expected) in [
-        ("a label", asking(&["kind=medium"]), Ok(1)),
-        ("another value", asking(&["kind=large"]), Err((NoMatch, 0))),
-        (
-            "a missing label",
-            asking(&["colour=red"]),
-            Err((NoMatch, 0)),
-        ),
-        (
-            "one of several values",
-            with("kind", SelectorOp::In, &["medium", "huge"]),
-            Ok(1),
-        ),
-        (
-            "none of several",
-            with("kind", SelectorOp::In, &["huge"]),
-            Err((NoMatch, 0)),
-        ),
-        (
-            "not a value",
-            with("kind", SelectorOp::NotIn, &["gpu", "busy", "held"]),
-            Ok(1),
-        ),
-        (
-            "a label that is there",
-            with("disk", SelectorOp::Exists, &[]),
-            Ok(3),
-        ),
-        (
-            "a label that is not",
-            with("kind", SelectorOp::DoesNotExist, &[]),
-            Err((NoMatch, 0)),
-        ),
-        (
-            "the fewest labels beyond those asked",
-            ClaimSpec::default(),
-            Ok(1),
-        ),
+    let nothing = Err((NoMatch, 0));
+    check_choices([
         ("a better one", preferring, Ok(3)),
-        ("a taint", asking(&["kind=gpu"]), Err((NoMatch, 0))),
+        ("a taint", asking(&["kind=gpu"]), nothing),
         ("a taint that is tolerated", tolerating(Some("a")), Ok(2)),
         ("whatever its value", tolerating(None), Ok(2)),
-        (
-            "not with another value",
-            tolerating(Some("b")),
-            Err((NoMatch, 0)),
-        ),
+        ("not with another value", tolerating(Some("b")), nothing),
         ("a failure domain", domain("b", true), Ok(3)),
         (
             "another failure domain",
@@ -111,25 +134,8 @@ fn a_claim_gets_the_host_that_fits() {
             asking(&["kind=held"]),
             Err((Cordoned, 1)),
         ),
-        (
-            "a pool that is not there",
-            elsewhere,
-            Err((PendingReason::NoPolicy, 0)),
-        ),
-    ] {
-        let mut world = site();
-        world.ok(claim(1, 1, spec));
-        match expected {
-            Ok(host) => {
-                assert_eq!(world.host_of(1), Some(host), "{what}");
-                assert_eq!(world.state(1), ClaimState::Bound, "{what}");
-            }
-            Err(reason) => {
-                assert_eq!(world.host_of(1), None, "{what}");
-                assert_eq!(world.reason(1), reason, "{what}");
-            }
-        }
-    }
+        ("a pool that is not there", elsewhere, Err((NoPolicy, 0))),
+    ]);
 }
 
 /// Five hosts: a plain one, a tainted one, one with a disk, one that another project has, and one
