@@ -13,14 +13,20 @@ use control_state::{
     Claim, CreateClaim, DeleteClaim, ErrorCode, HoldClaim, Op, RebootClaim, StateError, Tables,
     UpdateClaim,
 };
-use control_watch::{Scope, WatchQuery, WatchStream, open};
+use control_watch::{Scope, WatchQuery, open};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use proto_public::metalmesh::tenant::v1 as tenant;
 use proto_public::metalmesh::tenant::v1::claim_service_server::ClaimService;
 use proto_types::{ClaimId, ProjectId};
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
+use super::claim_watch::claim_event;
 use crate::services::{ApiResult, Services, ok};
+
+/// The messages of a watch of claims.
+type ClaimStream = BoxStream<'static, Result<tenant::ClaimServiceWatchResponse, Status>>;
 
 #[tonic::async_trait]
 impl ClaimService for Services {
@@ -183,7 +189,7 @@ impl ClaimService for Services {
     async fn watch(
         &self,
         request: Request<tenant::ClaimServiceWatchRequest>,
-    ) -> ApiResult<WatchStream> {
+    ) -> ApiResult<ClaimStream> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let query = WatchQuery {
@@ -193,7 +199,8 @@ impl ClaimService for Services {
             from: request.from_revision,
         };
         let stream = open(&self.gate, &self.node.watches, &caller, query);
-        Ok(Response::new(stream.await?))
+        let told = stream.await?.map(|event| event.and_then(claim_event));
+        Ok(Response::new(told.boxed()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod audit;
 mod claim;
+mod claim_watch;
 mod filesystem;
 mod image;
 mod info;

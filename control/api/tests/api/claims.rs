@@ -1,18 +1,16 @@
 //! Claims over the API: the user stories of projects that claim hosts.
 
 use control_state::BmcAction;
-use prost::Message;
 use proto_public::metalmesh::admin::v1 as mesh;
-use proto_public::metalmesh::admin::v1::WatchChangeType::{Changed, Created};
 use proto_public::metalmesh::admin::v1::pool_service_client::PoolServiceClient;
 use proto_public::metalmesh::tenant::v1 as tenant;
 use serde_json::json;
-use tonic::Code;
+use tonic::{Code, Streaming};
 
 use crate::callers::call_with;
 use crate::claiming::*;
 use crate::node::Node;
-use crate::watching::{listed, news};
+use crate::watching::PATIENCE;
 
 /// "As a user I would like to execute a workload on an arbitrary server": bind, look at the host,
 /// give it an image, stop and start it, reboot it, and give it back.
@@ -150,6 +148,24 @@ async fn a_lost_answer_is_asked_for_again_and_a_dry_run_leaves_nothing() {
     node.stop().await;
 }
 
+/// The next message of a watch that is no bookmark.
+async fn told(
+    watch: &mut Streaming<tenant::ClaimServiceWatchResponse>,
+) -> tenant::ClaimServiceWatchResponse {
+    loop {
+        let next = tokio::time::timeout(PATIENCE, watch.message()).await;
+        let message = next.expect("no message came in time").unwrap().unwrap();
+        if message.listed || !message.changes.is_empty() {
+            return message;
+        }
+    }
+}
+
+fn only_change(message: tenant::ClaimServiceWatchResponse) -> tenant::ClaimChange {
+    let [change] = <[_; 1]>::try_from(message.changes).unwrap();
+    change
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_follows_its_claims() {
     let node = Node::start().await;
@@ -162,26 +178,20 @@ async fn a_project_follows_its_claims() {
         ..Default::default()
     };
     let mut watch = claims.watch(request).await.unwrap().into_inner();
-    assert_eq!(listed(&mut watch).await.0, []);
+    assert!(told(&mut watch).await.listed);
     let claim = create(&mut claims, &project, "web-1", asking(&[])).await;
-    let told = news(&mut watch).await;
-    let [change] = told.changes.as_slice() else {
-        panic!("{told:?}")
-    };
-    assert_eq!((change.r#type(), change.kind.as_str()), (Created, "claim"));
-    assert_eq!(change.id, claim.uuid);
+    let created = only_change(told(&mut watch).await);
+    assert_eq!(
+        (created.r#type.as_str(), created.uuid),
+        ("created", claim.uuid)
+    );
     // A host comes: the claim is told to be bound, and nothing else is told.
     let machine = node.waiting_machine(1).await;
     add_host(&node, &machine, &[]).await;
     let bound = loop {
-        let told = news(&mut watch).await;
-        let [change] = told.changes.as_slice() else {
-            panic!("{told:?}")
-        };
-        assert_eq!((change.r#type(), change.kind.as_str()), (Changed, "claim"));
-        let shown = change.object.as_ref().unwrap();
-        let shown = tenant::Claim::decode(shown.value.as_slice()).unwrap();
-        let status = shown.status.unwrap();
+        let change = only_change(told(&mut watch).await);
+        assert_eq!(change.r#type, "changed");
+        let status = change.claim.unwrap().status.unwrap();
         if status.state != "pending" {
             break status;
         }
