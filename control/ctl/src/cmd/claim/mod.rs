@@ -3,16 +3,16 @@
 mod select;
 mod show;
 mod spec;
+mod write;
 
-use anyhow::{Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use anyhow::Result;
+use clap::{Args, Subcommand};
 use proto_public::metalmesh::tenant::v1::{
-    Claim, ClaimLabels, ClaimServiceClearHoldRequest, ClaimServiceCreateRequest,
-    ClaimServiceDeleteRequest, ClaimServiceGetRequest, ClaimServiceListRequest,
-    ClaimServiceRebootRequest, ClaimServiceSetHoldRequest, ClaimServiceUpdateRequest, ClaimSpec,
+    Claim, ClaimServiceClearHoldRequest, ClaimServiceDeleteRequest, ClaimServiceGetRequest,
+    ClaimServiceListRequest, ClaimServiceRebootRequest, ClaimServiceSetHoldRequest,
 };
 
-use self::spec::ClaimSpecArgs;
+use self::write::{ClaimCreateArgs, ClaimUpdateArgs};
 use super::given;
 use crate::app::App;
 use crate::text::pairs;
@@ -81,58 +81,11 @@ pub(crate) struct ClaimTarget {
     epoch: Option<u64>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ClaimCreateArgs {
-    /// Name of the claim, unique in the project.
-    name: String,
-    /// Set a label. Repeatable.
-    #[arg(long = "label", value_name = "NAME=VALUE")]
-    labels: Vec<String>,
-    /// Go on with this paused claim of the project under the new name, instead of a new one.
-    #[arg(long, value_name = "UUID")]
-    adopt: Option<String>,
-    /// Leave the host off once it is installed.
-    #[arg(long)]
-    off: bool,
-    #[command(flatten)]
-    spec: ClaimSpecArgs,
-}
-
-/// The power of a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClaimPowerArg {
-    On,
-    Off,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ClaimUpdateArgs {
-    #[command(flatten)]
-    target: ClaimTarget,
-    /// Replace all labels. Repeatable.
-    #[arg(long = "label", value_name = "NAME=VALUE")]
-    labels: Vec<String>,
-    /// Take the image away: the host is wiped and stays with the claim.
-    #[arg(long, conflicts_with = "image")]
-    no_image: bool,
-    /// Turn the host on or off.
-    #[arg(long)]
-    power: Option<ClaimPowerArg>,
-    /// Pause the claim: nothing is done for it.
-    #[arg(long)]
-    pause: bool,
-    /// End the pause.
-    #[arg(long, conflicts_with = "pause")]
-    resume: bool,
-    #[command(flatten)]
-    spec: ClaimSpecArgs,
-}
-
 pub(crate) async fn run(app: &App, command: ClaimCommand) -> Result<()> {
     let project = app.need_project().await?;
     let mut claims = app.client.claims();
     match command {
-        ClaimCommand::Create(create) => make(app, project, *create).await,
+        ClaimCommand::Create(create) => write::create(app, project, *create).await,
         ClaimCommand::Ls { labels } => {
             let labels = pairs(&labels)?;
             let request = ClaimServiceListRequest { project, labels };
@@ -143,7 +96,7 @@ pub(crate) async fn run(app: &App, command: ClaimCommand) -> Result<()> {
             let found = read(app, &project, &claim).await?;
             app.output.one_with(&found, show::details)
         }
-        ClaimCommand::Update(update) => change(app, project, *update).await,
+        ClaimCommand::Update(update) => write::update(app, project, *update).await,
         ClaimCommand::Rm(target) => {
             let request = ClaimServiceDeleteRequest {
                 project,
@@ -205,51 +158,4 @@ async fn read(app: &App, project: &str, claim: &str) -> Result<Claim> {
     };
     let answer = app.client.claims().get(request).await?.into_inner();
     given(answer.claim)
-}
-
-async fn make(app: &App, project: String, create: ClaimCreateArgs) -> Result<()> {
-    let mut spec = create.spec.over(ClaimSpec {
-        powered_on: true,
-        ..ClaimSpec::default()
-    })?;
-    spec.powered_on &= !create.off;
-    let request = ClaimServiceCreateRequest {
-        project,
-        name: create.name,
-        labels: pairs(&create.labels)?,
-        spec: Some(spec),
-        adopt: create.adopt,
-    };
-    let answer = app.client.claims().create(request).await?.into_inner();
-    app.output.one(&given(answer.claim)?)
-}
-
-/// Reads a claim, changes what the flags name, and writes it if nobody changed it meanwhile.
-async fn change(app: &App, project: String, update: ClaimUpdateArgs) -> Result<()> {
-    let known = read(app, &project, &update.target.claim).await?;
-    let before = known.spec.unwrap_or_default();
-    let mut spec = update.spec.over(before.clone())?;
-    if update.no_image {
-        spec.image = None;
-    }
-    if let Some(power) = update.power {
-        spec.powered_on = power == ClaimPowerArg::On;
-    }
-    spec.paused = (spec.paused || update.pause) && !update.resume;
-    let labels = pairs(&update.labels)?;
-    let labels = (!labels.is_empty()).then_some(ClaimLabels { labels });
-    let is_changed = spec != before;
-    if !is_changed && labels.is_none() {
-        bail!("nothing to change; see: metalmesh claim update --help");
-    }
-    let request = ClaimServiceUpdateRequest {
-        project,
-        claim: known.uuid,
-        expected_generation: Some(known.generation),
-        expected_epoch: update.target.epoch,
-        spec: is_changed.then_some(spec),
-        labels,
-    };
-    let answer = app.client.claims().update(request).await?.into_inner();
-    app.output.one(&given(answer.claim)?)
 }

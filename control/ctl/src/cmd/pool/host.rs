@@ -1,13 +1,14 @@
 //! `metalmesh pool host`.
 
 use anyhow::Result;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
     HostTaint, PoolHost, PoolServiceCleanHostRequest, PoolServiceClearHostHoldRequest,
     PoolServiceListHostsRequest, PoolServiceRemoveHostRequest, PoolServiceSetHostHoldRequest,
     PoolServiceSetHostRequest,
 };
 
+use super::hold::HostHoldArgs;
 use crate::app::App;
 use crate::cmd::given;
 use crate::text::pairs;
@@ -52,24 +53,6 @@ pub(crate) enum PoolHostCommand {
         /// Id of the machine.
         machine: String,
     },
-}
-
-/// The holder of a host's power.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum HoldActorArg {
-    Admin,
-    Remediation,
-    Maintenance,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HostHoldArgs {
-    /// The holder: each ends its own holds only.
-    #[arg(long = "as", default_value = "admin")]
-    actor: HoldActorArg,
-    /// Key of the hold.
-    #[arg(long, default_value = "cli")]
-    key: String,
 }
 
 #[derive(Debug, Args)]
@@ -183,15 +166,5 @@ fn taint(flag: &str) -> HostTaint {
     HostTaint {
         key: key.to_owned(),
         value: value.to_owned(),
-    }
-}
-
-impl HoldActorArg {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Remediation => "remediation",
-            Self::Maintenance => "maintenance",
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! `metalmesh pool`: pools of hosts that projects claim.
 
+mod hold;
 mod host;
 
 use std::path::{Path, PathBuf};
