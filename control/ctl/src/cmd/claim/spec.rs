@@ -63,7 +63,7 @@ pub(crate) struct ClaimSpecArgs {
     /// Filesystem layout; by default the one that fits size and image.
     #[arg(long, value_name = "LAYOUT")]
     filesystem_layout: Option<String>,
-    /// Host name of the installed system.
+    /// Host name of the installed system; by default the name of the claim, if it is one of a host.
     #[arg(long)]
     hostname: Option<String>,
     /// Network of the host, with addresses of the project after a colon: NETWORK[:IP,IP]. Repeatable.

@@ -1,7 +1,7 @@
 //! Installation of the host of a claim, which is an allocation of its machine, and the end of it.
 
 use proto_errors::{Error, ErrorKind};
-use proto_types::{AllocationId, ClaimId, ImageId, MachineId};
+use proto_types::{AllocationId, ClaimId, ImageId, MachineId, is_hostname, is_name};
 use uuid::Uuid;
 
 use super::write::{grant_of, put};
@@ -30,13 +30,19 @@ pub(super) fn to_allocation(
     id: Uuid,
 ) -> AllocateMachine {
     let spec = &claim.spec;
+    // A claim's name is a key of its client, and may be longer than the name of an allocation.
+    let name = match is_name(&claim.name) {
+        true => claim.name.clone(),
+        false => claim.id.to_string(),
+    };
+    let own = || is_hostname(&claim.name).then(|| claim.name.clone());
     AllocateMachine {
         id: AllocationId::new(id),
         project: claim.project,
         machine: Some(machine),
-        name: claim.name.clone(),
+        name,
         description: String::new(),
-        hostname: spec.hostname.clone(),
+        hostname: spec.hostname.clone().or_else(own),
         partition: None,
         size: None,
         image: image.clone(),

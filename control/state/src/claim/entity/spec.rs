@@ -65,7 +65,8 @@ pub struct ClaimSpec {
     pub image: Option<ImageId>,
     /// Filesystem layout. `None` means the one that fits.
     pub layout: Option<LayoutId>,
-    /// Host name of the installed system. `None` means the name of the claim.
+    /// Host name of the installed system. `None` means the name of the claim if that is one of a
+    /// host, and else "metal".
     pub hostname: Option<String>,
     /// Networks; required with an image.
     pub networks: Vec<WantedNetwork>,

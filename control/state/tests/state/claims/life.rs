@@ -44,6 +44,33 @@ fn a_claim_is_bound_first_and_installed_once_it_has_an_image() {
     assert_eq!(world.pool_host(1).provisions, 2);
 }
 
+/// The name of a claim is its client's key; host name and name of the allocation follow it if they
+/// can.
+#[test]
+fn a_claim_with_any_name_can_be_installed() {
+    let long = "n".repeat(253);
+    let id_text = claim_id(1).to_string();
+    for (name, allocation, hostname) in [
+        ("web-1", "web-1", "web-1"),
+        ("cluster/space/web-1", "cluster/space/web-1", "metal"),
+        (long.as_str(), id_text.as_str(), "metal"),
+        ("w", id_text.as_str(), "w"),
+    ] {
+        let mut world = World::hosting(&[&[]]);
+        world.ok(CreateClaim {
+            name: name.into(),
+            ..claim(1, 1, installing(&[]))
+        });
+        assert_eq!(world.state(1), ClaimState::Provisioning, "{name}");
+        let machine = world.machine(1);
+        let made = machine.allocation.as_ref().unwrap();
+        assert_eq!(
+            (made.name.as_str(), made.hostname.as_str()),
+            (allocation, hostname)
+        );
+    }
+}
+
 #[test]
 fn what_is_installed_does_not_change() {
     let mut world = World::hosting(&[&[]]);
