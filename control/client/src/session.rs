@@ -328,6 +328,8 @@ services! {
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// Switches with desired beside observed state.
     fabric: mesh_admin::fabric_service_client::FabricServiceClient;
+    /// The release of the agent that firewalls are to run.
+    firewall_releases: mesh_admin::firewall_release_service_client::FirewallReleaseServiceClient;
     /// Firewall rules of a project.
     firewall_rules: mesh_admin::firewall_rules_service_client::FirewallRulesServiceClient;
     /// Firewall rules of the operator.

@@ -7,7 +7,8 @@ use crate::catalog::apply::{image, image_constraint, layout, partition, reservat
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::firewall::apply::{
-    replace as firewall_replace, report as firewall_report, rules as firewall_rules,
+    release as firewall_release, replace as firewall_replace, report as firewall_report,
+    rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::machine::apply::{
@@ -187,6 +188,8 @@ routes! {
     DeleteFirewallRules firewall_rules::delete;
     ReportFirewall firewall_report::report;
     ReplaceFirewall firewall_replace::replace;
+    SetFirewallRelease firewall_release::set;
+    RemoveFirewallRelease firewall_release::remove;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

@@ -14,7 +14,8 @@ use crate::cluster::command::{
     ReportComponent, SetPolicy, SetSettings, Tick,
 };
 use crate::firewall::command::{
-    DeleteFirewallRules, ReplaceFirewall, ReportFirewall, RollBackFirewallRules, SetFirewallRules,
+    DeleteFirewallRules, RemoveFirewallRelease, ReplaceFirewall, ReportFirewall,
+    RollBackFirewallRules, SetFirewallRelease, SetFirewallRules,
 };
 use crate::identity::command::{
     BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
@@ -51,7 +52,8 @@ pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 /// The feature level from which switches can be drained, and their reports say more than ports.
 pub const SWITCH_HEALTH: u32 = 2;
 
-/// The feature level from which control keeps firewall rules, and replaces firewalls.
+/// The feature level from which control keeps firewall rules, replaces firewalls, and names the release
+/// of their agent.
 pub const FIREWALL_RULES: u32 = 2;
 
 macro_rules! ops {
@@ -86,6 +88,8 @@ macro_rules! ops {
                         | Self::DeleteFirewallRules(_)
                         | Self::ReportFirewall(_)
                         | Self::ReplaceFirewall(_)
+                        | Self::SetFirewallRelease(_)
+                        | Self::RemoveFirewallRelease(_)
                 ) {
                     return FIREWALL_RULES;
                 }
@@ -296,6 +300,10 @@ ops! {
     /// A firewall takes the place of another one of its project, step by step. Idempotent.
     /// → `Reply::Machine`, the replacement
     ReplaceFirewall;
+    /// Names the release of the agent that firewalls are to run. → `Reply::FirewallRelease`
+    SetFirewallRelease;
+    /// Idempotent. → `Reply::FirewallRelease` as it was, or `Reply::None`
+    RemoveFirewallRelease;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

@@ -3,6 +3,7 @@
 pub use crate::catalog::read::{layout, match_layout, try_image};
 pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::apply::check_rules;
+pub use crate::firewall::fault::{FirewallFault, firewall_faults};
 pub use crate::firewall::health::FirewallAilment;
 pub use crate::firewall::read::{
     firewall_allocation, firewall_report_matters, firewalls_of_set, rule_history,

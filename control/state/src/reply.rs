@@ -10,7 +10,7 @@ use crate::catalog::entity::{
     Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::firewall::entity::FirewallRuleSet;
+use crate::firewall::entity::{FirewallRelease, FirewallRuleSet};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
 use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
@@ -90,6 +90,7 @@ replies! {
     CaRotation ca_rotation;
     ClusterClock cluster_clock;
     FirewallRuleSet firewall_rule_set;
+    FirewallRelease firewall_release;
 }
 
 impl Reply {

@@ -37,6 +37,14 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.FabricService/Drain", &["DrainSwitch"]),
     (
+        "metalmesh.admin.v1.FirewallReleaseService/Remove",
+        &["RemoveFirewallRelease"],
+    ),
+    (
+        "metalmesh.admin.v1.FirewallReleaseService/Set",
+        &["SetFirewallRelease"],
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesService/Remove",
         &["DeleteFirewallRules"],
     ),

@@ -9,7 +9,7 @@ use control_convert::{
     reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
+    AuditPhase, Change, EventLog, FirewallRuleSet, Invite, InviteTo, Kind, Machine, Record, Tables,
     VpnMember,
 };
 use control_store::Changes;
@@ -166,14 +166,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
         Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
         Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
-        Record::Invite(it) => match &it.to {
-            InviteTo::Tenant { .. } => {
-                message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
-            }
-            InviteTo::Project { .. } => {
-                message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
-            }
-        },
+        Record::Invite(invite) => of_invite(tables, invite),
         Record::AuditAnchor(_)
         | Record::AuditExport(_)
         | Record::User(_)
@@ -192,7 +185,21 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::PoolCursor(_)
         | Record::Settings(_)
         | Record::FirewallRuleHistory(_)
-        | Record::FirewallStatus(_) => None,
+        | Record::FirewallStatus(_)
+        | Record::FirewallRelease(_) => None,
+    }
+}
+
+fn of_invite(tables: &Tables, invite: &Invite) -> Option<Any> {
+    match &invite.to {
+        InviteTo::Tenant { .. } => message(
+            "api.v2.TenantInvite",
+            &invite::tenant_invite(tables, invite)?,
+        ),
+        InviteTo::Project { .. } => message(
+            "api.v2.ProjectInvite",
+            &invite::project_invite(tables, invite)?,
+        ),
     }
 }
 

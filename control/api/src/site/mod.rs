@@ -8,6 +8,7 @@ mod cluster;
 mod doctor;
 mod fabric;
 mod firewall_explain;
+mod firewall_release;
 mod firewall_rules;
 mod firewall_statistics;
 mod firewall_try;
@@ -43,6 +44,7 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::cluster_service_server::ClusterServiceServer,
             mesh::doctor_service_server::DoctorServiceServer,
             mesh::fabric_service_server::FabricServiceServer,
+            mesh::firewall_release_service_server::FirewallReleaseServiceServer,
             mesh::firewall_rules_service_server::FirewallRulesServiceServer,
             mesh::identity_service_server::IdentityServiceServer,
             mesh::join_service_server::JoinServiceServer,

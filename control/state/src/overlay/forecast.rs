@@ -135,6 +135,7 @@ fn allocate(
         firewall_rules: FirewallRules::default(),
         install: Install::default(),
         events_before: 0,
+        closed_to_project: false,
         replaces: None,
     }));
     machine.segment = Segment::Tenant;

@@ -224,6 +224,7 @@ tables! {
     FirewallRuleHistory firewall_histories RuleHistoryKey, "firewall-rules-history",
         |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
+    FirewallRelease firewall_releases String, "firewall-release", |release| release.name.clone();
 }
 
 impl Tables {

@@ -12,7 +12,8 @@ use crate::catalog::entity::{
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::fields::{check_description, check_name};
-use crate::levels::{FABRIC_LABELS, feature_level};
+use crate::firewall::apply::guests::check_joined;
+use crate::levels::{CLOSED_FIREWALLS, FABRIC_LABELS, feature_level};
 use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
@@ -119,7 +120,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
-    check_reachable(tx.tables(), op.kind, &partition, &image, &connected)?;
+    check_connected(tx.tables(), op.kind, &partition, &image, &connected)?;
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
@@ -151,6 +152,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         events_before: tx
             .get::<EventLog>(&machine.id)
             .map_or(0, |log| log.recorded),
+        closed_to_project: is_closed(tx.tables(), op.kind),
         replaces: None,
     }));
     begin(tx, &mut machine, asn);
@@ -160,17 +162,35 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     Ok(Reply::Machine(machine))
 }
 
-/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
-/// its child network and no route to another address, which only a machine that speaks BGP announces.
-fn check_reachable(
+/// `true` for a firewall whose keys and user data cannot be its project's.
+fn is_closed(tables: &Tables, kind: AllocationType) -> bool {
+    kind == AllocationType::Firewall && feature_level(tables) >= CLOSED_FIREWALLS
+}
+
+/// Refuses networks that are not for a machine of this kind.
+fn check_connected(
     tables: &Tables,
     kind: AllocationType,
     partition: &Partition,
     image: &Image,
     connected: &[AllocationNetwork],
 ) -> CheckResult {
-    let is_machine = kind == AllocationType::Machine && partition.has_evpn();
-    if !is_machine || networking(tables, kind, partition, image)? == Networking::Routed {
+    match kind {
+        AllocationType::Firewall => check_joined(tables, connected),
+        AllocationType::Machine => check_reachable(tables, partition, image, connected),
+    }
+}
+
+/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
+/// its child network and no route to another address, which only a machine that speaks BGP announces.
+fn check_reachable(
+    tables: &Tables,
+    partition: &Partition,
+    image: &Image,
+    connected: &[AllocationNetwork],
+) -> CheckResult {
+    let networking = networking(tables, AllocationType::Machine, partition, image);
+    if !partition.has_evpn() || networking? == Networking::Routed {
         return Ok(());
     }
     let mut others = connected.iter().filter(|network| !network.kind.is_child());

@@ -4,11 +4,13 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
+use crate::levels::{CLOSED_FIREWALLS, feature_level};
 use crate::machine::apply::liveliness::DEAD_AFTER_MS;
 use crate::machine::apply::{allocate, boots, links, orders, reclaim, restored};
 use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::machine::entity::{
-    Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
+    AllocationType, Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine,
+    Phase, Segment,
 };
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::cables::concerned::concerned;
@@ -19,6 +21,7 @@ use crate::tables::{Tables, Tx};
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
+    let is_closed = feature_level(tx.tables()) >= CLOSED_FIREWALLS;
     let allocation = machine
         .allocation
         .as_mut()
@@ -36,6 +39,11 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     if let Some(keys) = &op.ssh_public_keys {
         allocate::check_keys(keys)?;
         allocation.ssh_public_keys.clone_from(keys);
+        // Only an administrator changes a firewall's keys. User data of the project stays, and with it
+        // the doubt.
+        allocation.closed_to_project |= allocation.kind == AllocationType::Firewall
+            && allocation.userdata.is_empty()
+            && is_closed;
     }
     if *allocation == before {
         return Ok(Reply::Machine(tx.save(machine)));
