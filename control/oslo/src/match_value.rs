@@ -3,7 +3,7 @@
 use crate::attribute::{CallerAttribute, ObjectAttribute};
 use crate::credentials::Credentials;
 use crate::target::PolicyTarget;
-use crate::template::{TemplatePart, parts};
+use crate::template::{ValuePart, parts};
 
 /// A value that a check compares with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl MatchValue {
         let mut resolved: Vec<Self> = Vec::new();
         for part in parts(value)? {
             resolved.push(match part {
-                TemplatePart::Text(text) => Self::Text(text.into()),
-                TemplatePart::Attribute(name) => Self::attribute(name).unwrap_or_else(|| {
+                ValuePart::Text(text) => Self::Text(text.into()),
+                ValuePart::Attribute(name) => Self::attribute(name).unwrap_or_else(|| {
                     on_unknown(name);
                     Self::Unknown
                 }),

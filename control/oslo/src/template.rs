@@ -2,7 +2,7 @@
 
 /// A part of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TemplatePart<'a> {
+pub(crate) enum ValuePart<'a> {
     Text(&'a str),
     /// Name of an attribute.
     Attribute(&'a str),
@@ -12,16 +12,16 @@ pub(crate) enum TemplatePart<'a> {
 ///
 /// # Errors
 /// The text behind a percent sign that begins no place.
-pub(crate) fn parts(value: &str) -> Result<Vec<TemplatePart<'_>>, &str> {
+pub(crate) fn parts(value: &str) -> Result<Vec<ValuePart<'_>>, &str> {
     let mut found = Vec::new();
     let mut rest = value;
     while let Some(percent) = rest.find('%') {
         let (before, placed) = rest.split_at(percent);
         if !before.is_empty() {
-            found.push(TemplatePart::Text(before));
+            found.push(ValuePart::Text(before));
         }
         if let Some(behind) = placed.strip_prefix("%%") {
-            found.push(TemplatePart::Text("%"));
+            found.push(ValuePart::Text("%"));
             rest = behind;
             continue;
         }
@@ -32,18 +32,18 @@ pub(crate) fn parts(value: &str) -> Result<Vec<TemplatePart<'_>>, &str> {
         if name.is_empty() || name.contains(['(', ')', '%']) {
             return Err(placed);
         }
-        found.push(TemplatePart::Attribute(name));
+        found.push(ValuePart::Attribute(name));
         rest = behind;
     }
     if !rest.is_empty() {
-        found.push(TemplatePart::Text(rest));
+        found.push(ValuePart::Text(rest));
     }
     Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::TemplatePart::{Attribute, Text};
+    use super::ValuePart::{Attribute, Text};
     use super::parts;
 
     #[test]

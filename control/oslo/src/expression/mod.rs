@@ -81,7 +81,7 @@ impl fmt::Display for CheckExpression {
         match self {
             Self::Always => f.write_str("@"),
             Self::Never => f.write_str("!"),
-            Self::Check(check) => check.fmt(f),
+            Self::Check(check) => fmt::Display::fmt(check, f),
             Self::Not(inner) => {
                 f.write_str("not ")?;
                 write_part(f, inner, inner.is_joined())
@@ -116,6 +116,6 @@ fn write_part(
     if in_parentheses {
         write!(f, "({part})")
     } else {
-        part.fmt(f)
+        fmt::Display::fmt(part, f)
     }
 }

@@ -48,13 +48,13 @@ impl AccessChange {
 }
 
 /// One question to both policies.
-struct SampleCall<'a> {
+struct LintedCall<'a> {
     rule: &'static RegisteredRule,
     persona: &'a Persona,
     situation: ObjectSituation,
 }
 
-impl SampleCall<'_> {
+impl LintedCall<'_> {
     /// A call on an object needs the rule by which objects of its kind are seen, too.
     fn access(&self, policy: &OsloPolicy) -> CallAccess {
         let permits = |rule: &str| {
@@ -109,7 +109,7 @@ pub(super) fn between(before: &OsloPolicy, after: &OsloPolicy) -> Vec<AccessChan
     for rule in before.rules().iter().filter_map(|rule| rule.registered) {
         for persona in &personas {
             for situation in ObjectSituation::of(rule.subject) {
-                let call = SampleCall {
+                let call = LintedCall {
                     rule,
                     persona,
                     situation: *situation,

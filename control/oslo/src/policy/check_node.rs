@@ -6,7 +6,7 @@ use crate::match_value::MatchValue;
 
 /// Index of a node in its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NodeId(u32);
+pub(super) struct CheckNodeId(u32);
 
 /// A node of a compiled check string.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub(super) enum CheckNode {
         left: ComparedValue,
         right: MatchValue,
     },
-    Not(NodeId),
-    All(Box<[NodeId]>),
-    Any(Box<[NodeId]>),
+    Not(CheckNodeId),
+    All(Box<[CheckNodeId]>),
+    Any(Box<[CheckNodeId]>),
 }
 
-impl NodeId {
+impl CheckNodeId {
     /// Nodes are bounded by the bytes of a file, far below `u32::MAX`.
     pub(super) fn of(place: usize) -> Self {
         Self(u32::try_from(place).unwrap_or(u32::MAX))

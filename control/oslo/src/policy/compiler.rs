@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::check_node::{CheckNode, NodeId};
+use super::check_node::{CheckNode, CheckNodeId};
 use super::operand::ComparedValue;
 use super::remark::CompileRemark;
 use super::rule::{PolicyRule, RuleId};
@@ -45,8 +45,8 @@ impl<'a> PolicyCompiler<'a> {
         &mut self,
         expression: &CheckExpression,
         rule: &str,
-    ) -> Result<NodeId, PolicyFault> {
-        let id = NodeId::of(self.nodes.len());
+    ) -> Result<CheckNodeId, PolicyFault> {
+        let id = CheckNodeId::of(self.nodes.len());
         self.nodes.push(CheckNode::Never);
         let node = match expression {
             CheckExpression::Always => CheckNode::Always,
@@ -66,7 +66,7 @@ impl<'a> PolicyCompiler<'a> {
         &mut self,
         parts: &[CheckExpression],
         rule: &str,
-    ) -> Result<Box<[NodeId]>, PolicyFault> {
+    ) -> Result<Box<[CheckNodeId]>, PolicyFault> {
         parts
             .iter()
             .map(|part| self.expression(part, rule))

@@ -1,7 +1,7 @@
 //! Decisions.
 
 use super::OsloPolicy;
-use super::check_node::{CheckNode, NodeId};
+use super::check_node::{CheckNode, CheckNodeId};
 use super::decision::{DecidingCheck, PolicyDecision};
 use super::rule::RuleId;
 use crate::credentials::Credentials;
@@ -12,7 +12,7 @@ use crate::target::PolicyTarget;
 #[derive(Clone, Copy)]
 struct CheckVerdict {
     holds: bool,
-    node: NodeId,
+    node: CheckNodeId,
     /// Checks of an alternative that held before one failed: the refusal names the alternative that
     /// came closest.
     passed: usize,
@@ -65,7 +65,7 @@ impl OsloPolicy {
     }
 
     /// Circles were refused when the policy was compiled, so that this ends.
-    fn judge(&self, id: NodeId, facts: DecisionFacts<'_>) -> CheckVerdict {
+    fn judge(&self, id: CheckNodeId, facts: DecisionFacts<'_>) -> CheckVerdict {
         let leaf = |holds: bool| CheckVerdict {
             holds,
             node: id,
@@ -90,7 +90,12 @@ impl OsloPolicy {
     }
 
     /// Ends at the first part that does not hold.
-    fn judge_all(&self, id: NodeId, parts: &[NodeId], facts: DecisionFacts<'_>) -> CheckVerdict {
+    fn judge_all(
+        &self,
+        id: CheckNodeId,
+        parts: &[CheckNodeId],
+        facts: DecisionFacts<'_>,
+    ) -> CheckVerdict {
         let mut passed = 0;
         for part in parts {
             let verdict = self.judge(*part, facts);
@@ -107,7 +112,12 @@ impl OsloPolicy {
     }
 
     /// Ends at the first part that holds.
-    fn judge_any(&self, id: NodeId, parts: &[NodeId], facts: DecisionFacts<'_>) -> CheckVerdict {
+    fn judge_any(
+        &self,
+        id: CheckNodeId,
+        parts: &[CheckNodeId],
+        facts: DecisionFacts<'_>,
+    ) -> CheckVerdict {
         let mut closest = CheckVerdict {
             holds: false,
             node: id,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::OsloPolicy;
-use super::check_node::NodeId;
+use super::check_node::CheckNodeId;
 use super::rule::RuleId;
 use crate::credentials::TokenScope;
 use crate::expression::CheckExpression;
@@ -33,7 +33,7 @@ pub enum PolicyDecision<'a> {
 pub struct DecidingCheck<'a> {
     policy: &'a OsloPolicy,
     rule: RuleId,
-    node: NodeId,
+    node: CheckNodeId,
 }
 
 impl PolicyDecision<'_> {
@@ -45,7 +45,7 @@ impl PolicyDecision<'_> {
 }
 
 impl<'a> DecidingCheck<'a> {
-    pub(super) fn new(policy: &'a OsloPolicy, rule: RuleId, node: NodeId) -> Self {
+    pub(super) fn new(policy: &'a OsloPolicy, rule: RuleId, node: CheckNodeId) -> Self {
         Self { policy, rule, node }
     }
 

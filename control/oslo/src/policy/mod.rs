@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use crate::fault::PolicyFault;
 use crate::file::PolicyFile;
 use crate::registered::RegisteredRule;
-use check_node::{CheckNode, NodeId};
+use check_node::{CheckNode, CheckNodeId};
 use compiler::PolicyCompiler;
 
 pub use decision::{DecidingCheck, PolicyDecision};
@@ -97,7 +97,7 @@ impl OsloPolicy {
         })
     }
 
-    fn node(&self, id: NodeId) -> Option<&CheckNode> {
+    fn node(&self, id: CheckNodeId) -> Option<&CheckNode> {
         self.nodes.get(id.place())
     }
 
@@ -110,7 +110,7 @@ impl OsloPolicy {
     }
 
     /// The rule whose check string has a node.
-    fn owner(&self, node: NodeId) -> Option<RuleId> {
+    fn owner(&self, node: CheckNodeId) -> Option<RuleId> {
         let behind = self
             .rules
             .partition_point(|rule| rule.root().place() <= node.place());

@@ -1,6 +1,6 @@
 //! One rule of a compiled policy.
 
-use super::check_node::NodeId;
+use super::check_node::CheckNodeId;
 use crate::credentials::TokenScope;
 use crate::expression::CheckExpression;
 use crate::registered::RegisteredRule;
@@ -31,7 +31,7 @@ pub struct PolicyRule {
     pub origin: RuleOrigin,
     /// The service's registration. `None` for rules that only the file has.
     pub registered: Option<&'static RegisteredRule>,
-    root: NodeId,
+    root: CheckNodeId,
 }
 
 impl RuleId {
@@ -57,15 +57,15 @@ impl PolicyRule {
             check,
             origin,
             registered,
-            root: NodeId::of(0),
+            root: CheckNodeId::of(0),
         }
     }
 
-    pub(super) fn root(&self) -> NodeId {
+    pub(super) fn root(&self) -> CheckNodeId {
         self.root
     }
 
-    pub(super) fn set_root(&mut self, root: NodeId) {
+    pub(super) fn set_root(&mut self, root: CheckNodeId) {
         self.root = root;
     }
 

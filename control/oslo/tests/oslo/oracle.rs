@@ -57,7 +57,7 @@ fn differing(file: &str, printed: &str) -> Vec<String> {
         .iter()
         .enumerate()
         .filter(|(_, persona)| persona.name.starts_with("system-"))
-        .map(|(bit, _)| 1 << bit)
+        .map(|(bit, _)| 1_u32 << bit)
         .sum();
     let mut differing = Vec::new();
     for (rule, masks) in printed {

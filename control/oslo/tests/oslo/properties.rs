@@ -1,8 +1,6 @@
 //! Random check strings and files.
 
-use control_oslo::{
-    CheckExpression, Credentials, OsloPolicy, PolicyFile, PolicyTarget, ironic,
-};
+use control_oslo::{CheckExpression, Credentials, OsloPolicy, PolicyFile, PolicyTarget, ironic};
 use proptest::prelude::*;
 
 /// A policy of one rule `x` alone.
