@@ -45,6 +45,17 @@ impl CheckExpression {
         list::read(alternatives)
     }
 
+    /// Its checks, in the order of writing.
+    #[must_use]
+    pub fn checks(&self) -> Vec<&SimpleCheck> {
+        match self {
+            Self::Always | Self::Never => Vec::new(),
+            Self::Check(check) => vec![check],
+            Self::Not(inner) => inner.checks(),
+            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::checks).collect(),
+        }
+    }
+
     /// The subexpression at a place, counted from the root in the order of writing (preorder).
     pub(crate) fn nth(&self, place: usize) -> Option<&Self> {
         let mut left = place;

@@ -4,7 +4,7 @@ use strum::IntoStaticStr;
 
 use super::danger::{DangerKind, kind_of};
 use crate::ironic::gate;
-use crate::persona::{ObjectSituation, Persona, personas};
+use crate::persona::{ObjectSituation, Persona};
 use crate::policy::OsloPolicy;
 use crate::registered::RegisteredRule;
 
@@ -103,11 +103,14 @@ impl LintedCall<'_> {
 }
 
 /// Every rule asked for every sample caller and object; the answers in which the policies differ.
-pub(super) fn between(before: &OsloPolicy, after: &OsloPolicy) -> Vec<AccessChange> {
-    let personas = personas();
+pub(super) fn between(
+    before: &OsloPolicy,
+    after: &OsloPolicy,
+    personas: &[Persona],
+) -> Vec<AccessChange> {
     let mut changes = Vec::new();
     for rule in before.rules().iter().filter_map(|rule| rule.registered) {
-        for persona in &personas {
+        for persona in personas {
             for situation in ObjectSituation::of(rule.subject) {
                 let call = LintedCall {
                     rule,

@@ -7,6 +7,7 @@ mod remark;
 use crate::fault::PolicyFault;
 use crate::file::PolicyFile;
 use crate::ironic;
+use crate::persona::samples_of;
 use crate::policy::OsloPolicy;
 
 pub use change::{AccessChange, CallAccess};
@@ -32,10 +33,18 @@ impl PolicyLint {
     pub fn of(file: &PolicyFile) -> Result<Self, PolicyFault> {
         let before = ironic::policy(&PolicyFile::default())?;
         let after = ironic::policy(file)?;
-        let changes = change::between(&before, &after);
+        let samples = samples_of(file);
+        let changes = change::between(&before, &after, &samples.personas);
+        let mut remarks = remark::of(&after);
+        remarks.extend(
+            samples
+                .first_without
+                .as_deref()
+                .map(LintRemark::not_sampled),
+        );
         Ok(Self {
             dangerous: danger::of(&changes, &after),
-            remarks: remark::of(&after),
+            remarks,
             changes,
         })
     }

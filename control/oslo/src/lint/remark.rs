@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::expression::CheckExpression;
+use crate::expression::{CheckExpression, SimpleCheck};
 use crate::ironic;
 use crate::policy::{CompileRemark, OsloPolicy, PolicyRule, RuleOrigin};
 
@@ -22,6 +22,15 @@ pub struct LintRemark {
 const DEFAULT_RULE: &str = "default";
 
 impl LintRemark {
+    /// A remark about the first rule that names a role or a constant without a sample caller.
+    pub(super) fn not_sampled(rule: &str) -> Self {
+        Self::new(
+            rule,
+            "the file names so many roles and constants that not every one has a sample caller",
+            "compare a part of the file at a time",
+        )
+    }
+
     fn new(rule: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -109,9 +118,7 @@ fn of_override(rule: &PolicyRule) -> Option<LintRemark> {
             "remove it",
         ));
     }
-    let old = references(&rule.check)
-        .into_iter()
-        .find(|name| ironic::is_for_removal(name))?;
+    let old = references(&rule.check).find(|name| ironic::is_for_removal(name))?;
     let meaning = match old {
         "is_admin" | "admin_api" => ", and holds for the role admin in any project",
         "is_node_owner" | "is_node_lessee" | "is_allocation_owner" => ", and asks for no role",
@@ -158,13 +165,6 @@ fn of_ignored_name(rule: &PolicyRule, written: &HashSet<&str>) -> Option<LintRem
 }
 
 /// Names of the rules that a check string refers to.
-fn references(check: &CheckExpression) -> Vec<&str> {
-    match check {
-        CheckExpression::Always | CheckExpression::Never => Vec::new(),
-        CheckExpression::Check(check) => check.rule().into_iter().collect(),
-        CheckExpression::Not(inner) => references(inner),
-        CheckExpression::All(parts) | CheckExpression::Any(parts) => {
-            parts.iter().flat_map(references).collect()
-        }
-    }
+fn references(check: &CheckExpression) -> impl Iterator<Item = &str> {
+    check.checks().into_iter().filter_map(SimpleCheck::rule)
 }

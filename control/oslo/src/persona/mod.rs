@@ -1,10 +1,12 @@
 //! Sample callers, by which policies are compared.
 
+mod named;
 mod situation;
 
 use crate::attribute::CallerAttribute;
 use crate::credentials::Credentials;
 
+pub(crate) use named::samples_of;
 pub use situation::ObjectSituation;
 
 /// A sample caller.

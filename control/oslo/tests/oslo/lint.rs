@@ -78,6 +78,21 @@ const DANGERS: &[(&str, &[&str], Option<DangerKind>)] = &[
         &["baremetal:runbook:get"],
         Some(DangerKind::ForeignObjects),
     ),
+    (
+        r#"{"baremetal:node:get": "role:Watcher"}"#,
+        &["baremetal:node:get"],
+        Some(DangerKind::ForeignObjects),
+    ),
+    (
+        r#"{"baremetal:node:get": "rule:operators", "operators": "role:admin and project_name:ops"}"#,
+        &["baremetal:node:get"],
+        Some(DangerKind::ForeignObjects),
+    ),
+    (
+        r#"{"baremetal:node:get": "role:watcher and system_scope:all"}"#,
+        &[],
+        None,
+    ),
     (r#"{"baremetal:node:get": "!"}"#, &[], None),
     (
         r#"{"baremetal:node:get": "role:reader and None:%(node.owner)s"}"#,
@@ -105,6 +120,39 @@ fn gains_beyond_the_own_project_are_dangerous() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn roles_and_constants_of_the_file_get_sample_callers() {
+    let personas = |text: &str| -> Vec<String> {
+        let lint = lint(text);
+        let get = lint
+            .dangerous
+            .iter()
+            .find(|found| found.rule.name == "baremetal:node:get");
+        get.unwrap().personas.clone()
+    };
+    let watchers = personas(r#"{"baremetal:node:get": "role:Watcher"}"#);
+    assert_eq!(
+        watchers,
+        ["watcher@owner", "watcher@lessee", "watcher@other"]
+    );
+    let operators = personas(r#"{"baremetal:node:get": "role:admin and project_name:ops"}"#);
+    assert_eq!(operators, ["project_name=ops"]);
+
+    let roles = |count: usize| -> String {
+        let roles: Vec<String> = (0..count).map(|number| format!("role:r{number}")).collect();
+        format!("x: {}", roles.join(" or "))
+    };
+    let is_sampled = |text: &str| {
+        let remarks = lint(text).remarks;
+        !remarks
+            .iter()
+            .any(|remark| remark.problem.contains("has a sample caller"))
+    };
+    assert!(is_sampled(&roles(16)));
+    assert!(!is_sampled(&roles(17)));
+    assert!(is_sampled(&(roles(16) + " or role:r3 or role:admin")));
 }
 
 #[test]
