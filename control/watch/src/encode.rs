@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use control_convert::firewall::RuleDetail;
 use control_convert::machine_history::Viewer;
 use control_convert::{
-    audit, catalog, component, firewall, invite, join, layout, machine, network, policy, quota,
-    reservation, switch, task, tenancy, token,
+    audit, catalog, component, firewall, invite, join, layout, lease, machine, network,
+    node_allocation, policy, quota, reservation, switch, task, tenancy, token,
 };
 use control_state::{
     AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
@@ -166,6 +166,11 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
         Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
         Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
+        Record::Lease(lease) => Some(any("metalmesh.admin.v1.Lease", &lease::lease(lease))),
+        Record::NodeAllocation(held) => {
+            let shown = node_allocation::node_allocation(held);
+            Some(any("metalmesh.admin.v1.NodeAllocation", &shown))
+        }
         Record::Invite(it) => match &it.to {
             InviteTo::Tenant { .. } => {
                 message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)

@@ -13,17 +13,20 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{
     AllocationId, BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId,
-    NetworkId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    NetworkId, NodeAllocationId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId,
+    TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::allocation::entity::*;
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
 use crate::cluster::entity::*;
 use crate::firewall::entity::*;
 use crate::identity::entity::*;
+use crate::lease::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
 use crate::switch::entity::*;
@@ -224,6 +227,8 @@ tables! {
     FirewallRuleHistory firewall_histories RuleHistoryKey, "firewall-rules-history",
         |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
+    #[indexed] Lease leases MachineId, "lease", |lease| lease.machine;
+    #[indexed] NodeAllocation node_allocations NodeAllocationId, "node-allocation", |held| held.id;
 }
 
 impl Tables {
