@@ -119,3 +119,20 @@ fn reason(
         named.len()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seed_says_where_the_search_begins() {
+        let id = |number: u64| MachineId::new(Uuid::from_u64_pair(number, 0));
+        let ids: BTreeSet<MachineId> = [1, 2, 3].map(|number| id(number << 60)).into();
+        for (seed, first) in [(0, 1), (2, 1), (3 << 59, 2), (5 << 59, 3), (u64::MAX, 1)] {
+            let order: Vec<&MachineId> = from_seed(&ids, seed).collect();
+            assert_eq!(order.len(), ids.len(), "each comes once");
+            // A seed beyond the last id begins with the first one.
+            assert_eq!(*order[0], id(first << 60), "{seed:x}");
+        }
+    }
+}
