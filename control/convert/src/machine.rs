@@ -152,7 +152,10 @@ fn tenure_labels(machine: &Machine) -> [(&'static str, String); 6] {
         (LESSEE_LABEL, text(tenure.lessee)),
         (LEASE_END_LABEL, at(tenure.lease_expires_at)),
         (LEASE_WARNED_LABEL, at(tenure.lease_warned_at)),
-        (CLASS_LABEL, class.map(ToString::to_string).unwrap_or_default()),
+        (
+            CLASS_LABEL,
+            class.map(ToString::to_string).unwrap_or_default(),
+        ),
         (TRAITS_LABEL, traits.collect::<Vec<_>>().join(",")),
     ]
 }

@@ -15,14 +15,19 @@ pub fn node_allocation(held: &NodeAllocation) -> wire::NodeAllocation {
         id: held.id.to_string(),
         meta: meta(&held.meta),
         name: held.name.clone().unwrap_or_default(),
-        owner: held.owner.map(|owner| owner.to_string()).unwrap_or_default(),
+        owner: held
+            .owner
+            .map(|owner| owner.to_string())
+            .unwrap_or_default(),
         resource_class: held.resource_class.to_string(),
         traits: held.traits.iter().map(ToString::to_string).collect(),
         candidates: held.candidates.iter().map(ToString::to_string).collect(),
         state: held.state.as_str().to_owned(),
         machine: held.machine.map(|id| id.to_string()).unwrap_or_default(),
         last_error: held.last_error.clone(),
-        extra: fields.map(|(key, value)| (key.clone(), value.clone())).collect(),
+        extra: fields
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
     }
 }
 

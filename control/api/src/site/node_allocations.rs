@@ -43,7 +43,9 @@ impl NodeAllocationService for Services {
             project: Some(parse("project", &request.project)?),
             lock: lock(request.update_meta)?,
             name: request.name,
-            extra: request.extra.map(|extra| extra.fields.into_iter().collect()),
+            extra: request
+                .extra
+                .map(|extra| extra.fields.into_iter().collect()),
         };
         let changed = self.node_allocation_reply(&caller, op).await?;
         ok(mesh::NodeAllocationServiceUpdateResponse {

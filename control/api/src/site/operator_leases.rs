@@ -87,8 +87,9 @@ impl OperatorLeaseService for Services {
         let caller = Caller::of(&request)?;
         let found = self.gate.read(&caller, |tables| {
             let all = tables.all::<state::Machine>();
-            let known = all
-                .filter(|machine| !(machine.tenure.is_default() && machine.capability.is_default()));
+            let known = all.filter(|machine| {
+                !(machine.tenure.is_default() && machine.capability.is_default())
+            });
             let shown = known.map(|machine| tenured_machine(tables, machine, None));
             Ok(shown.collect::<EncodedItems>())
         });

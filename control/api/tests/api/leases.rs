@@ -1,158 +1,17 @@
 //! Owners and lessees of machines over gRPC: who sees and does what.
 
-use api::machine_service_client::MachineServiceClient;
 use control_state::{AuditEntry, BmcAction};
 use mesh::WatchChangeType::{Changed, Created, Deleted};
-use mesh::lease_service_client::LeaseServiceClient;
-use mesh::operator_lease_service_client::OperatorLeaseServiceClient;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
-use tonic::{Code, Status};
+use tonic::Code;
 use uuid::Uuid;
 
 use crate::callers::ABSENT;
-use crate::machines::wanted;
-use crate::node::{Node, Wire};
+use crate::lease_parties::{MINUTE_MS, label, plain, set_owner, site};
+use crate::node::Node;
 use crate::policy::{about, set};
 use crate::watching::{brief, listed, news, of_project};
-
-const MINUTE_MS: u64 = 60_000;
-
-/// A project with its owner's token.
-struct Party {
-    project: String,
-    token: String,
-}
-
-impl Party {
-    async fn of(node: &Node, login: &str) -> Self {
-        let (project, token) = node.tenant(login).await;
-        Self { project, token }
-    }
-
-    fn leases(&self, node: &Node) -> LeaseServiceClient<Wire> {
-        LeaseServiceClient::new(node.wire(Some(&self.token)))
-    }
-
-    fn machines(&self, node: &Node) -> MachineServiceClient<Wire> {
-        MachineServiceClient::new(node.wire(Some(&self.token)))
-    }
-
-    async fn get(&self, node: &Node, machine: &str) -> Result<mesh::TenuredMachine, Status> {
-        let request = mesh::LeaseServiceGetRequest {
-            project: self.project.clone(),
-            machine: machine.to_owned(),
-        };
-        let found = self.leases(node).get(request).await?;
-        Ok(found.into_inner().machine.unwrap())
-    }
-
-    /// Machines that the project owns or leases, with its relation to each.
-    async fn list(&self, node: &Node) -> Vec<(String, String)> {
-        let project = self.project.clone();
-        let request = mesh::LeaseServiceListRequest { project };
-        let found = self.leases(node).list(request).await.unwrap();
-        let found = found.into_inner().machines.into_iter();
-        found.map(|found| (found.machine, found.relation)).collect()
-    }
-
-    /// Grants a lease of so many minutes.
-    async fn grant(
-        &self,
-        node: &Node,
-        machine: &str,
-        lessee: &str,
-        minutes: u64,
-    ) -> Result<mesh::Lease, Status> {
-        let request = mesh::LeaseServiceGrantRequest {
-            project: self.project.clone(),
-            machine: machine.to_owned(),
-            lessee: lessee.to_owned(),
-            expires_at: Some(at(node, minutes)),
-            ..Default::default()
-        };
-        let granted = self.leases(node).grant(request).await?;
-        Ok(granted.into_inner().lease.unwrap())
-    }
-
-    async fn end(&self, node: &Node, machine: &str) -> Result<mesh::Lease, Status> {
-        let request = mesh::LeaseServiceEndRequest {
-            project: self.project.clone(),
-            machine: machine.to_owned(),
-            ..Default::default()
-        };
-        let ended = self.leases(node).end(request).await?;
-        Ok(ended.into_inner().lease.unwrap())
-    }
-
-    /// Allocates this machine.
-    async fn take(
-        &self,
-        node: &Node,
-        machine: &str,
-        network: &str,
-    ) -> Result<api::Machine, Status> {
-        let request = api::MachineServiceCreateRequest {
-            uuid: Some(machine.to_owned()),
-            partition: None,
-            size: None,
-            ..wanted(&self.project, network)
-        };
-        let made = self.machines(node).create(request).await?;
-        Ok(made.into_inner().machine.unwrap())
-    }
-
-    async fn shown(&self, node: &Node, machine: &str) -> Result<api::Machine, Status> {
-        let request = api::MachineServiceGetRequest {
-            uuid: machine.to_owned(),
-            project: self.project.clone(),
-        };
-        let found = self.machines(node).get(request).await?;
-        Ok(found.into_inner().machine.unwrap())
-    }
-}
-
-/// The time in so many minutes.
-fn at(node: &Node, minutes: u64) -> prost_types::Timestamp {
-    let ms = node.store.now().plus_ms(minutes * MINUTE_MS).ms();
-    prost_types::Timestamp {
-        seconds: i64::try_from(ms / 1000).unwrap(),
-        nanos: 0,
-    }
-}
-
-async fn set_owner(node: &Node, machine: &str, owner: Option<&str>) -> Result<(), Status> {
-    let request = mesh::OperatorLeaseServiceSetOwnerRequest {
-        machine: machine.to_owned(),
-        owner: owner.map(str::to_owned),
-    };
-    let mut operator = OperatorLeaseServiceClient::new(node.as_admin());
-    operator.set_owner(request).await.map(drop)
-}
-
-fn label<'a>(machine: &'a api::Machine, key: &str) -> Option<&'a str> {
-    let labels = machine.meta.as_ref()?.labels.as_ref()?;
-    labels.labels.get(key).map(String::as_str)
-}
-
-/// The same refusal, whichever machine it is about.
-fn plain(status: &Status, machine: &str) -> (Code, String) {
-    (status.code(), status.message().replace(machine, "<it>"))
-}
-
-/// An owner, a lessee and a stranger, a machine on offer, and the network of the lessee.
-async fn site(node: &Node) -> ([Party; 3], String, String) {
-    node.data_centre().await;
-    let machine = node.waiting_machine(1).await;
-    let parties = [
-        Party::of(node, "ops").await,
-        Party::of(node, "acme").await,
-        Party::of(node, "rival").await,
-    ];
-    let lessee = &parties[1];
-    let network = node.network(&lessee.token, &lessee.project).await;
-    (parties, machine, network)
-}
 
 /// The user story of node multi-tenancy: an owner administers its machine, a lessee uses it for a
 /// while, and neither needs an administrator for it.
@@ -166,7 +25,9 @@ async fn an_owner_leases_its_machine_to_another_project() {
         let absent = party.get(&node, ABSENT).await.unwrap_err();
         assert_eq!(plain(&unseen, &machine), plain(&absent, ABSENT));
     }
-    set_owner(&node, &machine, Some(&owner.project)).await.unwrap();
+    set_owner(&node, &machine, Some(&owner.project))
+        .await
+        .unwrap();
     let owned = |relation: &str| vec![(machine.clone(), relation.to_owned())];
     assert_eq!(owner.list(&node).await, owned("owner"));
     assert_eq!(lessee.list(&node).await, []);
@@ -178,8 +39,14 @@ async fn an_owner_leases_its_machine_to_another_project() {
         plain(&stolen.unwrap_err(), &machine),
         plain(&absent.unwrap_err(), ABSENT)
     );
-    let lease = owner.grant(&node, &machine, &lessee.project, 90).await.unwrap();
-    assert_eq!((&lease.owner, &lease.lessee), (&owner.project, &lessee.project));
+    let lease = owner
+        .grant(&node, &machine, &lessee.project, 90)
+        .await
+        .unwrap();
+    assert_eq!(
+        (&lease.owner, &lease.lessee),
+        (&owner.project, &lessee.project)
+    );
     assert_eq!(lessee.list(&node).await, owned("lessee"));
     assert_eq!(stranger.list(&node).await, []);
 
@@ -209,7 +76,10 @@ async fn an_owner_leases_its_machine_to_another_project() {
     assert!(label(&taken, "metalmesh.dev/lease-expires").is_some());
     // The owner sees that it is used and by whom, and not into it.
     let shown = owner.get(&node, &machine).await.unwrap();
-    assert_eq!((shown.used_by, shown.phase.as_str()), (lessee.project.clone(), "installing"));
+    assert_eq!(
+        (shown.used_by, shown.phase.as_str()),
+        (lessee.project.clone(), "installing")
+    );
     let inside = owner.shown(&node, &machine).await.unwrap_err();
     assert_eq!(inside.code(), Code::NotFound);
     let early = owner.end(&node, &machine).await.unwrap_err();
@@ -220,18 +90,31 @@ async fn an_owner_leases_its_machine_to_another_project() {
     assert_eq!(owner.list(&node).await, owned("owner"));
     // Its release shows no longer whose it is.
     let leaving = lessee.shown(&node, &machine).await.unwrap();
-    assert_eq!(label(&leaving, "metalmesh.dev/phase"), Some("reclaim-power-off"));
+    assert_eq!(
+        label(&leaving, "metalmesh.dev/phase"),
+        Some("reclaim-power-off")
+    );
     assert_eq!(label(&leaving, "metalmesh.dev/owner"), None);
     node.bmc_obeys(BmcAction::PowerOff).await;
     let gone = lessee.shown(&node, &machine).await.unwrap_err();
     assert_eq!(gone.code(), Code::NotFound);
     let records = node.store.read_local(|tables| {
-        let all = tables.all::<AuditEntry>().map(|record| record.method.clone());
-        all.filter(|method| method.contains("LeaseService")).collect::<Vec<_>>()
+        let all = tables
+            .all::<AuditEntry>()
+            .map(|record| record.method.clone());
+        all.filter(|method| method.contains("LeaseService"))
+            .collect::<Vec<_>>()
     });
     let records = records.unwrap();
-    for method in ["OperatorLeaseService/SetOwner", ".LeaseService/Grant", ".LeaseService/End"] {
-        assert!(records.iter().any(|record| record.ends_with(method)), "{method}");
+    for method in [
+        "OperatorLeaseService/SetOwner",
+        ".LeaseService/Grant",
+        ".LeaseService/End",
+    ] {
+        assert!(
+            records.iter().any(|record| record.ends_with(method)),
+            "{method}"
+        );
     }
     node.stop().await;
 }
@@ -240,8 +123,13 @@ async fn an_owner_leases_its_machine_to_another_project() {
 async fn labels_forge_neither_an_owner_nor_a_lessee() {
     let node = Node::start().await;
     let ([owner, lessee, stranger], machine, network) = site(&node).await;
-    set_owner(&node, &machine, Some(&owner.project)).await.unwrap();
-    owner.grant(&node, &machine, &lessee.project, 90).await.unwrap();
+    set_owner(&node, &machine, Some(&owner.project))
+        .await
+        .unwrap();
+    owner
+        .grant(&node, &machine, &lessee.project, 90)
+        .await
+        .unwrap();
     lessee.take(&node, &machine, &network).await.unwrap();
     let forged = [
         ("metalmesh.dev/lessee", stranger.project.as_str()),
@@ -265,8 +153,14 @@ async fn labels_forge_neither_an_owner_nor_a_lessee() {
     };
     lessee.machines(&node).update(update).await.unwrap();
     let shown = lessee.shown(&node, &machine).await.unwrap();
-    assert_eq!(label(&shown, "metalmesh.dev/lessee"), Some(lessee.project.as_str()));
-    assert_eq!(label(&shown, "metalmesh.dev/owner"), Some(owner.project.as_str()));
+    assert_eq!(
+        label(&shown, "metalmesh.dev/lessee"),
+        Some(lessee.project.as_str())
+    );
+    assert_eq!(
+        label(&shown, "metalmesh.dev/owner"),
+        Some(owner.project.as_str())
+    );
     assert_eq!(label(&shown, "metalmesh.dev/traits"), None);
     // They give nobody a right either.
     assert_eq!(stranger.list(&node).await, []);
@@ -282,11 +176,16 @@ async fn labels_forge_neither_an_owner_nor_a_lessee() {
 async fn a_lease_ends_by_its_date_and_watches_show_it() {
     let node = Node::start().await;
     let ([owner, lessee, _], machine, network) = site(&node).await;
-    set_owner(&node, &machine, Some(&owner.project)).await.unwrap();
+    set_owner(&node, &machine, Some(&owner.project))
+        .await
+        .unwrap();
     let wire = node.wire(Some(&lessee.token));
     let mut watch = of_project(wire, &lessee.project, &["lease"]).await.unwrap();
     assert_eq!(listed(&mut watch).await.0, []);
-    owner.grant(&node, &machine, &lessee.project, 50).await.unwrap();
+    owner
+        .grant(&node, &machine, &lessee.project, 50)
+        .await
+        .unwrap();
     let id = machine.as_str();
     assert_eq!(brief(&news(&mut watch).await), [(Created, "lease", id)]);
     lessee.take(&node, &machine, &network).await.unwrap();
@@ -301,7 +200,10 @@ async fn a_lease_ends_by_its_date_and_watches_show_it() {
     assert_eq!(brief(&news(&mut watch).await), [(Deleted, "lease", id)]);
     assert_eq!(lessee.list(&node).await, []);
     let leaving = lessee.shown(&node, &machine).await.unwrap();
-    assert_eq!(label(&leaving, "metalmesh.dev/phase"), Some("reclaim-power-off"));
+    assert_eq!(
+        label(&leaving, "metalmesh.dev/phase"),
+        Some("reclaim-power-off")
+    );
     node.stop().await;
 }
 
@@ -309,8 +211,13 @@ async fn a_lease_ends_by_its_date_and_watches_show_it() {
 async fn another_lessee_needs_the_owners_consent() {
     let node = Node::start().await;
     let ([owner, lessee, next], machine, _) = site(&node).await;
-    set_owner(&node, &machine, Some(&owner.project)).await.unwrap();
-    let lease = owner.grant(&node, &machine, &lessee.project, 90).await.unwrap();
+    set_owner(&node, &machine, Some(&owner.project))
+        .await
+        .unwrap();
+    let lease = owner
+        .grant(&node, &machine, &lessee.project, 90)
+        .await
+        .unwrap();
     let consent = |to: &str| mesh::LeaseServiceDecideTransferRequest {
         project: owner.project.clone(),
         machine: machine.clone(),
@@ -332,7 +239,10 @@ async fn another_lessee_needs_the_owners_consent() {
     assert_eq!(asked.transfer_to, next.project);
     // The next one has nothing before the owner has said yes.
     assert_eq!(next.list(&node).await, []);
-    leases.decide_transfer(consent(&next.project)).await.unwrap();
+    leases
+        .decide_transfer(consent(&next.project))
+        .await
+        .unwrap();
     assert_eq!(lessee.list(&node).await, []);
     assert_eq!(next.list(&node).await.len(), 1);
     let other = mesh::LeaseServiceDecideTransferRequest {
@@ -348,8 +258,13 @@ async fn another_lessee_needs_the_owners_consent() {
 async fn site_policies_judge_by_the_relation() {
     let node = Node::start().await;
     let ([owner, lessee, stranger], machine, _) = site(&node).await;
-    set_owner(&node, &machine, Some(&owner.project)).await.unwrap();
-    owner.grant(&node, &machine, &lessee.project, 90).await.unwrap();
+    set_owner(&node, &machine, Some(&owner.project))
+        .await
+        .unwrap();
+    owner
+        .grant(&node, &machine, &lessee.project, 90)
+        .await
+        .unwrap();
     let deny = "deny contains \"keep\" if input.relation.machine == \"lessee\"";
     let source = about("metalmesh.admin.v1.LeaseService/End", deny);
     set(&node, "keep", &source).await.unwrap();

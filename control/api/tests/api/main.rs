@@ -30,6 +30,7 @@ mod infra;
 mod invites;
 mod ipam;
 mod layouts;
+mod lease_parties;
 mod leases;
 mod lists;
 mod login;

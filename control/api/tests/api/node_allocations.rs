@@ -101,8 +101,16 @@ async fn a_restricted_allocation_gets_machines_of_its_project() {
 
     // The machine of the site is nobody's to take by an allocation.
     let failed = other.hold(wish("db", "baremetal")).await.unwrap();
-    assert_eq!((failed.state.as_str(), failed.machine.as_str()), ("error", ""));
-    assert!(failed.last_error.contains("0 machines of class CUSTOM_BAREMETAL"), "{failed:?}");
+    assert_eq!(
+        (failed.state.as_str(), failed.machine.as_str()),
+        ("error", "")
+    );
+    assert!(
+        failed
+            .last_error
+            .contains("0 machines of class CUSTOM_BAREMETAL"),
+        "{failed:?}"
+    );
     assert_eq!(failed.owner, other.project);
 
     let held = owner.hold(wish("web", "CUSTOM_BAREMETAL")).await.unwrap();
@@ -178,7 +186,12 @@ async fn a_lessee_allocates_and_the_owner_does_not() {
         })
     };
     let lacking = lessee.hold(with_traits(&["CUSTOM_SILVER"])).await.unwrap();
-    assert!(lacking.last_error.contains("no free machine has the traits"), "{lacking:?}");
+    assert!(
+        lacking
+            .last_error
+            .contains("no free machine has the traits"),
+        "{lacking:?}"
+    );
     let malformed = lessee.hold(with_traits(&["gold"])).await.unwrap_err();
     assert_eq!(malformed.code(), Code::InvalidArgument);
     let held = lessee.hold(with_traits(&["CUSTOM_GOLD"])).await.unwrap();
@@ -224,15 +237,24 @@ async fn an_administrators_allocation_gets_a_machine_of_the_site() {
         let unseen = tenant.get(id).await.unwrap_err();
         assert_eq!(unseen.code(), Code::NotFound, "{id}");
     }
-    assert_eq!(tenant.remove(&held.id).await.unwrap_err().code(), Code::NotFound);
-    let by_size = tenant.machines.create(wanted(&tenant.project, &tenant.network)).await;
+    assert_eq!(
+        tenant.remove(&held.id).await.unwrap_err().code(),
+        Code::NotFound
+    );
+    let by_size = tenant
+        .machines
+        .create(wanted(&tenant.project, &tenant.network))
+        .await;
     assert_eq!(by_size.unwrap_err().code(), Code::ResourceExhausted);
     let list = mesh::OperatorNodeAllocationServiceListRequest {};
     let all = operator.list(list).await.unwrap().into_inner();
     assert_eq!(all.node_allocations, [held.clone()]);
     let remove = mesh::OperatorNodeAllocationServiceRemoveRequest { id: held.id };
     operator.remove(remove).await.unwrap();
-    let by_size = tenant.machines.create(wanted(&tenant.project, &tenant.network)).await;
+    let by_size = tenant
+        .machines
+        .create(wanted(&tenant.project, &tenant.network))
+        .await;
     by_size.unwrap();
     node.stop().await;
 }

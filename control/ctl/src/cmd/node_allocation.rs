@@ -111,7 +111,11 @@ async fn create(app: &App, args: NodeAllocationCreateArgs) -> Result<()> {
         answer.into_inner().node_allocation
     } else {
         let request = OperatorNodeAllocationServiceCreateRequest { owner: None, wish };
-        let answer = app.client.operator_node_allocations().create(request).await?;
+        let answer = app
+            .client
+            .operator_node_allocations()
+            .create(request)
+            .await?;
         answer.into_inner().node_allocation
     };
     app.output.one(&given(made)?)
@@ -135,7 +139,11 @@ async fn remove(app: &App, id: String) -> Result<()> {
         answer.into_inner().node_allocation
     } else {
         let request = OperatorNodeAllocationServiceRemoveRequest { id };
-        let answer = app.client.operator_node_allocations().remove(request).await?;
+        let answer = app
+            .client
+            .operator_node_allocations()
+            .remove(request)
+            .await?;
         answer.into_inner().node_allocation
     };
     app.output.one(&given(gone)?)

@@ -1,6 +1,8 @@
 //! Node allocations: which machine they get, and why they get none.
 
-use crate::leases::{LESSEE, OWNER, STRANGER, by, end, grant, leased, named, owned, owner, with_machine};
+use crate::leases::{
+    LESSEE, OWNER, STRANGER, by, end, grant, leased, named, owned, owner, with_machine,
+};
 use crate::world::*;
 use control_state::*;
 
@@ -86,8 +88,14 @@ fn refusals_count_only_what_the_owner_has() {
         ..wanted(61, Some(LESSEE), "gold")
     };
     let lacking = error(&mut world, lacking);
-    assert!(lacking.contains("1 machines of class CUSTOM_GOLD"), "{lacking}");
-    assert!(lacking.contains("0 of these have all 2 traits"), "{lacking}");
+    assert!(
+        lacking.contains("1 machines of class CUSTOM_GOLD"),
+        "{lacking}"
+    );
+    assert!(
+        lacking.contains("0 of these have all 2 traits"),
+        "{lacking}"
+    );
     // The owner sees the leased one, but may not have it.
     let candidate = CreateNodeAllocation {
         candidates: [id(1)].into(),
@@ -122,7 +130,10 @@ fn requests_that_are_refused() {
         (|op| op.resource_class = None, ErrorCode::InvalidField),
         (|op| op.name = Some(String::new()), ErrorCode::InvalidField),
         (|op| op.name = Some("a b".into()), ErrorCode::InvalidField),
-        (|op| op.name = Some("x".repeat(256)), ErrorCode::InvalidField),
+        (
+            |op| op.name = Some("x".repeat(256)),
+            ErrorCode::InvalidField,
+        ),
         (
             |op| op.name = Some("00000000-0000-4000-8000-000000000001".into()),
             ErrorCode::InvalidField,
@@ -131,14 +142,25 @@ fn requests_that_are_refused() {
         (|op| op.candidates = [id(2)].into(), ErrorCode::NotFound),
         (|op| op.candidates = [id(9)].into(), ErrorCode::NotFound),
         (
-            |op| op.traits = (0..=TRAITS_MAX).map(|n| format!("CUSTOM_{n}").parse().unwrap()).collect(),
+            |op| {
+                op.traits = (0..=TRAITS_MAX)
+                    .map(|n| format!("CUSTOM_{n}").parse().unwrap())
+                    .collect()
+            },
             ErrorCode::InvalidField,
         ),
         (
-            |op| op.extra = (0..=EXTRA_MAX).map(|n| (n.to_string(), String::new())).collect(),
+            |op| {
+                op.extra = (0..=EXTRA_MAX)
+                    .map(|n| (n.to_string(), String::new()))
+                    .collect()
+            },
             ErrorCode::InvalidField,
         ),
-        (|op| op.backfill = Some(id(1)), ErrorCode::MachineNotAllocated),
+        (
+            |op| op.backfill = Some(id(1)),
+            ErrorCode::MachineNotAllocated,
+        ),
         (|op| op.backfill = Some(id(2)), ErrorCode::NotFound),
     ];
     let mut world = owned();
@@ -181,7 +203,10 @@ fn names_are_unique_among_those_of_an_owner() {
     // Others learn nothing of the name.
     world.ok(named(62, Some(STRANGER), "web"));
     world.ok(named(63, None, "web"));
-    assert_eq!(world.refused(named(64, None, "web")), ErrorCode::AlreadyExists);
+    assert_eq!(
+        world.refused(named(64, None, "web")),
+        ErrorCode::AlreadyExists
+    );
     let rename = |number: u128, project: Option<u128>, name: &str| UpdateNodeAllocation {
         id: id(number),
         project: project.map(id),
@@ -195,7 +220,10 @@ fn names_are_unique_among_those_of_an_owner() {
     let foreign = world.refused(rename(65, Some(STRANGER), "web"));
     assert_eq!(foreign, ErrorCode::NotFound);
     // An administrator's is no project's: no project equals none.
-    assert_eq!(world.refused(rename(63, Some(OWNER), "x")), ErrorCode::NotFound);
+    assert_eq!(
+        world.refused(rename(63, Some(OWNER), "x")),
+        ErrorCode::NotFound
+    );
     world.ok(rename(60, Some(OWNER), ""));
     world.ok(rename(65, Some(OWNER), "web"));
     let pool = MachinePool::Of(id(OWNER));

@@ -88,7 +88,9 @@ fn with_nodes() -> World {
         project: None,
         resource_class: ClassChange::Set("baremetal".parse().unwrap()),
         traits: Some(TraitsChange::Replace(
-            (0..20).map(|n| format!("CUSTOM_{n}").parse().unwrap()).collect(),
+            (0..20)
+                .map(|n| format!("CUSTOM_{n}").parse().unwrap())
+                .collect(),
         )),
     });
     // Without a managed switch no cables are needed.
@@ -108,7 +110,10 @@ fn with_nodes() -> World {
             machine: machine.id,
             ..log.clone()
         };
-        for record in [Record::Machine(machine.into()), Record::EventLog(log.into())] {
+        for record in [
+            Record::Machine(machine.into()),
+            Record::EventLog(log.into()),
+        ] {
             let bytes = record.encode().unwrap();
             tables.load(record.kind(), &bytes, 1).unwrap();
         }
@@ -144,7 +149,9 @@ fn node_allocations_among_five_thousand() {
     };
     measure("by class", 1_000, &|number| wanted(number).into());
     measure("by class and three traits", 1_000, &|number| {
-        let traits = (3..6).map(|n| format!("CUSTOM_{n}").parse().unwrap()).collect();
+        let traits = (3..6)
+            .map(|n| format!("CUSTOM_{n}").parse().unwrap())
+            .collect();
         let op = wanted(number + 1_000);
         CreateNodeAllocation { traits, ..op }.into()
     });
@@ -153,5 +160,7 @@ fn node_allocations_among_five_thousand() {
         let op = wanted(number + 2_000);
         CreateNodeAllocation { traits, ..op }.into()
     });
-    measure("until none is free", 3_100, &|number| wanted(number + 3_000).into());
+    measure("until none is free", 3_100, &|number| {
+        wanted(number + 3_000).into()
+    });
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
-use prost_types::Timestamp;
 use proto_public::metalmesh::admin::v1::{
     Lease, LeaseServiceDecideTransferRequest, LeaseServiceEndRequest, LeaseServiceExtendRequest,
     LeaseServiceGetRequest, LeaseServiceGrantRequest, LeaseServiceListRequest,
@@ -14,7 +13,9 @@ use proto_public::metalmesh::admin::v1::{
 
 use crate::app::App;
 use crate::cmd::given;
-use crate::text::{from_now, parse_duration};
+use crate::text::parse_duration;
+
+use super::lease_end::{LeaseEndArgs, parse_time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineLeaseCommand {
@@ -108,33 +109,6 @@ pub(crate) struct LeaseExtendArgs {
     /// Only the owner may extend the lease from now on, as the owner.
     #[arg(long, conflicts_with = "extendable_until")]
     not_extendable: bool,
-}
-
-/// The end of a lease.
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-pub(crate) struct LeaseEndArgs {
-    /// End of the lease: 2027-01-31 (midnight, UTC) or 2027-01-31T12:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-    /// Time from now to the end of the lease, such as 30d.
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
-    span: Option<Duration>,
-}
-
-impl LeaseEndArgs {
-    fn time(&self) -> Result<Option<Timestamp>> {
-        match (&self.until, self.span) {
-            (Some(until), _) => parse_time(until).map(Some),
-            (None, Some(span)) => Ok(Some(from_now(span))),
-            (None, None) => Ok(None),
-        }
-    }
-}
-
-fn parse_time(text: &str) -> Result<Timestamp> {
-    let parsed: Option<Timestamp> = text.parse().ok();
-    parsed.with_context(|| format!("{text:?} is not a time like 2027-01-31 or 2027-01-31T12:00:00Z"))
 }
 
 pub(super) async fn run(app: &App, command: MachineLeaseCommand) -> Result<()> {
@@ -262,22 +236,4 @@ async fn machines(app: &App) -> Result<Vec<TenuredMachine>> {
     let request = OperatorLeaseServiceListRequest {};
     let answer = app.client.operator_leases().list(request).await?;
     Ok(answer.into_inner().machines)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_of_leases() {
-        for (text, seconds) in [
-            ("2027-01-31", Some(1_801_353_600)),
-            ("2027-01-31T12:00:00Z", Some(1_801_396_800)),
-            ("tomorrow", None),
-            ("", None),
-        ] {
-            let parsed = parse_time(text).ok().map(|time| time.seconds);
-            assert_eq!(parsed, seconds, "{text}");
-        }
-    }
 }

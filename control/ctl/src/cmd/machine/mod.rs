@@ -16,6 +16,7 @@ mod create;
 mod details;
 pub(crate) mod issues;
 mod lease;
+mod lease_end;
 mod owner;
 pub(crate) mod wait;
 

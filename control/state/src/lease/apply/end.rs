@@ -50,11 +50,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, op: &EndLease) -> ApplyResult {
 ///
 /// # Errors
 /// `NotFound` without a lease; those of the release.
-pub(super) fn finish(
-    tx: &mut Tx<'_>,
-    id: MachineId,
-    reason: &str,
-) -> Result<Arc<Lease>, Error> {
+pub(super) fn finish(tx: &mut Tx<'_>, id: MachineId, reason: &str) -> Result<Arc<Lease>, Error> {
     let ended = tx.delete::<Lease>(&id);
     let ended = ended.ok_or_else(|| Error::not_found("lease", id))?;
     let mut machine: Machine = tx.require(&id)?;

@@ -3,9 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
-use crate::lease::apply::terms::{
-    check_not_leased, check_project, check_unreserved, check_unused,
-};
+use crate::lease::apply::terms::{check_not_leased, check_project, check_unreserved, check_unused};
 use crate::lease::command::{SetMachineOwner, TransferMachine};
 use crate::lease::read::{TenureAction, check_action};
 use crate::machine::entity::Machine;

@@ -26,11 +26,17 @@ pub(super) fn running_lease(
         return Err(not_leased(machine, "is not leased"));
     };
     if meant.is_some_and(|meant| meant != lease.id) {
-        let message = format!("machine \"{machine}\" has another lease by now: \"{}\"", lease.id);
+        let message = format!(
+            "machine \"{machine}\" has another lease by now: \"{}\"",
+            lease.id
+        );
         return Err(Error::new(ErrorCode::Conflict, message).object("machine", machine));
     }
     if lease.is_over(now) {
-        return Err(not_leased(machine, "is not leased any more: the lease is over"));
+        return Err(not_leased(
+            machine,
+            "is not leased any more: the lease is over",
+        ));
     }
     Ok(Lease::clone(lease))
 }

@@ -89,7 +89,10 @@ pub(crate) fn check_action(
     if action.permitted().contains(&relation) {
         return Ok(relation);
     }
-    let permitted = action.permitted().iter().map(|permitted| permitted.as_str());
+    let permitted = action
+        .permitted()
+        .iter()
+        .map(|permitted| permitted.as_str());
     let permitted: Vec<&str> = permitted.collect();
     let message = format!(
         "project \"{project}\" is the {} of machine \"{machine}\": only its {} may {}",

@@ -11,7 +11,12 @@ use crate::tables::Tx;
 /// Sets resource class and traits. A node allocation that holds the machine already keeps it.
 pub(crate) fn set(tx: &mut Tx<'_>, op: &SetMachineCapability) -> ApplyResult {
     if let Some(project) = op.project {
-        check_action(tx.tables(), op.machine, project, TenureAction::SetCapability)?;
+        check_action(
+            tx.tables(),
+            op.machine,
+            project,
+            TenureAction::SetCapability,
+        )?;
     }
     let mut machine: Machine = tx.require(&op.machine)?;
     match &op.resource_class {

@@ -170,8 +170,14 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
 fn check_not_held(machine: &Machine) -> CheckResult {
     let id = machine.id;
     let (code, holder) = match (&machine.tenure.lessee, &machine.tenure.reserved_by) {
-        (Some(lessee), _) => (ErrorCode::MachineLeased, format!("leased to project \"{lessee}\"")),
-        (None, Some(by)) => (ErrorCode::MachineReserved, format!("held by node allocation \"{by}\"")),
+        (Some(lessee), _) => (
+            ErrorCode::MachineLeased,
+            format!("leased to project \"{lessee}\""),
+        ),
+        (None, Some(by)) => (
+            ErrorCode::MachineReserved,
+            format!("held by node allocation \"{by}\""),
+        ),
         (None, None) => return Ok(()),
     };
     let message = format!("machine \"{id}\" is {holder}");

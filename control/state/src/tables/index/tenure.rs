@@ -23,7 +23,11 @@ fn is_free(machine: &Machine) -> bool {
 }
 
 fn projects(machine: &Machine) -> impl Iterator<Item = ProjectId> {
-    machine.tenure.owner.into_iter().chain(machine.tenure.lessee)
+    machine
+        .tenure
+        .owner
+        .into_iter()
+        .chain(machine.tenure.lessee)
 }
 
 /// Adds a machine to the indexes by owner, lessee and class.

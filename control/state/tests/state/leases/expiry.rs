@@ -109,7 +109,10 @@ fn a_locked_machine_is_left_alone_until_it_is_unlocked() {
         description: String::new(),
     });
     world.tick(1000);
-    assert_eq!((world.lease(), world.phase(1)), (None, Phase::ReclaimPowerOff));
+    assert_eq!(
+        (world.lease(), world.phase(1)),
+        (None, Phase::ReclaimPowerOff)
+    );
 }
 
 #[test]

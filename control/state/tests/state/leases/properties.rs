@@ -171,7 +171,9 @@ fn ops_of_machines(world: &World, step: &Step, counter: u128) -> Vec<Op> {
             let held = world.tables.all::<NodeAllocation>().nth(*at);
             let project = project.map(id);
             let delete = |id| DeleteNodeAllocation { id, project };
-            held.map(|held| delete(held.id).into()).into_iter().collect()
+            held.map(|held| delete(held.id).into())
+                .into_iter()
+                .collect()
         }
         Step::Use(machine, project) => vec![used_by(*machine, *project, counter).into()],
         Step::Free(machine) => {
@@ -179,18 +181,31 @@ fn ops_of_machines(world: &World, step: &Step, counter: u128) -> Vec<Op> {
             let found = world.tables.get::<Machine>(&machine);
             let user = found.and_then(|found| found.allocation.as_ref());
             let project = user.map(|user| user.project);
-            vec![FreeMachine { id: machine, project }.into()]
+            vec![
+                FreeMachine {
+                    id: machine,
+                    project,
+                }
+                .into(),
+            ]
         }
         Step::Lock(machine, lock) => vec![
             SetMachineState {
                 id: id(*machine),
-                state: if *lock { Availability::Locked } else { Availability::Available },
+                state: if *lock {
+                    Availability::Locked
+                } else {
+                    Availability::Available
+                },
                 description: if *lock { "why".into() } else { String::new() },
             }
             .into(),
         ],
         Step::Delete(machine) => vec![DeleteMachine { id: id(*machine) }.into()],
-        Step::Tick(_) => vec![AcceptTime { time: world.now }.into(), Tick::default().into()],
+        Step::Tick(_) => vec![
+            AcceptTime { time: world.now }.into(),
+            Tick::default().into(),
+        ],
         _ => Vec::new(),
     }
 }
@@ -207,8 +222,10 @@ fn agents_work(world: &mut World, step: &Step) {
         Step::Reboot(number) => {
             let known = world.tables.get::<Machine>(&id(*number));
             let is_due = known.is_none_or(|machine| {
-                let is_awaited =
-                    matches!(machine.phase, Phase::New | Phase::ReclaimRegister | Phase::Wiping);
+                let is_awaited = matches!(
+                    machine.phase,
+                    Phase::New | Phase::ReclaimRegister | Phase::Wiping
+                );
                 is_awaited && machine.condition.state == Availability::Available
             });
             if is_due {
@@ -227,11 +244,22 @@ fn check_machines(tables: &Tables) {
     for machine in tables.all::<Machine>() {
         let tenure = &machine.tenure;
         let lease = tables.get::<Lease>(&machine.id);
-        assert_eq!(lease.map(|lease| lease.lessee), tenure.lessee, "{machine:?}");
+        assert_eq!(
+            lease.map(|lease| lease.lessee),
+            tenure.lessee,
+            "{machine:?}"
+        );
         assert_eq!(lease.map(|lease| lease.expires_at), tenure.lease_expires_at);
-        assert_eq!(lease.and_then(|lease| lease.warned_at), tenure.lease_warned_at);
+        assert_eq!(
+            lease.and_then(|lease| lease.warned_at),
+            tenure.lease_warned_at
+        );
         if let Some(lease) = lease {
-            assert_eq!(Some(lease.owner), tenure.owner, "an owner changed: {lease:?}");
+            assert_eq!(
+                Some(lease.owner),
+                tenure.owner,
+                "an owner changed: {lease:?}"
+            );
             assert_ne!(lease.owner, lease.lessee);
         }
         let is_offered = offered.contains(&machine.id);

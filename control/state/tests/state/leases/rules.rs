@@ -24,7 +24,10 @@ fn an_owner_does_not_change_during_a_lease() {
         project: id(OWNER),
         to: id(STRANGER),
     };
-    assert_eq!(world.refused(owner(1, Some(STRANGER))), ErrorCode::MachineLeased);
+    assert_eq!(
+        world.refused(owner(1, Some(STRANGER))),
+        ErrorCode::MachineLeased
+    );
     assert_eq!(world.refused(owner(1, None)), ErrorCode::MachineLeased);
     assert_eq!(world.refused(transfer.clone()), ErrorCode::MachineLeased);
     world.ok(end(by(LESSEE)));
@@ -37,7 +40,10 @@ fn no_machine_is_taken_from_under_its_user() {
     let mut world = with_machine();
     world.ok(named(1));
     // It is project 1's by now, as a machine of the site.
-    assert_eq!(world.refused(owner(1, Some(OWNER))), ErrorCode::MachineAllocated);
+    assert_eq!(
+        world.refused(owner(1, Some(OWNER))),
+        ErrorCode::MachineAllocated
+    );
     world.ok(owner(1, Some(LESSEE)));
     let by_owner = GrantLease {
         project: id(LESSEE),
@@ -137,7 +143,10 @@ fn extensions() {
         assert_eq!(code, ErrorCode::InvalidField, "{project}");
     }
     let too_long = world.now.plus_ms(LEASE_MS_MAX + 1);
-    assert_eq!(world.refused(extend(OWNER, too_long)), ErrorCode::InvalidField);
+    assert_eq!(
+        world.refused(extend(OWNER, too_long)),
+        ErrorCode::InvalidField
+    );
     // The limit is the owner's.
     let limit = later.plus_ms(2 * DAY_MS);
     let until = ExtensionLimit::Until(limit);
@@ -148,7 +157,10 @@ fn extensions() {
     world.ok(extend(LESSEE, limit));
     assert_eq!(end_of(&world), limit);
     let beyond = limit.plus_ms(1);
-    assert_eq!(world.refused(extend(LESSEE, beyond)), ErrorCode::LeaseLimited);
+    assert_eq!(
+        world.refused(extend(LESSEE, beyond)),
+        ErrorCode::LeaseLimited
+    );
     let before_end = ExtensionLimit::Until(first);
     assert_eq!(
         world.refused(limited(OWNER, before_end)),
@@ -272,7 +284,10 @@ fn classes_and_traits_are_the_owners() {
     world.ok(set(Some(OWNER), ClassChange::Clear));
     let lessee = world.refused(set(Some(LESSEE), gold()));
     assert_eq!(lessee, ErrorCode::TenureRefused);
-    assert_eq!(world.refused(set(Some(STRANGER), gold())), ErrorCode::NotFound);
+    assert_eq!(
+        world.refused(set(Some(STRANGER), gold())),
+        ErrorCode::NotFound
+    );
     let traits = |traits| SetMachineCapability {
         traits: Some(traits),
         ..set(Some(OWNER), ClassChange::Keep)
