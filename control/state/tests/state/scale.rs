@@ -103,7 +103,7 @@ fn with_nodes() -> World {
     let mut tables = world.tables;
     for number in 1..NODES {
         let machine = Machine {
-            id: id(number << 96 | number),
+            id: id((number << 96) | number),
             ..machine.clone()
         };
         let log = EventLog {

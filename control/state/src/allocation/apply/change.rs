@@ -55,7 +55,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateNodeAllocation) -> ApplyResult 
 pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNodeAllocation) -> ApplyResult {
     let allocation = own(tx, op.id, op.project)?;
     let machine = allocation.machine.and_then(|id| tx.get::<Machine>(&id));
-    if let Some(machine) = machine.map(|machine| Machine::clone(machine)) {
+    if let Some(mut machine) = machine.map(|machine| Machine::clone(machine)) {
         if machine.allocation.is_some() && !machine.is_leaving() {
             let id = machine.id;
             let message = format!("node allocation \"{}\" has machine \"{id}\" in use", op.id);
@@ -63,7 +63,6 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNodeAllocation) -> ApplyResult 
             let error = Error::new(ErrorCode::StillInUse, message);
             return Err(error.object("node-allocation", op.id).hint(hint));
         }
-        let mut machine = machine;
         machine.tenure.reserved_by = None;
         tx.update(machine);
     }
