@@ -154,7 +154,6 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
         Record::AuditEntry(it) if it.phase == AuditPhase::Dropped => None,
         Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
-        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
         Record::SizeReservation(it) => {
             message("api.v2.SizeReservation", &reservation::reservation(it))
         }
@@ -163,14 +162,12 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
             &reservation::image_constraint(it),
         ),
         Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
-        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
-        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
-        Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
-        Record::Lease(lease) => Some(any("metalmesh.admin.v1.Lease", &lease::lease(lease))),
-        Record::NodeAllocation(held) => {
-            let shown = node_allocation::node_allocation(held);
-            Some(any("metalmesh.admin.v1.NodeAllocation", &shown))
-        }
+        Record::JoinTicket(_)
+        | Record::Policy(_)
+        | Record::Quota(_)
+        | Record::FirewallRuleSet(_)
+        | Record::Lease(_)
+        | Record::NodeAllocation(_) => own_message(tables, record),
         Record::Invite(it) => match &it.to {
             InviteTo::Tenant { .. } => {
                 message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
@@ -198,6 +195,22 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::Settings(_)
         | Record::FirewallRuleHistory(_)
         | Record::FirewallStatus(_) => None,
+    }
+}
+
+/// The message of an object of our own packages; `None` for the other kinds.
+fn own_message(tables: &Tables, record: &Record) -> Option<Any> {
+    match record {
+        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
+        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
+        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
+        Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
+        Record::Lease(lease) => Some(any("metalmesh.admin.v1.Lease", &lease::lease(lease))),
+        Record::NodeAllocation(held) => {
+            let shown = node_allocation::node_allocation(held);
+            Some(any("metalmesh.admin.v1.NodeAllocation", &shown))
+        }
+        _ => None,
     }
 }
 
