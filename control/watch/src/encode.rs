@@ -9,8 +9,8 @@ use control_convert::{
     node_allocation, policy, quota, reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
-    VpnMember,
+    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Network, Record,
+    Tables, VpnMember,
 };
 use control_store::Changes;
 use prost::Message;
@@ -134,11 +134,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Size(it) => message("api.v2.Size", &catalog::size(it)),
         Record::Image(it) => message("api.v2.Image", &catalog::image(it)),
         Record::Layout(it) => message("api.v2.FilesystemLayout", &layout::layout(it)),
-        Record::Network(it) => {
-            let inside =
-                (!is_outside(record, scope)).then(|| network::Fullness::of_one(tables, it));
-            message("api.v2.Network", &network::network(it, inside.as_ref()))
-        }
+        Record::Network(it) => network_message(tables, it, is_outside(record, scope)),
         Record::Ip(it) => message("api.v2.IP", &network::ip(it)),
         Record::Machine(it) => {
             let newest = tables.get::<Machine>(&it.id);
@@ -212,6 +208,12 @@ fn own_message(tables: &Tables, record: &Record) -> Option<Any> {
         }
         _ => None,
     }
+}
+
+/// A network, with its usage unless the watch sees it from outside.
+fn network_message(tables: &Tables, of: &Network, is_outside: bool) -> Option<Any> {
+    let inside = (!is_outside).then(|| network::Fullness::of_one(tables, of));
+    message("api.v2.Network", &network::network(of, inside.as_ref()))
 }
 
 /// A set of firewall rules as in lists: contents may have megabytes.
