@@ -7,7 +7,9 @@ use proto_public::api::v2::{
     AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project,
     ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{FirewallRules, JoinTicket, Policy, Quota};
+use proto_public::metalmesh::admin::v1::{
+    FirewallRules, JoinTicket, Lease, NodeAllocation, Policy, Quota,
+};
 
 use crate::output::TableRow;
 
@@ -53,8 +55,10 @@ pub(crate) static KINDS: &[ObjectKind] = kinds! {
     "image" "images" "img" Image;
     "ip" "ips" "addresses" Ip;
     "join-ticket" "join-tickets" "join" JoinTicket;
+    "lease" "leases" "lea" Lease;
     "machine" "machines" "m" Machine;
     "network" "networks" "net" Network;
+    "node-allocation" "node-allocations" "nalloc" NodeAllocation;
     "partition" "partitions" "part" Partition;
     "policy" "policies" "pol" Policy;
     "project" "projects" "proj" Project;

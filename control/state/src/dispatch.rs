@@ -2,6 +2,7 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::allocation::apply::{change as allocation_change, create as allocation_create};
 use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::cluster::apply::{clock, component, node, policy, settings};
@@ -11,9 +12,10 @@ use crate::firewall::apply::{
     rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
+use crate::lease::apply::{end, grant, owner, transfer};
 use crate::machine::apply::{
-    allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
-    restored, sizing, vpn, wipe,
+    allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
+    register, restored, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
@@ -190,6 +192,17 @@ routes! {
     ReplaceFirewall firewall_replace::replace;
     SetFirewallRelease firewall_release::set;
     RemoveFirewallRelease firewall_release::remove;
+    SetMachineOwner owner::set_owner;
+    TransferMachine owner::transfer_machine;
+    GrantLease grant::grant;
+    ExtendLease grant::extend;
+    EndLease end::end;
+    RequestLeaseTransfer transfer::request;
+    DecideLeaseTransfer transfer::decide;
+    SetMachineCapability capability::set;
+    CreateNodeAllocation allocation_create::create;
+    UpdateNodeAllocation allocation_change::update;
+    DeleteNodeAllocation allocation_change::delete;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

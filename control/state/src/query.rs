@@ -1,5 +1,6 @@
 //! Queries of readers: derived from the tables, never stored.
 
+pub use crate::allocation::read::{named_allocation, pool_allocations};
 pub use crate::catalog::read::{layout, match_layout, try_image};
 pub use crate::cluster::read::{component, component_report_matters, settings};
 pub use crate::firewall::apply::check_rules;
@@ -15,6 +16,7 @@ pub use crate::firewall::role::{
 pub use crate::firewall::standby::{DISTANCE_MAX, StandbyCandidate, standby_distance};
 pub use crate::holdings::{Counts, counts};
 pub use crate::identity::read::is_certificate_good;
+pub use crate::lease::read::tenured_machines;
 pub use crate::machine::read::{
     allocatable_machines, cable_issues, cable_trouble, check_layout, machine_obstacle,
     machine_of_mac, missing_cables, open_orders, partition_machines, port_machine,

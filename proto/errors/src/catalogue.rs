@@ -82,6 +82,11 @@ catalogue! {
     1217 MachineAlive FailedPrecondition "The machine gives signs of life", "power it off, and repeat the call when it counts as dead: `metalmesh machine power MACHINE off --wait`; `metalmesh machine show MACHINE`";
     1218 NotTwoSwitches FailedPrecondition "The machine does not hear two switches", "check its cables; in a partition whose machines have another number of uplinks: `metalmesh partition update PARTITION --uplinks NUMBER`";
     1219 FirewallNotReplaced FailedPrecondition "The firewall cannot take the place of another one", "see the firewalls of the project, their health and their rules: `metalmesh firewall ls`";
+    1230 MachineLeased FailedPrecondition "The machine is leased", "see the lease: `metalmesh machine lease show MACHINE`; its lessee can end it: `metalmesh machine lease hand-back MACHINE`";
+    1231 MachineNotLeased FailedPrecondition "The machine is not leased", "see the machines that the project owns or leases: `metalmesh machine lease ls`";
+    1232 LeaseLimited PermissionDenied "The lease does not allow it", "ask the machine's owner, who can extend the lease or its limit: `metalmesh machine lease extend MACHINE --until TIME`";
+    1233 MachineReserved FailedPrecondition "A node allocation holds the machine", "see the node allocations: `metalmesh node-allocation ls`";
+    1234 TenureRefused PermissionDenied "The project's relation to the machine does not allow it", "see whose the machine is: `metalmesh machine lease show MACHINE`";
     // 13xx: images, sizes, layouts
     1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "name it like debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "choose a usable image: `metalmesh image ls`";

@@ -169,7 +169,9 @@ fn count(capacity: &mut admin::MachineSizeCapacity, machine: &Machine, log: Opti
     capacity.phoned_home += i64::from(phoned_home);
     capacity.waiting += i64::from(waiting);
     capacity.unavailable += i64::from(!available);
-    if waiting && available && !allocated && !faulty {
+    // A machine that a project owns, leases or holds is free for nobody else.
+    let is_shared = machine.tenure.is_default();
+    if waiting && available && !allocated && !faulty && is_shared {
         capacity.allocatable += 1;
         capacity.free += 1;
     }

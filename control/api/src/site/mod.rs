@@ -15,7 +15,10 @@ mod firewall_try;
 mod firewalls;
 mod identity;
 mod join;
+mod leases;
 mod login_user;
+mod node_allocations;
+mod operator_leases;
 mod operator_rules;
 mod policy;
 mod project_component;
@@ -48,7 +51,11 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::firewall_rules_service_server::FirewallRulesServiceServer,
             mesh::identity_service_server::IdentityServiceServer,
             mesh::join_service_server::JoinServiceServer,
+            mesh::lease_service_server::LeaseServiceServer,
             mesh::login_user_service_server::LoginUserServiceServer,
+            mesh::node_allocation_service_server::NodeAllocationServiceServer,
+            mesh::operator_lease_service_server::OperatorLeaseServiceServer,
+            mesh::operator_node_allocation_service_server::OperatorNodeAllocationServiceServer,
             mesh::operator_rules_service_server::OperatorRulesServiceServer,
             mesh::policy_service_server::PolicyServiceServer,
             mesh::project_component_service_server::ProjectComponentServiceServer,

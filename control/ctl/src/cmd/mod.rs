@@ -20,6 +20,7 @@ pub(crate) mod login;
 pub(crate) mod machine;
 pub(crate) mod misc;
 pub(crate) mod network;
+pub(crate) mod node_allocation;
 pub(crate) mod partition;
 pub(crate) mod policy;
 pub(crate) mod project;
@@ -116,6 +117,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Network(command) => network::run(&app, command).await,
         CliCommand::Ip(command) => ip::run(&app, command).await,
         CliCommand::Machine(command) => machine::run(&app, command).await,
+        CliCommand::NodeAllocation(command) => node_allocation::run(&app, command).await,
         CliCommand::Switch(command) => switch::run(&app, command).await,
         CliCommand::Component(command) => component::run(&app, command).await,
         CliCommand::Task(command) => task::run(&app, command).await,

@@ -3,6 +3,7 @@
 mod cluster;
 mod fabric;
 mod firewall;
+mod lease;
 mod machine;
 mod provided;
 mod tenancy;

@@ -13,17 +13,20 @@ use std::sync::Arc;
 use proto_errors::Error;
 use proto_types::{
     AllocationId, BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId,
-    NetworkId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    NetworkId, NodeAllocationId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId,
+    TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::allocation::entity::*;
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
 use crate::cluster::entity::*;
 use crate::firewall::entity::*;
 use crate::identity::entity::*;
+use crate::lease::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
 use crate::switch::entity::*;
@@ -225,6 +228,8 @@ tables! {
         |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
     FirewallRelease firewall_releases String, "firewall-release", |release| release.name.clone();
+    #[indexed] Lease leases MachineId, "lease", |lease| lease.machine;
+    #[indexed] NodeAllocation node_allocations NodeAllocationId, "node-allocation", |held| held.id;
 }
 
 impl Tables {

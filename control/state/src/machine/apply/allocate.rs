@@ -110,7 +110,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
     }
-    let mut machine = offered(tx.tables(), op)?;
+    let mut machine = offered(tx.tables(), op, tx.now)?;
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
@@ -236,14 +236,14 @@ fn or_default<T: Clone>(named: &[T], default: &[T]) -> Vec<T> {
 }
 
 /// The machine named by the request, or the best candidate for it.
-fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
+fn offered(tables: &Tables, op: &AllocateMachine, now: Timestamp) -> Result<Machine, Error> {
     // A machine that is free in the backup may be a tenant's since: nothing is handed out before
     // the operator has reconciled the state.
     if restored(tables).is_some() {
         return Err(not_reconciled());
     }
     match op.machine {
-        Some(id) => chosen(tables, id),
+        Some(id) => chosen(tables, op, id, now),
         None => best(tables, op),
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
+use proto_types::{MachineId, PartitionId, ProjectId, SizeId, Timestamp};
 use uuid::Uuid;
 
 use crate::catalog::entity::{Partition, Size, SizeReservation};
+use crate::lease::read::check_use;
 use crate::machine::command::AllocateMachine;
-use crate::machine::entity::Machine;
+use crate::machine::entity::{Availability, Machine, MachinePool};
 use crate::machine::read::{candidates, obstacle};
 use crate::reply::CheckResult;
 use crate::tables::Tables;
@@ -22,9 +23,16 @@ pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     .object("machine", machine.id)
 }
 
-/// The machine that a request names, if it can be allocated. Tainted ones can.
-pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
+/// The machine that a request names, if it can be allocated to the request's project. Tainted ones of
+/// the site can.
+pub(crate) fn chosen(
+    tables: &Tables,
+    op: &AllocateMachine,
+    id: MachineId,
+    now: Timestamp,
+) -> Result<Machine, Error> {
     let machine = tables.require::<Machine>(&id)?;
+    check_use(tables, machine, op.project, now)?;
     if machine.allocation.is_some() {
         return Err(Error::new(
             ErrorCode::MachineAllocated,
@@ -32,6 +40,12 @@ pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
         )
         .object("machine", id)
         .hint(format!("free it first: metalmesh machine free {id}")));
+    }
+    // Only administrators name machines of the site; owners and lessees name their own.
+    let is_owned = machine.tenure.pool() != MachinePool::Shared;
+    if is_owned && machine.condition.state == Availability::Tainted {
+        let why = format!("it is tainted: {}", machine.condition.description);
+        return Err(not_ready(machine, &why));
     }
     match obstacle(tables, machine) {
         None => Ok(Machine::clone(machine)),
@@ -148,6 +162,8 @@ fn check_reservations(
         let used = machines
             .filter_map(|id| tables.get::<Machine>(id))
             .filter(|m| m.partition.as_ref() == Some(partition) && m.size.as_ref() == Some(size))
+            // A machine of its own is not one of those that are reserved for it.
+            .filter(|m| m.tenure.pool() == MachinePool::Shared)
             .count();
         amount.saturating_sub(used)
     };

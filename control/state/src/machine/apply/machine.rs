@@ -160,6 +160,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
         )
         .object("machine", op.id));
     }
+    check_not_held(&machine)?;
     if machine.segment != Segment::Isolated {
         check_is_dead(tx.tables(), &machine)?;
     } else if reclaim::may_be_connected(tx.tables(), &machine) {
@@ -171,6 +172,24 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
     forget(tx, op.id);
     links::take_again(tx, concerned);
     Ok(Reply::Machine(machine))
+}
+
+/// Refuses to delete a machine that a lease or a node allocation promises to a project.
+fn check_not_held(machine: &Machine) -> CheckResult {
+    let id = machine.id;
+    let (code, holder) = match (&machine.tenure.lessee, &machine.tenure.reserved_by) {
+        (Some(lessee), _) => (
+            ErrorCode::MachineLeased,
+            format!("leased to project \"{lessee}\""),
+        ),
+        (None, Some(by)) => (
+            ErrorCode::MachineReserved,
+            format!("held by node allocation \"{by}\""),
+        ),
+        (None, None) => return Ok(()),
+    };
+    let message = format!("machine \"{id}\" is {holder}");
+    Err(Error::new(code, message).object("machine", id))
 }
 
 /// Refuses an administrator's action that needs a machine without signs of life.

@@ -6,8 +6,8 @@ use proto_types::{MacAddr, MachineId, PartitionId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
-    Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Condition, Fru, Hardware, HoldCause,
-    Phase, PortLink, RelayedPort, Segment, WipeRecord,
+    Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Capability, Condition, Fru, Hardware,
+    HoldCause, Phase, PortLink, RelayedPort, Segment, Tenure, WipeRecord,
 };
 use crate::meta::Meta;
 
@@ -107,6 +107,12 @@ pub struct Machine {
     /// The allocation; `None` means that it is free.
     #[serde(default)]
     pub allocation: Option<Box<Allocation>>,
+    /// The projects that own and lease it.
+    #[serde(default, skip_serializing_if = "Tenure::is_default")]
+    pub tenure: Tenure,
+    /// Resource class and traits.
+    #[serde(default, skip_serializing_if = "Capability::is_default")]
+    pub capability: Capability,
     /// `traceparent` of the call that set the machine on its way. `None` once it arrived, or if the
     /// call was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +152,8 @@ impl Machine {
             wipes: Vec::new(),
             condition: Condition::default(),
             allocation: None,
+            tenure: Tenure::default(),
+            capability: Capability::default(),
             trace: None,
         }
     }
@@ -164,6 +172,7 @@ impl Machine {
             && self.bmc.is_none()
             && self.allocation.is_none()
             && self.condition.state == Availability::Available
+            && self.tenure.is_default()
     }
 
     /// `true` if its orders are held because another BMC claims the machine as well.
