@@ -329,10 +329,21 @@ services! {
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// Switches with desired beside observed state.
     fabric: mesh_admin::fabric_service_client::FabricServiceClient;
+    /// The release of the agent that firewalls are to run.
+    firewall_releases: mesh_admin::firewall_release_service_client::FirewallReleaseServiceClient;
     /// Firewall rules of a project.
     firewall_rules: mesh_admin::firewall_rules_service_client::FirewallRulesServiceClient;
     /// Firewall rules of the operator.
     operator_rules: mesh_admin::operator_rules_service_client::OperatorRulesServiceClient;
+    /// Machines that a project owns or leases.
+    leases: mesh_admin::lease_service_client::LeaseServiceClient;
+    /// Owners and leases of all machines.
+    operator_leases: mesh_admin::operator_lease_service_client::OperatorLeaseServiceClient;
+    /// Node allocations of a project.
+    node_allocations: mesh_admin::node_allocation_service_client::NodeAllocationServiceClient;
+    /// All node allocations.
+    operator_node_allocations:
+        mesh_admin::operator_node_allocation_service_client::OperatorNodeAllocationServiceClient;
     /// Quotas of tenants and projects.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Settings of the cluster.

@@ -8,7 +8,8 @@ use proto_public::api::v2::{
     ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
 use proto_public::metalmesh::admin::v1::{
-    FirewallRules, HostPool, JoinTicket, Policy, PoolHost, ProjectPolicyLabels, Quota,
+    FirewallRules, HostPool, JoinTicket, Lease, NodeAllocation, Policy, PoolHost,
+    ProjectPolicyLabels, Quota,
 };
 use proto_public::metalmesh::tenant::v1::Claim;
 
@@ -57,8 +58,10 @@ pub(crate) static KINDS: &[ObjectKind] = kinds! {
     "image" "images" "img" Image;
     "ip" "ips" "addresses" Ip;
     "join-ticket" "join-tickets" "join" JoinTicket;
+    "lease" "leases" "lea" Lease;
     "machine" "machines" "m" Machine;
     "network" "networks" "net" Network;
+    "node-allocation" "node-allocations" "nalloc" NodeAllocation;
     "partition" "partitions" "part" Partition;
     "policy" "policies" "pol" Policy;
     "pool" "pools" "hp" HostPool;

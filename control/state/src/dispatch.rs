@@ -2,18 +2,21 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::allocation::apply::{change as allocation_change, create as allocation_create};
 use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
 use crate::claim::apply::{claim, follow, power};
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::firewall::apply::{
-    replace as firewall_replace, report as firewall_report, rules as firewall_rules,
+    release as firewall_release, replace as firewall_replace, report as firewall_report,
+    rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
+use crate::lease::apply::{end, grant, owner, transfer};
 use crate::machine::apply::{
-    allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
-    restored, sizing, vpn, wipe,
+    allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
+    register, restored, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
@@ -191,6 +194,19 @@ routes! {
     DeleteFirewallRules firewall_rules::delete;
     ReportFirewall firewall_report::report;
     ReplaceFirewall firewall_replace::replace;
+    SetFirewallRelease firewall_release::set;
+    RemoveFirewallRelease firewall_release::remove;
+    SetMachineOwner owner::set_owner;
+    TransferMachine owner::transfer_machine;
+    GrantLease grant::grant;
+    ExtendLease grant::extend;
+    EndLease end::end;
+    RequestLeaseTransfer transfer::request;
+    DecideLeaseTransfer transfer::decide;
+    SetMachineCapability capability::set;
+    CreateNodeAllocation allocation_create::create;
+    UpdateNodeAllocation allocation_change::update;
+    DeleteNodeAllocation allocation_change::delete;
     SetPool host_pool::set;
     DeletePool host_pool::delete;
     SetPoolHost pool_host::set;

@@ -12,6 +12,8 @@ use crate::cluster::command::Tick;
 use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
 use crate::identity::apply::{ca, identity};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, Token};
+use crate::lease::apply::expiry::expire_leases;
+use crate::lease::read::due_leases;
 use crate::machine::apply::deadlines::{deadlines, may_be_due, waiting};
 use crate::machine::apply::liveliness::{judged, liveliness};
 use crate::machine::apply::order_deadlines::{expire_orders, late};
@@ -42,6 +44,7 @@ pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> ApplyResult {
     liveliness(tx, op);
     expire_orders(tx, op)?;
     deadlines(tx, op)?;
+    expire_leases(tx)?;
     forget_strangers(tx);
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
@@ -65,6 +68,7 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
     judged(tables, op, now).next().is_some()
         || late(tables, op, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
+        || due_leases(tables, now).next().is_some()
         || old_strangers(tables, now).next().is_some()
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)

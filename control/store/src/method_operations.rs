@@ -37,6 +37,14 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.FabricService/Drain", &["DrainSwitch"]),
     (
+        "metalmesh.admin.v1.FirewallReleaseService/Remove",
+        &["RemoveFirewallRelease"],
+    ),
+    (
+        "metalmesh.admin.v1.FirewallReleaseService/Set",
+        &["SetFirewallRelease"],
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesService/Remove",
         &["DeleteFirewallRules"],
     ),
@@ -69,6 +77,25 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
         &["RevokeJoinTicket"],
     ),
     (
+        "metalmesh.admin.v1.LeaseService/DecideTransfer",
+        &["DecideLeaseTransfer"],
+    ),
+    ("metalmesh.admin.v1.LeaseService/End", &["EndLease"]),
+    ("metalmesh.admin.v1.LeaseService/Extend", &["ExtendLease"]),
+    ("metalmesh.admin.v1.LeaseService/Grant", &["GrantLease"]),
+    (
+        "metalmesh.admin.v1.LeaseService/RequestTransfer",
+        &["RequestLeaseTransfer"],
+    ),
+    (
+        "metalmesh.admin.v1.LeaseService/SetCapability",
+        &["SetMachineCapability"],
+    ),
+    (
+        "metalmesh.admin.v1.LeaseService/TransferMachine",
+        &["TransferMachine"],
+    ),
+    (
         "metalmesh.admin.v1.LoginUserService/ChangePassword",
         &["SetPassword"],
     ),
@@ -83,6 +110,35 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     (
         "metalmesh.admin.v1.LoginUserService/SetPassword",
         &["SetPassword"],
+    ),
+    (
+        "metalmesh.admin.v1.NodeAllocationService/Create",
+        &["CreateNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.NodeAllocationService/Remove",
+        &["DeleteNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.NodeAllocationService/Update",
+        &["UpdateNodeAllocation"],
+    ),
+    ("metalmesh.admin.v1.OperatorLeaseService/End", &["EndLease"]),
+    (
+        "metalmesh.admin.v1.OperatorLeaseService/SetCapability",
+        &["SetMachineCapability"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorLeaseService/SetOwner",
+        &["SetMachineOwner"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorNodeAllocationService/Create",
+        &["CreateNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorNodeAllocationService/Remove",
+        &["DeleteNodeAllocation"],
     ),
     (
         "metalmesh.admin.v1.OperatorRulesService/Remove",

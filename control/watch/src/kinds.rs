@@ -50,10 +50,15 @@ static WATCHABLE: &[Watchable] = watchable! {
     Ip "ip" [ALL "/metalstack.admin.v2.IPService/List",
         PROJECT "/metalstack.api.v2.IPService/List"];
     JoinTicket "join-ticket" [ALL "/metalmesh.admin.v1.JoinService/List"];
+    Lease "lease" [ALL "/metalmesh.admin.v1.OperatorLeaseService/List",
+        PROJECT "/metalmesh.admin.v1.LeaseService/List"];
     Machine "machine" [ALL "/metalstack.admin.v2.MachineService/List",
         PROJECT "/metalstack.api.v2.MachineService/List"];
     Network "network" [ALL "/metalstack.admin.v2.NetworkService/List",
         PROJECT "/metalstack.api.v2.NetworkService/List"];
+    NodeAllocation "node-allocation" [
+        ALL "/metalmesh.admin.v1.OperatorNodeAllocationService/List",
+        PROJECT "/metalmesh.admin.v1.NodeAllocationService/List"];
     Partition "partition" [ALL "/metalstack.api.v2.PartitionService/List",
         OWN "/metalstack.api.v2.PartitionService/List"];
     Policy "policy" [ALL "/metalmesh.admin.v1.PolicyService/List"];

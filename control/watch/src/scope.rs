@@ -60,6 +60,8 @@ impl Scope {
                 },
                 Record::SizeReservation(it) => it.project == *project,
                 Record::FirewallRuleSet(rules) => rules.project == *project,
+                Record::Lease(lease) => lease.owner == *project || lease.lessee == *project,
+                Record::NodeAllocation(held) => held.owner == Some(*project),
                 Record::Invite(it) => it.to.place() == InvitePlace::Project(*project),
                 _ => false,
             },
@@ -105,6 +107,7 @@ pub(super) fn goes_by(record: &Record, key: &str, id: &str) -> bool {
             Record::Ip(it) => it.id.to_string() == id || it.ip.to_string() == id,
             Record::AuditEntry(it) => it.id == id,
             Record::Claim(claim) => claim.name == id,
+            Record::Lease(lease) => lease.id.to_string() == id,
             Record::Quota(it) => match &it.subject {
                 QuotaSubject::Tenant(login) => login.as_str() == id,
                 QuotaSubject::Project(project) => project.to_string() == id,

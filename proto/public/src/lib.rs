@@ -105,6 +105,12 @@ pub mod infra {
     }
 }
 
+/// The published contract by its package, as messages of our own packages refer to it.
+#[doc(hidden)]
+pub mod metalstack {
+    pub use crate::api;
+}
+
 /// Our own administration beside the published contract.
 pub mod metalmesh {
     /// Enrolment of agents.

@@ -12,6 +12,7 @@
 
 mod audit;
 mod audit_hash;
+mod capability;
 mod digest;
 mod ids;
 mod mac;
@@ -21,10 +22,11 @@ mod time;
 
 pub use audit::{AuditGaps, AuditLine, AuditPhase, RETENTION_METHOD};
 pub use audit_hash::AuditHash;
+pub use capability::{ResourceClass, TraitName};
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
-    AllocationId, BootTicketId, ClaimId, ComponentId, IpId, JoinTicketId, MachineId, OrderId,
-    ProjectId, ReservationId, TokenId,
+    AllocationId, BootTicketId, ClaimId, ComponentId, IpId, JoinTicketId, LeaseId, MachineId,
+    NodeAllocationId, OrderId, ProjectId, ReservationId, TokenId,
 };
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;

@@ -6,6 +6,7 @@ mod catalog;
 mod claims;
 mod control;
 mod fleet;
+mod leases;
 mod life;
 mod scenario;
 mod tenancy;
@@ -26,6 +27,7 @@ pub fn run(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
     control::rows(&mut scenario)?;
     fleet::fill(&mut scenario, machines)?;
     fleet::rows(&mut scenario)?;
+    leases::rows(&mut scenario)?;
     life::rows(&mut scenario, machines)?;
     tenancy::ends(&mut scenario)?;
     control::ends(&mut scenario)?;

@@ -217,7 +217,12 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         }],
         "error": "text", "agent_version": "1.0.0",
         "routes": {"wanted": 8, "observed": 8, "error": "text"},
+        "update": {"phase": "failed", "wanted": "1.3.0", "error": "text"},
     }}))?;
+    scenario.row(json!({"SetFirewallRelease": {
+        "version": "1.3.0", "url": "https://a.example/b", "head_digest": digest(7),
+    }}))?;
+    scenario.row(json!({"RemoveFirewallRelease": {}}))?;
     let other = json!({"target": {"network": "private"}, "owner": "tenant"});
     let network = json!({"SetFirewallRules": {
         "set": other, "project": id(1), "content": {}, "comment": "text", "expected": 0,

@@ -73,11 +73,7 @@ impl Switch {
 
     /// Runs vtysh by hand, as an operator does.
     pub(crate) fn vtysh(&self, commands: &str) -> String {
-        let output = Command::new("vtysh")
-            .args(["-N", &self.name, "-c", commands])
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        vtysh(&self.name, commands)
     }
 
     /// Waits until both daemons answer.
@@ -193,4 +189,13 @@ fn end(child: &mut Option<Child>) {
 pub(crate) fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status();
     assert!(status.unwrap().success(), "ip {arguments}");
+}
+
+/// The same for a switch by its name.
+pub(crate) fn vtysh(name: &str, commands: &str) -> String {
+    let output = Command::new("vtysh")
+        .args(["-N", name, "-c", commands])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -77,7 +77,12 @@ pub(crate) fn reconcile(switch: &Switch, desired: &SwitchModel) {
                 return;
             }
             if let Err(error) = back_end.apply_all(&todo.steps).await {
-                assert!(Instant::now() < until, "{name}: {error:#?}");
+                if Instant::now() >= until {
+                    for look in ["show bgp vrf all summary", "show running-config"] {
+                        println!("{name}# {look}\n{}", daemons::vtysh(&name, look));
+                    }
+                    panic!("{name}: {error:#?}");
+                }
                 println!("{name}: again after {error:?}");
                 // Not a loop without pause: it would take a processor from FRR.
                 std::thread::park_timeout(PAUSE);

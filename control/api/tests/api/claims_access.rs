@@ -1,5 +1,6 @@
 //! Tenants that share a pool: neither learns of the other, or of the machines under its own claims.
 
+use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::pool_service_client::PoolServiceClient;
@@ -11,6 +12,7 @@ use tonic::Code;
 use crate::callers::{ABSENT, call_with};
 use crate::claiming::*;
 use crate::node::Node;
+use crate::policy;
 use crate::watching::{all, listed, of_project};
 
 fn method(path: &str) -> &'static Method {
@@ -172,6 +174,11 @@ async fn the_machine_under_a_claim_stays_hidden() {
     let claim = create(&mut claims, &project, "web-1", spec).await;
     let machine = claimed_machine(&node, &claim.uuid).await;
     node.installed_claim(&machine).await;
+    // Policies do not see it either: a refusal would tell that it is there.
+    let deny = "deny contains {\"rule\": \"seen\", \"message\": \"it is there\"} if \
+                input.resource.kind == \"machine\"";
+    let source = policy::about("metalstack.api.v2.MachineService/Get", deny);
+    policy::set(&node, "seen", &source).await.unwrap();
     let lock = json!({"lockingStrategy": "OPTIMISTIC_LOCKING_STRATEGY_SERVER"});
     for (name, more) in [
         ("Get", json!({})),
@@ -256,5 +263,30 @@ async fn a_pooled_machine_is_not_allocated_by_its_size() {
     let request = crate::node::wanted_machine(&project, &network, "web-1");
     let refused = machines.create(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    let mut partitions =
+        admin::partition_service_client::PartitionServiceClient::new(node.as_admin());
+    let request = admin::PartitionServiceCapacityRequest::default();
+    let found = partitions.capacity(request).await.unwrap().into_inner();
+    let sizes = &found.partition_capacity[0].machine_size_capacities;
+    assert_eq!((sizes[0].total, sizes[0].waiting, sizes[0].free), (2, 2, 0));
+    // Nor by its id, by an administrator.
+    let machine = host_id(&node).await;
+    let request = api::MachineServiceCreateRequest {
+        uuid: Some(machine),
+        partition: None,
+        size: None,
+        ..crate::node::wanted_machine(&project, &network, "web-1")
+    };
+    let mut machines = api::machine_service_client::MachineServiceClient::new(node.as_admin());
+    let refused = machines.create(request).await.unwrap_err();
+    assert!(refused.message().starts_with("MM-2007"), "{refused}");
     node.stop().await;
+}
+
+/// The machine of a host.
+async fn host_id(node: &Node) -> String {
+    let mut pools = PoolServiceClient::new(node.as_admin());
+    let request = mesh::PoolServiceListHostsRequest::default();
+    let found = pools.list_hosts(request).await.unwrap().into_inner();
+    found.hosts[0].machine.clone()
 }

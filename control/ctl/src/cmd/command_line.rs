@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     apply, audit, ca, claim, cluster, component, context, doctor, filesystem, firewall, get,
-    identity, image, ip, join, login, machine, misc, network, partition, policy, pool, project,
-    quota, release, settings, size, switch, task, tenant, token, user, vpn,
+    identity, image, ip, join, login, machine, misc, network, node_allocation, partition, policy,
+    pool, project, quota, release, settings, size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -81,6 +81,9 @@ pub(crate) enum CliCommand {
     /// Manage pools of hosts that projects claim.
     #[command(subcommand)]
     Pool(pool::PoolCommand),
+    /// Manage node allocations: machines held by resource class and traits.
+    #[command(subcommand, visible_alias = "nalloc")]
+    NodeAllocation(node_allocation::NodeAllocationCommand),
     /// Show and replace firewalls, manage their rules, and explain what they do.
     #[command(subcommand)]
     Firewall(firewall::FirewallCommand),

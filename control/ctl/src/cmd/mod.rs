@@ -21,6 +21,7 @@ pub(crate) mod login;
 pub(crate) mod machine;
 pub(crate) mod misc;
 pub(crate) mod network;
+pub(crate) mod node_allocation;
 pub(crate) mod partition;
 pub(crate) mod policy;
 pub(crate) mod pool;
@@ -120,6 +121,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Machine(command) => machine::run(&app, command).await,
         CliCommand::Claim(command) => claim::run(&app, command).await,
         CliCommand::Pool(command) => pool::run(&app, command).await,
+        CliCommand::NodeAllocation(command) => node_allocation::run(&app, command).await,
         CliCommand::Switch(command) => switch::run(&app, command).await,
         CliCommand::Component(command) => component::run(&app, command).await,
         CliCommand::Task(command) => task::run(&app, command).await,

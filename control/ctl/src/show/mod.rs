@@ -4,6 +4,7 @@ mod claim;
 mod cluster;
 mod fabric;
 mod firewall;
+mod lease;
 mod machine;
 mod provided;
 mod tenancy;

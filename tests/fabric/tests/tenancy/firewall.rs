@@ -97,7 +97,8 @@ const INTERNET: u32 = 100;
 /// A server outside.
 pub(crate) const SERVER: &str = "198.51.100.9";
 
-/// Makes the spine an exit: the network outside, with a server in it.
+/// Makes the spine an exit: the network outside, with a server in it. Leaves without machines have no
+/// session with a spine, and its ports wait for one: a machine has to be there before.
 pub(crate) fn exit(site: &Site) -> Host {
     let spine = &site.spine;
     let server = format!("{SERVER}/24");

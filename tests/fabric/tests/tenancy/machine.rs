@@ -65,6 +65,11 @@ impl Machine {
     /// A machine on the same port of both leaves.
     pub(crate) async fn start(leaves: &[Leaf; 2], number: u8, networking: Networking) -> Self {
         let switch = Switch::start(&format!("m{number}"), &[]).await;
+        // As the installer does: by ports as well, so that the flows of two machines share the cables.
+        let of = &switch.name;
+        ip(&format!(
+            "netns exec {of} sysctl -qw net.ipv4.fib_multipath_hash_policy=1"
+        ));
         let port = format!("swp{number}");
         for (leaf, nic) in leaves.iter().zip(["eth0", "eth1"]) {
             leaf.connect(&port, &switch.name, nic);

@@ -143,9 +143,9 @@ async fn two_firewalls_of_a_tenant() {
     }
     let site = Site::start().await;
     add_firewall_networks(site.client()).await;
+    let server = rent(&site, 1, Networking::Routed).await;
     let outside = exit(&site);
     tell_callers(&outside.name);
-    let server = rent(&site, 1, Networking::Routed).await;
     write_rules(&site, &[PORT]).await;
     let probed = TcpListener::bind(PROBE).unwrap();
     let mut first = rent(&site, 5, Networking::ProbingFirewall).await;
@@ -206,9 +206,9 @@ async fn a_firewall_of_a_tenant_is_rolled() {
     }
     let site = Site::start().await;
     add_firewall_networks(site.client()).await;
+    let server = rent(&site, 1, Networking::Routed).await;
     let outside = exit(&site);
     tell_callers(&outside.name);
-    let server = rent(&site, 1, Networking::Routed).await;
     write_rules(&site, &[PORT]).await;
     let old = rent(&site, 5, Networking::ControlledFirewall).await;
     stand(&site, &[("active", 0, Some(0))]).await;

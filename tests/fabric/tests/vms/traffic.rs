@@ -231,6 +231,9 @@ fn word(rented: &Rented) -> String {
 
 fn routes(namespace: &str, target: &str) -> String {
     let mut ip = std::process::Command::new("ip");
-    let output = ip.args(["-n", namespace, "route", "show", target]).output();
+    // Machines of a segment are known by the prefix of its gateway.
+    let output = ip
+        .args(["-n", namespace, "route", "show", "match", target])
+        .output();
     String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
 }

@@ -56,6 +56,7 @@ impl MachineService for Services {
     ) -> ApiResult<MachineServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let op = allocate::command(&caller, &request)?;
+        self.check_named_machine(&caller, &op).await?;
         let made = self.allocate(&caller, op).await?;
         ok(MachineServiceCreateResponse {
             machine: Some(self.machine_now(&made, Viewer::Tenant).await?),

@@ -10,7 +10,9 @@ use super::settle::{lose, seen, settle};
 use super::{bind, provision};
 use crate::claim::entity::{CLAIM_KEPT_MS, Claim, ClaimState};
 use crate::claim::read::survey;
+use crate::cluster::read::restored;
 use crate::machine::entity::Machine;
+use crate::machine::read::is_left_alone;
 use crate::pool::entity::{HostPool, PoolHost, RevokeRule};
 use crate::tables::{Tables, Tx};
 
@@ -101,10 +103,11 @@ fn end_reservation(tx: &mut Tx<'_>, id: MachineId) {
     }
 }
 
-/// Hosts of claims that the policies of their pool do not admit any more, and whose grace is over.
+/// Hosts of claims that the policies of their pool do not admit any more, and whose grace is over. None
+/// while a restored state waits for its operator, and no locked one, which control leaves alone.
 fn evictions(tables: &Tables, now: Timestamp) -> Vec<MachineId> {
     let evicts = |pool: &HostPool| matches!(pool.on_revoke, RevokeRule::Evict { .. });
-    if !tables.all::<HostPool>().any(|pool| evicts(pool)) {
+    if restored(tables).is_some() || !tables.all::<HostPool>().any(|pool| evicts(pool)) {
         return Vec::new();
     }
     let revoked = tables.index().hosts.revoked.iter();
@@ -116,7 +119,9 @@ fn evictions(tables: &Tables, now: Timestamp) -> Vec<MachineId> {
                 let claim = host.and_then(|host| host.binding.as_ref());
                 let claim = claim.and_then(|binding| tables.get::<Claim>(&binding.claim));
                 let is_leaving = claim.is_none_or(|claim| claim.state == ClaimState::Releasing);
-                !is_leaving && now.since_ms(*at) >= grace_ms
+                let machine = tables.get::<Machine>(id);
+                let is_locked = machine.is_some_and(|machine| is_left_alone(machine));
+                !is_leaving && !is_locked && now.since_ms(*at) >= grace_ms
             }
             _ => false,
         }

@@ -12,7 +12,8 @@ use crate::catalog::entity::{
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::fields::{check_description, check_name};
-use crate::levels::{FABRIC_LABELS, feature_level};
+use crate::firewall::apply::guests::check_joined;
+use crate::levels::{CLOSED_FIREWALLS, FABRIC_LABELS, feature_level};
 use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
@@ -118,7 +119,7 @@ fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocatio
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
     }
-    let mut machine = offered(tx.tables(), op, claim)?;
+    let mut machine = offered(tx.tables(), op, claim, tx.now)?;
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
@@ -128,7 +129,7 @@ fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocatio
     let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
-    check_reachable(tx.tables(), op.kind, &partition, &image, &connected)?;
+    check_connected(tx.tables(), op.kind, &partition, &image, &connected)?;
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
@@ -156,10 +157,8 @@ fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocatio
             attempt: 1,
             ..Install::default()
         },
-        // Remembered, so that a reader can tell this tenancy's events from the last tenant's.
-        events_before: tx
-            .get::<EventLog>(&machine.id)
-            .map_or(0, |log| log.recorded),
+        events_before: recorded_events(tx.tables(), &machine),
+        closed_to_project: is_closed(tx.tables(), op.kind),
         replaces: None,
         claim: claim.map(|claim| claim.grant),
     }));
@@ -170,17 +169,41 @@ fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocatio
     Ok(Reply::Machine(machine))
 }
 
-/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
-/// its child network and no route to another address, which only a machine that speaks BGP announces.
-fn check_reachable(
+/// Number of events of a machine so far: a reader tells this tenancy's from the last tenant's by it.
+fn recorded_events(tables: &Tables, machine: &Machine) -> u64 {
+    let log = tables.get::<EventLog>(&machine.id);
+    log.map_or(0, |log| log.recorded)
+}
+
+/// `true` for a firewall whose keys and user data cannot be its project's.
+fn is_closed(tables: &Tables, kind: AllocationType) -> bool {
+    kind == AllocationType::Firewall && feature_level(tables) >= CLOSED_FIREWALLS
+}
+
+/// Refuses networks that are not for a machine of this kind.
+fn check_connected(
     tables: &Tables,
     kind: AllocationType,
     partition: &Partition,
     image: &Image,
     connected: &[AllocationNetwork],
 ) -> CheckResult {
-    let is_machine = kind == AllocationType::Machine && partition.has_evpn();
-    if !is_machine || networking(tables, kind, partition, image)? == Networking::Routed {
+    match kind {
+        AllocationType::Firewall => check_joined(tables, connected),
+        AllocationType::Machine => check_reachable(tables, partition, image, connected),
+    }
+}
+
+/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
+/// its child network and no route to another address, which only a machine that speaks BGP announces.
+fn check_reachable(
+    tables: &Tables,
+    partition: &Partition,
+    image: &Image,
+    connected: &[AllocationNetwork],
+) -> CheckResult {
+    let networking = networking(tables, AllocationType::Machine, partition, image);
+    if !partition.has_evpn() || networking? == Networking::Routed {
         return Ok(());
     }
     let mut others = connected.iter().filter(|network| !network.kind.is_child());
@@ -230,6 +253,7 @@ fn offered(
     tables: &Tables,
     op: &AllocateMachine,
     claim: Option<&ClaimAllocation>,
+    now: Timestamp,
 ) -> Result<Machine, Error> {
     // A machine that is free in the backup may be a tenant's since: nothing is handed out before
     // the operator has reconciled the state.
@@ -237,7 +261,7 @@ fn offered(
         return Err(not_reconciled());
     }
     match op.machine {
-        Some(id) => chosen(tables, id, claim.map(|claim| claim.grant.claim)),
+        Some(id) => chosen(tables, op, id, claim.map(|claim| claim.grant.claim), now),
         None => best(tables, op),
     }
 }

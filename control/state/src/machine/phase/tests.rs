@@ -132,6 +132,7 @@ fn allocation(is_installed: bool) -> Allocation {
             ..Install::default()
         },
         events_before: 0,
+        closed_to_project: false,
         replaces: None,
         claim: None,
     }

@@ -8,6 +8,7 @@ use proto_types::MachineId;
 use crate::fields::check_description;
 use crate::machine::apply::reclaim::nudge;
 use crate::machine::entity::{Machine, Phase};
+use crate::machine::read::is_left_alone;
 use crate::meta::{LabelsUpdate, Meta, check_generation};
 use crate::pool::command::{CleanHost, HoldHost, RemovePoolHost, SetPoolHost};
 use crate::pool::entity::{
@@ -38,7 +39,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPoolHost) -> ApplyResult {
     let mut host = match known {
         Some(host) => host,
         None => {
-            check_is_free(&machine)?;
+            check_is_nobodys(&machine)?;
             new_host(op)
         }
     };
@@ -86,15 +87,35 @@ fn bound(machine: MachineId) -> Error {
     Error::new(ErrorCode::HostBound, message).object("host", machine)
 }
 
-/// Refuses a machine that a project has: a pool cannot take it away.
-fn check_is_free(machine: &Machine) -> CheckResult {
-    if machine.allocation.is_none() {
-        return Ok(());
-    }
+/// Refuses a machine that a project has, owns or leases, or that a node allocation holds: a pool cannot
+/// take it away.
+fn check_is_nobodys(machine: &Machine) -> CheckResult {
     let id = machine.id;
-    let message = format!("machine \"{id}\" is allocated: a project has it");
-    let error = Error::new(ErrorCode::MachineAllocated, message).object("machine", id);
-    Err(error.hint(format!("free it first: metalmesh machine free {id}")))
+    let tenure = &machine.tenure;
+    let (code, why, remedy) = if machine.allocation.is_some() {
+        let why = "is allocated: a project has it".to_owned();
+        let remedy = format!("free it first: metalmesh machine free {id}");
+        (ErrorCode::MachineAllocated, why, remedy)
+    } else if let Some(lessee) = tenure.lessee {
+        let why = format!("is leased to project \"{lessee}\"");
+        let remedy = format!(
+            "end the lease first, and clear the owner: metalmesh machine lease end {id}; metalmesh \
+             machine owner clear {id}"
+        );
+        (ErrorCode::MachineLeased, why, remedy)
+    } else if let Some(holder) = tenure.reserved_by {
+        let why = format!("is held by node allocation \"{holder}\"");
+        let remedy = format!("end it first: metalmesh node-allocation rm {holder}");
+        (ErrorCode::MachineReserved, why, remedy)
+    } else if let Some(owner) = tenure.owner {
+        let why = format!("is owned by project \"{owner}\"");
+        let remedy = format!("clear its owner first: metalmesh machine owner clear {id}");
+        (ErrorCode::MachineOwned, why, remedy)
+    } else {
+        return Ok(());
+    };
+    let message = format!("machine \"{id}\" {why}");
+    Err(Error::new(code, message).object("machine", id).hint(remedy))
 }
 
 fn check(op: &SetPoolHost) -> CheckResult {
@@ -138,15 +159,26 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePoolHost) -> ApplyResult {
     if host.binding.is_some() && !op.force {
         return Err(bound(op.machine));
     }
-    if let Some(mut machine) = tx
-        .get::<Machine>(&op.machine)
-        .map(|found| Machine::clone(found))
-    {
+    let machine = tx.get::<Machine>(&op.machine);
+    if let Some(mut machine) = machine.map(|found| Machine::clone(found)) {
+        check_may_be_freed(&machine)?;
         machine.pool = None;
         tx.save(machine);
     }
     tx.delete::<PoolHost>(&op.machine);
     Ok(Reply::PoolHost(host))
+}
+
+/// Refuses to take a locked machine away from the claim that uses it: control leaves it alone, and could
+/// not end the tenancy.
+fn check_may_be_freed(machine: &Machine) -> CheckResult {
+    let is_used = machine.allocation.is_some() && !machine.is_leaving();
+    if !is_used || !is_left_alone(machine) {
+        return Ok(());
+    }
+    let (id, why) = (machine.id, &machine.condition.description);
+    let message = format!("machine \"{id}\" is locked: {why}");
+    Err(Error::new(ErrorCode::MachineLocked, message).object("machine", id))
 }
 
 /// Sets or ends a hold of an administrator's actor. It never touches a hold of another one.

@@ -215,16 +215,17 @@ fn a_machine_out_of_the_pool_is_nobodys_to_claim_and_one_in_it_nobodys_to_alloca
 }
 
 #[test]
-fn an_administrator_cannot_allocate_a_bound_host() {
+fn an_administrator_cannot_allocate_a_host() {
     let mut world = World::hosting(&[&[]]);
-    world.ok(claim(1, 1, ClaimSpec::default()));
     let by_id = AllocateMachine {
         machine: Some(id(1)),
         partition: None,
         size: None,
         ..allocation_of(7)
     };
-    assert_eq!(world.refused(by_id), ErrorCode::MachineNotReady);
+    assert_eq!(world.refused(by_id.clone()), ErrorCode::HostOfPool);
+    world.ok(claim(1, 1, ClaimSpec::default()));
+    assert_eq!(world.refused(by_id), ErrorCode::HostOfPool);
 }
 
 #[test]

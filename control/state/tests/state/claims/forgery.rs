@@ -1,4 +1,4 @@
-//! What a project may not do: take a host by its own word, see one, or act on another's claim.
+//! Acts that a project is refused: take a host by its own word, see one, or act on another's claim.
 
 use control_state::*;
 

@@ -12,3 +12,4 @@ mod release;
 mod scale;
 mod site;
 mod stories;
+mod tenure;

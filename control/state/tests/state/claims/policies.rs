@@ -1,4 +1,4 @@
-//! Who may claim: policies of pools and hosts, labels of administrators, revocation.
+//! The projects that may claim: policies of pools and hosts, labels of administrators, revocation.
 
 use control_state::*;
 

@@ -1,12 +1,13 @@
-//! What must hold of claims whatever happens, over random sequences of commands.
+//! Invariants of claims and pools, over random sequences of commands.
 
 use std::collections::BTreeSet;
 
-use control_state::life::bmc_desired;
 use control_state::*;
 use proptest::prelude::*;
 
 use super::site::*;
+use crate::leases::owner;
+use crate::node_allocations::{capable, wanted};
 use crate::world::*;
 
 /// Machines of the pool.
@@ -51,6 +52,12 @@ enum ClaimStep {
     Remove {
         host: u128,
     },
+    Own {
+        host: u128,
+        project: Option<u128>,
+    },
+    Reserve,
+    Unreserve,
     Tick {
         ms: u64,
     },
@@ -73,7 +80,11 @@ fn step() -> impl Strategy<Value = ClaimStep> {
         ),
         1 => prop_oneof![Just(None), Just(Some(1)), Just(Some(2))]
             .prop_map(|project| ClaimStep::Admit { project }),
-        1 => host.prop_map(|host| ClaimStep::Remove { host }),
+        1 => host.clone().prop_map(|host| ClaimStep::Remove { host }),
+        1 => (host, prop_oneof![Just(None), Just(Some(2))])
+            .prop_map(|(host, project)| ClaimStep::Own { host, project }),
+        1 => Just(ClaimStep::Reserve),
+        1 => Just(ClaimStep::Unreserve),
         2 => prop_oneof![Just(2_000), Just(90_000), Just(700_000)]
             .prop_map(|ms| ClaimStep::Tick { ms }),
     ]
@@ -119,66 +130,10 @@ fn start() -> World {
     });
     for number in 1..=HOSTS {
         world.waiting(number);
+        world.ok(capable(number, "gold", &[]));
         world.ok(host(number, &[&format!("kind={}", number % 3)]));
     }
     world
-}
-
-/// The next thing that happens to a machine, by its phase.
-fn advance(world: &mut World, number: u128) {
-    let orders = bmc_desired(&world.tables, &text(PARTITION));
-    let order = orders.iter().find(|order| order.machine == id(number));
-    if let Some(order) = order {
-        world.ok(BmcOrderDone {
-            id: order.id,
-            partition: text(PARTITION),
-            error: None,
-            power_state: None,
-            nonce: None,
-        });
-        return;
-    }
-    let machine = world.machine(number).clone();
-    match machine.phase {
-        Phase::Installing => {
-            let allocation = machine.allocation.unwrap();
-            world.event(number, EventKind::Installing);
-            world.ok(InstallDone {
-                allocation: allocation.id,
-                ..installed(number, 0)
-            });
-        }
-        Phase::Rebooting => {
-            world.event(number, EventKind::BootingNewKernel);
-            world.switch_obeys();
-            let project = machine.allocation.unwrap().project;
-            let time = world.now;
-            world.ok(PhoneHome {
-                id: id(number),
-                project,
-                message: String::new(),
-                time,
-            });
-        }
-        Phase::ReclaimPorts | Phase::TenantPorts => world.switch_obeys(),
-        Phase::ReclaimBoot | Phase::ReclaimRegister | Phase::New => {
-            let boot = format!("boot-{}", world.now.ms());
-            world.boot(number, &boot);
-        }
-        Phase::Wiping => {
-            world.wipe(number);
-            world.event(number, EventKind::Waiting);
-        }
-        Phase::Waiting => world.event(number, EventKind::Waiting),
-        Phase::Held(HoldCause::Bmc | HoldCause::Ports | HoldCause::Wipe) => {
-            world.ok(SetMachineState {
-                id: id(number),
-                state: Availability::Available,
-                description: String::new(),
-            });
-        }
-        _ => {}
-    }
 }
 
 fn take(world: &mut World, step: &ClaimStep, counter: u128) {
@@ -256,6 +211,16 @@ fn take(world: &mut World, step: &ClaimStep, counter: u128) {
             force: true,
         }
         .into(),
+        ClaimStep::Own { host, project } => owner(*host, *project).into(),
+        ClaimStep::Reserve => wanted(0xe000 + counter, None, "gold").into(),
+        ClaimStep::Unreserve => match world.tables.all::<NodeAllocation>().next() {
+            Some(held) => DeleteNodeAllocation {
+                id: held.id,
+                project: None,
+            }
+            .into(),
+            None => return,
+        },
         ClaimStep::Tick { ms } => {
             world.later(*ms);
             Tick::default().into()
@@ -272,7 +237,7 @@ fn named(world: &World, number: u128) -> Option<Claim> {
 }
 
 /// At most one claim a host and one host a claim, and both say so; quotas hold; nothing that is
-/// dirty is bound to somebody new.
+/// dirty is bound to somebody new; no host is a project's own or held.
 fn check(before: &Tables, after: &Tables) {
     let mut bound = BTreeSet::new();
     let mut of_first = 0;
@@ -311,10 +276,12 @@ fn check(before: &Tables, after: &Tables) {
     }
     assert!(of_first <= QUOTA, "{of_first} machines of project 1");
     for machine in after.all::<Machine>() {
+        let host = after.get::<PoolHost>(&machine.id);
+        assert_eq!(machine.pool.as_ref(), host.map(|host| &host.pool));
+        assert!(host.is_none() || machine.tenure.is_default(), "{machine:?}");
         let Some(grant) = machine.allocation.as_ref().and_then(|found| found.claim) else {
             continue;
         };
-        let host = after.get::<PoolHost>(&machine.id);
         let binding = host.and_then(|host| host.binding.as_ref());
         let is_current = binding.is_some_and(|binding| binding.claim == grant.claim);
         assert!(is_current || machine.is_leaving(), "{machine:?}");
@@ -362,7 +329,16 @@ fn drain(world: &mut World) {
         }
     }
     world.ok(pool(POOL));
+    let all = world.tables.all::<NodeAllocation>();
+    let held: Vec<_> = all.map(|held| held.id).collect();
+    for allocation in held {
+        world.ok(DeleteNodeAllocation {
+            id: allocation,
+            project: None,
+        });
+    }
     for number in 1..=HOSTS {
+        world.ok(owner(number, None));
         world.ok(host(number, &[]));
     }
     // Reservations end, and whoever waits is looked at once more.

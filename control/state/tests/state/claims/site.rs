@@ -1,5 +1,6 @@
 //! A data centre with a pool, and what its machines do.
 
+use control_state::life::bmc_desired;
 use control_state::*;
 use proto_types::*;
 
@@ -124,6 +125,63 @@ pub(super) fn intent(number: u128, spec: ClaimSpec) -> UpdateClaim {
         epoch: None,
         spec: Some(spec),
         labels: None,
+    }
+}
+
+/// The next thing that happens to a machine, by its phase.
+pub(super) fn advance(world: &mut World, number: u128) {
+    let orders = bmc_desired(&world.tables, &text(PARTITION));
+    let order = orders.iter().find(|order| order.machine == id(number));
+    if let Some(order) = order {
+        world.ok(BmcOrderDone {
+            id: order.id,
+            partition: text(PARTITION),
+            error: None,
+            power_state: None,
+            nonce: None,
+        });
+        return;
+    }
+    let machine = world.machine(number).clone();
+    match machine.phase {
+        Phase::Installing => {
+            let allocation = machine.allocation.unwrap();
+            world.event(number, EventKind::Installing);
+            world.ok(InstallDone {
+                allocation: allocation.id,
+                ..installed(number, 0)
+            });
+        }
+        Phase::Rebooting => {
+            world.event(number, EventKind::BootingNewKernel);
+            world.switch_obeys();
+            let project = machine.allocation.unwrap().project;
+            let time = world.now;
+            world.ok(PhoneHome {
+                id: id(number),
+                project,
+                message: String::new(),
+                time,
+            });
+        }
+        Phase::ReclaimPorts | Phase::TenantPorts => world.switch_obeys(),
+        Phase::ReclaimBoot | Phase::ReclaimRegister | Phase::New => {
+            let boot = format!("boot-{}", world.now.ms());
+            world.boot(number, &boot);
+        }
+        Phase::Wiping => {
+            world.wipe(number);
+            world.event(number, EventKind::Waiting);
+        }
+        Phase::Waiting => world.event(number, EventKind::Waiting),
+        Phase::Held(HoldCause::Bmc | HoldCause::Ports | HoldCause::Wipe) => {
+            world.ok(SetMachineState {
+                id: id(number),
+                state: Availability::Available,
+                description: String::new(),
+            });
+        }
+        _ => {}
     }
 }
 
