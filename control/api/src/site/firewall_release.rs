@@ -51,7 +51,10 @@ impl FirewallReleaseService for Services {
         let reply = self.gate.propose(&caller, RemoveFirewallRelease {}).await?;
         let release = match reply {
             Reply::None => None,
-            reply => Some(shown(&reply.firewall_release().map_err(of_state)?)),
+            reply => {
+                let removed = reply.firewall_release().map_err(of_state)?;
+                Some(shown(&removed))
+            }
         };
         ok(mesh::FirewallReleaseServiceRemoveResponse { release })
     }

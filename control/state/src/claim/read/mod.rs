@@ -9,4 +9,4 @@ mod survey;
 pub(crate) use contest::contest;
 pub use lookup::*;
 pub(crate) use needs::claimant;
-pub(crate) use survey::{ClaimSurvey, survey};
+pub(crate) use survey::survey;

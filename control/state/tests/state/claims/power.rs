@@ -173,9 +173,12 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
     assert_eq!(world.refused(epoch(2)), ErrorCode::Conflict);
     world.ok(epoch(1));
     world.ok(reboot("r-1"));
-    let mut orders = world.tables.all::<BmcOrder>();
-    let order = orders.find(|order| order.action == BmcAction::PowerReset);
-    let order = order.unwrap().clone();
+    let order = world
+        .tables
+        .all::<BmcOrder>()
+        .find(|order| order.action == BmcAction::PowerReset)
+        .cloned()
+        .unwrap();
     assert_eq!(order.epoch, 1);
     // Deleted and bound to another claim: the order is withdrawn, and would not be sent either.
     world.ok(deletion(1, 1));
