@@ -189,6 +189,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::RequiredLabel;
 
     fn admits(policies: &[DeployPolicy], alias: &str, labels: &[(&str, &str)]) -> Option<u32> {
         let project = ProjectId::new(Uuid::from_u128(7));
