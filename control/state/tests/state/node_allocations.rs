@@ -239,7 +239,8 @@ fn a_node_allocation_lasts_until_the_machine_is_freed() {
     world.ok(capable(1, "gold", &[]));
     world.ok(wanted(60, Some(LESSEE), "gold"));
     // It is on offer to nobody, and installed by its owner alone.
-    let offered = query::allocatable_machines(&world.tables, &text(PARTITION), &text(SIZE));
+    let (partition, size) = (text(PARTITION), text(SIZE));
+    let offered = query::allocatable_machines(&world.tables, &partition, &size);
     assert_eq!(offered.count(), 0);
     world.use_machine(1);
     let delete = |project: Option<u128>| DeleteNodeAllocation {

@@ -47,7 +47,7 @@ pub(crate) struct ClaimUpdateArgs {
     #[arg(long, conflicts_with = "image")]
     no_image: bool,
     /// Turn the host on or off.
-    #[arg(long)]
+    #[arg(long, ignore_case = true)]
     power: Option<ClaimPowerArg>,
     /// Pause the claim: nothing is done for it.
     #[arg(long)]

@@ -65,7 +65,8 @@ fn a_host_is_on_offer_to_claims_alone() {
             world.refused(allocation_of(7)),
             ErrorCode::NoMachineAvailable
         );
-        let offered = query::allocatable_machines(&world.tables, &text(PARTITION), &text(SIZE));
+        let (partition, size) = (text(PARTITION), text(SIZE));
+        let offered = query::allocatable_machines(&world.tables, &partition, &size);
         assert_eq!(offered.count(), 0);
         assert_eq!(world.refused(owner(1, Some(OWNER))), ErrorCode::HostOfPool);
         // Nobody owns it, so that nobody can lease it to others.

@@ -239,7 +239,8 @@ fn agents_work(world: &mut World, step: &Step) {
 }
 
 fn check_machines(tables: &Tables) {
-    let offered = query::allocatable_machines(tables, &text(PARTITION), &text(SIZE));
+    let (partition, size) = (text(PARTITION), text(SIZE));
+    let offered = query::allocatable_machines(tables, &partition, &size);
     let offered: BTreeSet<MachineId> = offered.map(|machine| machine.id).collect();
     for machine in tables.all::<Machine>() {
         let tenure = &machine.tenure;

@@ -20,7 +20,8 @@ fn named_by_owner(world: &mut World, allocation: u128) -> AllocateMachine {
 #[test]
 fn an_owned_machine_is_on_offer_to_nobody_else() {
     let mut world = owned();
-    let offered = query::allocatable_machines(&world.tables, &text(PARTITION), &text(SIZE));
+    let (partition, size) = (text(PARTITION), text(SIZE));
+    let offered = query::allocatable_machines(&world.tables, &partition, &size);
     assert_eq!(offered.count(), 0);
     assert_eq!(
         world.refused(allocation_of(1)),
