@@ -191,7 +191,7 @@ pub(crate) fn ip(arguments: &str) {
     assert!(status.unwrap().success(), "ip {arguments}");
 }
 
-/// The same for a switch by its name.
+/// Runs vtysh by hand on the switch of this name.
 pub(crate) fn vtysh(name: &str, commands: &str) -> String {
     let output = Command::new("vtysh")
         .args(["-N", name, "-c", commands])

@@ -11,6 +11,9 @@ use super::hosts::cable;
 use super::live::reconcile;
 use super::readings::firewall;
 
+const TYPE_3: &str = "show bgp l2vpn evpn route type multicast";
+const TYPE_5: &str = "show bgp l2vpn evpn route type prefix";
+
 /// A leaf whose firewall on `swp1` has VNI 10.
 fn leaf() -> SwitchModel {
     let mut model = firewall("198.51.100.0/24");
@@ -29,17 +32,20 @@ fn leaf() -> SwitchModel {
     model
 }
 
+/// Adds the tunnel of VNI 10 with this end.
+fn add_vni(switch: &Switch, end: &str) {
+    switch.ip(&format!("addr add {end}/32 dev lo"));
+    switch.ip("link add br10 type bridge");
+    switch.ip("link set br10 up");
+    switch.ip(&format!(
+        "link add vx10 type vxlan id 10 local {end} dstport 4789 nolearning"
+    ));
+    switch.ip("link set vx10 master br10 up");
+}
+
 /// Announces the firewall's tunnel end of VNI 10, by a route-map that a test changes.
 fn announce(firewall: &Switch) {
-    for command in [
-        "addr add 10.9.9.1/32 dev lo",
-        "link add br10 type bridge",
-        "link set br10 up",
-        "link add vx10 type vxlan id 10 local 10.9.9.1 dstport 4789 nolearning",
-        "link set vx10 master br10 up",
-    ] {
-        firewall.ip(command);
-    }
+    add_vni(firewall, "10.9.9.1");
     firewall.vtysh(
         "configure terminal\nbgp route-map delay-timer 1\nroute-map OUT permit 10\nexit\n\
          router bgp 4210000001\nno bgp ebgp-requires-policy\nbgp router-id 10.9.9.1\n\
@@ -49,15 +55,21 @@ fn announce(firewall: &Switch) {
     );
 }
 
-fn wait_for_route(leaf: &Switch, is_there: bool, targets: &str) {
+/// Waits until what the leaf shows is as a test wants it.
+fn wait_until(leaf: &Switch, command: &str, is_so: impl Fn(&str) -> bool, why: &str) {
     let until = Instant::now() + DEADLINE;
     loop {
-        let shown = leaf.vtysh("show bgp l2vpn evpn route type multicast");
-        if shown.contains("[10.9.9.1]") == is_there {
+        let shown = leaf.vtysh(command);
+        if is_so(&shown) {
             return;
         }
-        assert!(Instant::now() < until, "{targets}: {shown}");
+        assert!(Instant::now() < until, "{why}: {shown}");
     }
+}
+
+fn wait_for_route(leaf: &Switch, is_there: bool, targets: &str) {
+    let is_so = |shown: &str| shown.contains("[10.9.9.1]") == is_there;
+    wait_until(leaf, TYPE_3, is_so, targets);
 }
 
 #[tokio::test]
@@ -98,34 +110,12 @@ async fn a_route_with_the_target_of_another_vni_does_not_pass() {
 /// Has the leaf put its routes into EVPN as those of VNI 10, as a VRF does. The VRF is the default
 /// one, which every kernel has.
 fn have_vni(leaf: &Switch) {
-    for command in [
-        "addr add 10.0.0.11/32 dev lo",
-        "link add br10 type bridge",
-        "link set br10 up",
-        "link add vx10 type vxlan id 10 local 10.0.0.11 dstport 4789 nolearning",
-        "link set vx10 master br10 up",
-    ] {
-        leaf.ip(command);
-    }
+    add_vni(leaf, "10.0.0.11");
     leaf.vtysh(
         "configure terminal\nbgp route-map delay-timer 1\nvni 10\nrouter bgp 4200000011\n\
          address-family l2vpn evpn\nadvertise-all-vni\nadvertise ipv4 unicast",
     );
 }
-
-/// Waits until what the leaf has of the machine's prefix is as a test wants it.
-fn wait_until(leaf: &Switch, command: &str, is_so: impl Fn(&str) -> bool, why: &str) {
-    let until = Instant::now() + DEADLINE;
-    loop {
-        let shown = leaf.vtysh(command);
-        if is_so(&shown) {
-            return;
-        }
-        assert!(Instant::now() < until, "{why}: {shown}");
-    }
-}
-
-const TYPE_5: &str = "show bgp l2vpn evpn route type prefix";
 
 #[tokio::test]
 async fn a_machine_has_no_communities_of_its_own_choice() {

@@ -52,7 +52,11 @@ fn flood(from: &Tap, to: [u8; 6], count: u32, hearer: &Tap) -> (usize, Duration)
 
 /// `true` if a frame arrives.
 fn passes(from: &Tap, to: [u8; 6], mark: u32, hearer: &Tap) -> bool {
-    from.send(&frame(to, from, mark));
+    arrives(&frame(to, from, mark), from, mark, hearer)
+}
+
+fn arrives(frame: &[u8], from: &Tap, mark: u32, hearer: &Tap) -> bool {
+    from.send(frame);
     settled(|| usize::from(hearer.heard().contains(&mark))) == 1
 }
 
@@ -60,8 +64,20 @@ fn passes(from: &Tap, to: [u8; 6], mark: u32, hearer: &Tap) -> bool {
 fn passes_tagged(from: &Tap, tags: &[u8], mark: u32, hearer: &Tap) -> bool {
     let frame = frame(BROADCAST, from, mark);
     let (addresses, rest) = frame.split_at(12);
-    from.send(&[addresses, tags, rest].concat());
-    settled(|| usize::from(hearer.heard().contains(&mark))) == 1
+    let frame = [addresses, tags, rest].concat();
+    arrives(&frame, from, mark, hearer)
+}
+
+/// A leaf whose segment has a machine, a neighbour of it, and an uplink.
+async fn with_uplink(test: &str) -> (Switch, [Tap; 3]) {
+    let leaf = Switch::start(test, &["swp5", "swp6", "swp7"]).await;
+    let hosts = [("host", "swp8"), ("next", "swp9"), ("site", "swp20")];
+    let hosts = hosts.map(|(name, port)| Tap::new(&format!("{test}{name}"), &leaf.name, port));
+    reconcile(&leaf, &desired());
+    for port in ["swp9", "swp20"] {
+        leaf.ip(&format!("link set {port} master mmb10 up"));
+    }
+    (leaf, hosts)
 }
 
 #[tokio::test]
@@ -69,14 +85,7 @@ async fn tagged_frames_stay_at_their_port() {
     if !is_available() {
         return;
     }
-    let leaf = Switch::start("tags", &["swp5", "swp6", "swp7"]).await;
-    let bridged = Tap::new("thost", &leaf.name, "swp8");
-    let neighbour = Tap::new("tnext", &leaf.name, "swp9");
-    let uplink = Tap::new("tsite", &leaf.name, "swp20");
-    reconcile(&leaf, &desired());
-    for port in ["swp9", "swp20"] {
-        leaf.ip(&format!("link set {port} master mmb10 up"));
-    }
+    let (leaf, [bridged, neighbour, uplink]) = with_uplink("tags").await;
     let hearers = [&uplink, &neighbour];
     for hearer in hearers {
         for (mark, tags) in (11..).zip(TAGS) {
@@ -138,14 +147,7 @@ async fn frames_between_bridges_stay_away_from_uplinks() {
     if !is_available() {
         return;
     }
-    let leaf = Switch::start("uplinks", &["swp5", "swp6", "swp7"]).await;
-    let bridged = Tap::new("uhost", &leaf.name, "swp8");
-    let neighbour = Tap::new("unext", &leaf.name, "swp9");
-    let uplink = Tap::new("usite", &leaf.name, "swp20");
-    reconcile(&leaf, &desired());
-    for port in ["swp9", "swp20"] {
-        leaf.ip(&format!("link set {port} master mmb10 up"));
-    }
+    let (leaf, [bridged, neighbour, uplink]) = with_uplink("up").await;
     assert!(passes(&bridged, MULTICAST, 10, &uplink), "multicasts pass");
     for (mark, to) in (11..).zip(CONTROL) {
         assert!(!passes(&bridged, to, mark, &uplink), "{to:02x?}");
