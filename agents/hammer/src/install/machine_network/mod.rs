@@ -26,6 +26,9 @@ use super::network::NetworkError;
 
 /// Name of the bond of a bridged machine.
 const BOND: &str = "bond0";
+/// Settings of a routed machine's kernel: the ports of a flow take part in the choice of its leaf, so
+/// that flows between two machines share the cables.
+const SYSCTL: &str = "net.ipv4.fib_multipath_hash_policy=1\nnet.ipv6.fib_multipath_hash_policy=1\n";
 
 /// The parts of the image that the network is configured for.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +142,11 @@ pub fn render(
         out.push(enable(unit));
     }
     if plan.mode == Mode::Routed {
+        out.push(file(
+            "/etc/sysctl.d/90-metalmesh-network.conf",
+            0o644,
+            SYSCTL,
+        ));
         out.extend(frr::files(plan, image.passwd));
         out.push(enable("frr.service"));
         out.extend(routed_dns(plan, renderer, features));

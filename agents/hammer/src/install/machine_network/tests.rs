@@ -87,6 +87,8 @@ fn a_routed_machine_has_its_addresses_in_frr_alone() {
         neighbor LEAF activate\n  neighbor LEAF route-map MM-IN in\n  \
         neighbor LEAF route-map MM-OUT out\n exit-address-family\nexit\n!\n";
     assert_eq!((conf.as_str(), mode), (want, 0o640));
+    let (sysctl, _) = text(&items, "/etc/sysctl.d/90-metalmesh-network.conf");
+    assert!(sysctl.contains("net.ipv4.fib_multipath_hash_policy=1\n"));
     let frr = items.iter().find(|item| item.path == "/etc/frr/daemons");
     let ItemState::File(owner, _) = &frr.unwrap().state else {
         panic!("no file");

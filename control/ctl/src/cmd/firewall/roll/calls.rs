@@ -20,7 +20,7 @@ use crate::cmd::firewall::list::firewalls;
 use crate::cmd::firewall::service::RulesService;
 use crate::cmd::given;
 use crate::cmd::machine::wait;
-use crate::show::{label, machine_state, reason};
+use crate::show::{label, machine_state, newest, reason};
 
 /// Most replacements of one firewall that fail and are freed within a day, which is the life of an
 /// idempotency key. Further ones are refused.
@@ -70,7 +70,7 @@ impl<'a> RollCalls<'a> {
         Ok(Some(RollView {
             old,
             new: Some(status),
-            progress: wait::progress(&machine),
+            progress: newest(&machine).map(|_| wait::progress(&machine)),
             failure: failure(&machine),
         }))
     }

@@ -9,8 +9,8 @@ pub(super) struct RollView {
     pub(super) old: FirewallStatus,
     /// Its replacement. `None` means that there is none yet.
     pub(super) new: Option<FirewallStatus>,
-    /// Phase and newest event of the replacement.
-    pub(super) progress: String,
+    /// Phase and newest event of the replacement. `None` means that it has none yet.
+    pub(super) progress: Option<String>,
     /// Why the replacement will never run. `None` means that it may.
     pub(super) failure: Option<String>,
 }
@@ -70,7 +70,9 @@ impl RollView {
         let id = &new.firewall;
         if !new.healthy {
             let reason = &new.reason;
-            return Some(format!("{id}: {reason} ({})", self.progress));
+            let progress = self.progress.as_ref();
+            let progress = progress.map_or_else(String::new, |last| format!(" ({last})"));
+            return Some(format!("{id}: {reason}{progress}"));
         }
         let mut sets = new.sets.iter();
         let behind = sets.find(|set| set.applied_revision != set.revision)?;
@@ -149,7 +151,7 @@ mod tests {
         let view = RollView {
             old,
             new,
-            progress: "installing: Installing".into(),
+            progress: Some("installing: Installing".into()),
             failure: None,
         };
         view.next_step(false)
@@ -292,7 +294,7 @@ mod tests {
         let view = RollView {
             old: firewall("old", 0, Some(0)),
             new: Some(firewall("new", 1, None)),
-            progress: String::new(),
+            progress: None,
             failure: Some("it is tainted".into()),
         };
         let failed = RollStep::Fail("new: it is tainted".into());
