@@ -35,7 +35,8 @@ pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
     let target = args.target.as_deref().unwrap_or_default();
     let status = command
         .args(["--lib", "--test", "decoders", "--test", "firewall"])
-        .args(["--test", "firewall_control", "--test", "sonic", "--"])
+        .args(["--test", "firewall_control", "--test", "sonic"])
+        .args(["--test", "oslo", "--"])
         .arg(format!("fuzz_{}", target.trim_start_matches("fuzz_")))
         .env("BOLERO_RANDOM_TEST_TIME_MS", args.time.to_string())
         .env("BOLERO_RANDOM_ITERATIONS", u64::MAX.to_string())

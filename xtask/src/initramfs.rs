@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// A metalmesh-firewall that is built already; else cargo builds the static one that is shipped
     #[arg(long, value_name = "FILE")]
     pub(crate) firewall: Option<PathBuf>,
+    /// Public keys of releases that firewalls are to trust, one a line: those of `metalmesh release keygen`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) release_keys: Option<PathBuf>,
     /// Which kernel modules: "full" for real hardware, "lab" for virtual machines
     #[arg(long, value_enum, default_value_t = Modules::Full)]
     pub(crate) modules: Modules,
@@ -158,7 +161,7 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
     fs::create_dir_all(&options.out)?;
     let hammer = program(HAMMER, options.hammer.as_deref(), &options.out)?;
     let firewall = program(FIREWALL, options.firewall.as_deref(), &options.out)?;
-    let layer = program_layer(&hammer, &firewall, options.level)?;
+    let layer = program_layer(&hammer, &firewall, options)?;
     step(
         started,
         &format!(
@@ -245,14 +248,18 @@ pub(crate) fn cached_layer(
     Ok((bytes, false))
 }
 
-fn program_layer(hammer: &Path, firewall: &Path, level: i32) -> Result<Vec<u8>> {
+fn program_layer(hammer: &Path, firewall: &Path, options: &Options) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     archive.file("usr/bin/metalmesh-hammer", 0o755, fs::read(hammer)?);
     archive.link("init", "usr/bin/metalmesh-hammer");
     // Where hammer puts it in the systems of firewalls.
     let path = "usr/lib/metalmesh/metalmesh-firewall";
     archive.file(path, 0o755, fs::read(firewall)?);
-    pack(&archive, level)
+    if let Some(keys) = &options.release_keys {
+        let keys = fs::read(keys).with_context(|| keys.display().to_string())?;
+        archive.file("usr/lib/metalmesh/release-keys", 0o644, keys);
+    }
+    pack(&archive, options.level)
 }
 
 /// cpio and zstd; padded so that another archive may follow.

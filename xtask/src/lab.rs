@@ -177,6 +177,7 @@ fn boot_options(cache: &Path, programs: BootPrograms) -> initramfs::Options {
         out: boot_dir(cache),
         hammer: programs.hammer,
         firewall: programs.firewall,
+        release_keys: None,
         modules: initramfs::Modules::Lab,
         level: initramfs::LEVEL_DEFAULT,
     }

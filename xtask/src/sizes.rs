@@ -34,6 +34,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         out: target(root).join("initramfs"),
         hammer: None,
         firewall: None,
+        release_keys: None,
         modules: Modules::Full,
         level: LEVEL_DEFAULT,
     })?;

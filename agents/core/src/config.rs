@@ -1,6 +1,6 @@
 //! The agent's configuration file.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use agents_nos::frr::Vtysh;
@@ -85,6 +85,9 @@ pub struct Config {
     /// control wants routed stay in quarantine.
     #[serde(default)]
     pub bgp: Option<BgpConfig>,
+    /// Listeners of control that this agent itself is configured with. Not in the file.
+    #[serde(skip)]
+    pub control: Vec<SocketAddr>,
 }
 
 /// FRR's shell in SONiC's container. It ends by itself, before the agent stops waiting for it: what
@@ -113,6 +116,7 @@ impl Config {
             gateways: Vec::new(),
             drift: DriftPolicy::default(),
             bgp: None,
+            control: Vec::new(),
         }
     }
 
@@ -147,12 +151,13 @@ impl Config {
     fn filter(&self) -> linux::FilterConfig {
         let uplinks = self.uplinks.iter();
         let bgp = self.bgp.clone().unwrap_or_default();
+        let services = bgp.services(&self.control);
         linux::FilterConfig {
             uplinks: uplinks
                 .filter_map(|port| PortName::new(port).ok())
                 .collect(),
             underlay: bgp.underlay.into_iter().collect(),
-            services: bgp.firewall_services.into_iter().collect(),
+            services,
             clients: bgp.firewall_clients.into_iter().collect(),
         }
     }
@@ -230,12 +235,18 @@ mod tests {
                     uplinks = [\"up1\"]\n[bgp]\nasn = 65001\nunderlay = [\"10.1.0.0/24\"]\n\
                     firewall_services = [\"10.1.0.2:4443\", \"[2001:db8::2]:4443\"]\n\
                     firewall_clients = [\"10.1.0.3/32\"]\n";
-        let filter = toml::from_str::<Config>(text).unwrap().linux().filter;
+        let mut config = toml::from_str::<Config>(text).unwrap();
+        let filter = config.linux().filter;
         assert!(filter.uplinks.contains("up1") && filter.uplinks.len() == 1);
         assert_eq!(filter.services.len(), 2);
         let prefix = |text: &str| text.parse::<IpNet>().unwrap();
         assert_eq!(filter.underlay, [prefix("10.1.0.0/24")].into());
         assert_eq!(filter.clients, [prefix("10.1.0.3/32")].into());
+        // Control in the underlay needs no name there.
+        let control: SocketAddr = "10.1.0.9:4443".parse().unwrap();
+        config.control = vec![control];
+        let services = config.linux().filter.services;
+        assert!(services.len() == 3 && services.contains(&control));
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! Entry points: [`config::Config`], [`run`].
 
 pub mod config;
+mod control_listeners;
 mod drift_log;
 mod firewall_routes;
 mod gateway;
@@ -49,6 +50,7 @@ use agents_kit::{Agent, Origin, run_desired};
 use agents_nos::Nos;
 use agents_nos::lldp::Neighbours;
 use config::Config;
+pub use control_listeners::control_listeners;
 pub use intent::intent;
 use pass_memory::PassMemory;
 use proto_mesh::{SwitchDesired, SwitchDesiredRequest, SwitchServiceClient};

@@ -45,7 +45,8 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         config,
         agent: args,
     } = run;
-    let config = Config::load(&config)?;
+    let mut config = Config::load(&config)?;
+    config.control = agents_core::control_listeners(&args.control_addresses()?).await;
     match config.nos {
         SwitchOs::Linux => serve(Linux::open(config.linux())?, config, args, stop).await,
         SwitchOs::Sonic => serve(Sonic::open(config.sonic()), config, args, stop).await,

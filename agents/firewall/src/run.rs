@@ -153,7 +153,9 @@ impl FirewallAgent {
     fn follow_update(&mut self) -> bool {
         let is_in_force = self.is_applied && self.generation.is_some() && !self.is_pending;
         let view = UpdateView::new(self.wanted.as_ref(), &self.collected, &self.sources);
-        self.update.tick(&view, is_in_force)
+        let is_over = self.update.tick(&view, is_in_force);
+        self.sources.report_update(self.update.status().get());
+        is_over
     }
 
     /// Puts the last good rules in force, before anything else is tried; without them, rules that

@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
 use crate::admit::{Admitted, ObjectAdmission};
-use crate::config::{Config, ConfigError, SourceName};
+use crate::config::{Config, ConfigError, SourceName, add_release_keys};
 use crate::dns::SavedName;
 use crate::render::render;
 use crate::seal::StateSeal;
@@ -65,12 +65,15 @@ impl Loaded {
         })
     }
 
-    /// Reads a file, as if no source but the file itself had answered.
+    /// Reads a file, with the keys of releases beside it, as if no source but the file itself had
+    /// answered.
     ///
     /// # Errors
     /// The file cannot be read, or is no valid configuration.
     pub fn load(path: &Path, admission: &mut ObjectAdmission) -> Result<Self, ConfigError> {
-        Self::parse_by(Config::read(path)?, admission)
+        let mut loaded = Self::parse_by(Config::read(path)?, admission)?;
+        add_release_keys(Arc::make_mut(&mut loaded.config), path);
+        Ok(loaded)
     }
 
     /// The same configuration with what sources have said.

@@ -124,6 +124,22 @@ impl AgentArgs {
         )
     }
 
+    /// Addresses of control, host:port: those of `--control`, else of the last session, else of the
+    /// ticket. Empty if there are none, without which an agent does not start.
+    ///
+    /// # Errors
+    /// The state directory or the ticket cannot be read.
+    pub fn control_addresses(&self) -> Result<Vec<String>, KitError> {
+        if !self.control.is_empty() {
+            return Ok(self.control.clone());
+        }
+        if let Some(stored) = StateDir::open(&self.state_dir)?.read_session()? {
+            return Ok(stored.control);
+        }
+        let ticket = self.read_ticket()?;
+        Ok(ticket.map_or_else(Vec::new, |ticket| ticket.control.clone()))
+    }
+
     /// Serves the agent's metrics until the returned listener is dropped. `None` if `--metrics` was
     /// not given.
     ///

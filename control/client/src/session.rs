@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full};
 use proto_public::admin::v2 as admin;
 use proto_public::api::v2 as api;
 use proto_public::metalmesh::admin::v1 as mesh_admin;
+use proto_public::metalmesh::tenant::v1 as mesh_tenant;
 use tonic::body::Body;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Error};
 use tonic::{Code, Status};
@@ -328,10 +329,21 @@ services! {
     policies: mesh_admin::policy_service_client::PolicyServiceClient;
     /// Switches with desired beside observed state.
     fabric: mesh_admin::fabric_service_client::FabricServiceClient;
+    /// The release of the agent that firewalls are to run.
+    firewall_releases: mesh_admin::firewall_release_service_client::FirewallReleaseServiceClient;
     /// Firewall rules of a project.
     firewall_rules: mesh_admin::firewall_rules_service_client::FirewallRulesServiceClient;
     /// Firewall rules of the operator.
     operator_rules: mesh_admin::operator_rules_service_client::OperatorRulesServiceClient;
+    /// Machines that a project owns or leases.
+    leases: mesh_admin::lease_service_client::LeaseServiceClient;
+    /// Owners and leases of all machines.
+    operator_leases: mesh_admin::operator_lease_service_client::OperatorLeaseServiceClient;
+    /// Node allocations of a project.
+    node_allocations: mesh_admin::node_allocation_service_client::NodeAllocationServiceClient;
+    /// All node allocations.
+    operator_node_allocations:
+        mesh_admin::operator_node_allocation_service_client::OperatorNodeAllocationServiceClient;
     /// Quotas of tenants and projects.
     quotas: mesh_admin::quota_service_client::QuotaServiceClient;
     /// Settings of the cluster.
@@ -346,6 +358,10 @@ services! {
     identities: mesh_admin::identity_service_client::IdentityServiceClient;
     /// Claims of BMCs to machines.
     bmc_claims: mesh_admin::bmc_claim_service_client::BmcClaimServiceClient;
+    /// Claims of a project.
+    claims: mesh_tenant::claim_service_client::ClaimServiceClient;
+    /// Pools of hosts that projects claim.
+    pools: mesh_admin::pool_service_client::PoolServiceClient;
     /// Backups of the whole state.
     backups: mesh_admin::backup_service_client::BackupServiceClient;
     /// Watches. [`crate::ObjectWatch`] is one that resumes after a disconnect.

@@ -86,10 +86,20 @@ pub fn revision(
     }
 }
 
-/// The report of each firewall that a set is for.
-pub fn firewalls(tables: &Tables, row: &FirewallRuleSet) -> Vec<wire::FirewallRulesOnFirewall> {
-    let ids = firewalls_of_set(tables, &row.set.target, row.project);
+/// The report of each firewall that a set is for. A viewer of a project sees its own: the operator's set
+/// of a shared network is for those of other projects too. `None` as the viewer means an administrator.
+pub fn firewalls(
+    tables: &Tables,
+    row: &FirewallRuleSet,
+    viewer: Option<ProjectId>,
+) -> Vec<wire::FirewallRulesOnFirewall> {
+    let is_shown = |id: &MachineId| {
+        let project = firewall_allocation(tables, *id).map(|found| found.project);
+        viewer.is_none() || viewer == project
+    };
+    let ids = firewalls_of_set(tables, &row.set, row.project);
     ids.into_iter()
+        .filter(is_shown)
         .map(|id| on_firewall(tables, id, row))
         .collect()
 }

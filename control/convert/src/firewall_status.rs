@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use control_state::query::{
-    FirewallRole, firewall_allocation, firewall_replacement, firewall_standing, project_machines,
-    rule_sets_of_firewall,
+    FirewallFault, FirewallRole, firewall_allocation, firewall_faults, firewall_replacement,
+    firewall_standing, project_machines, rule_sets_of_firewall,
 };
 use control_state::{
-    EventLog, FirewallRoutes, FirewallRuleSet, FirewallStatus, Machine, RuleTarget, Tables,
+    EventLog, FirewallRoutes, FirewallRuleSet, FirewallStatus, FirewallUpdate, Machine, RuleTarget,
+    Tables,
 };
 use proto_public::metalmesh::admin::v1 as wire;
 use proto_types::{MachineId, ProjectId, Timestamp};
@@ -71,6 +72,11 @@ pub fn firewall_status(tables: &Tables, id: MachineId) -> Option<wire::FirewallS
         replaced_by: replacement
             .map(|(by, _)| by.to_string())
             .unwrap_or_default(),
+        update: status.and_then(|status| status.update.as_ref()).map(update),
+        faults: firewall_faults(tables, id)
+            .into_iter()
+            .map(|found| fault(found, id))
+            .collect(),
     })
 }
 
@@ -95,6 +101,22 @@ fn set(row: &FirewallRuleSet, status: Option<&FirewallStatus>) -> wire::Firewall
         owner: row.set.owner.to_string(),
         revision: row.current.number,
         applied_revision: applied.copied().unwrap_or_default(),
+    }
+}
+
+fn update(update: &FirewallUpdate) -> wire::FirewallUpdateStatus {
+    wire::FirewallUpdateStatus {
+        phase: update.phase.clone(),
+        wanted: update.wanted.clone().unwrap_or_default(),
+        error: update.error.clone().unwrap_or_default(),
+    }
+}
+
+fn fault(fault: FirewallFault, firewall: MachineId) -> wire::FirewallFault {
+    wire::FirewallFault {
+        code: fault.code().to_owned(),
+        problem: fault.problem().to_owned(),
+        remedy: fault.remedy(firewall),
     }
 }
 

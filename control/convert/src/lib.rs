@@ -10,6 +10,8 @@
 
 pub mod audit;
 pub mod catalog;
+pub mod claim;
+pub mod claim_spec;
 pub mod component;
 pub mod enums;
 pub mod fabric;
@@ -19,13 +21,16 @@ pub mod firewall_status;
 pub mod invite;
 pub mod join;
 pub mod layout;
+pub mod lease;
 pub mod machine;
 mod machine_allocation;
 mod machine_bmc;
 pub mod machine_history;
 pub mod machine_query;
 pub mod network;
+pub mod node_allocation;
 pub mod policy;
+pub mod pool;
 pub mod quota;
 pub mod reservation;
 pub mod ssh_key;
@@ -201,6 +206,12 @@ pub fn has_labels(labels: &Labels, wanted: Option<&v2::Labels>) -> bool {
             .iter()
             .all(|(key, value)| labels.get(key) == Some(value))
     })
+}
+
+/// `true` if an object has all of these labels.
+pub fn has_all(labels: &Labels, wanted: &Labels) -> bool {
+    let mut wanted = wanted.iter();
+    wanted.all(|(key, value)| labels.get(key) == Some(value))
 }
 
 /// `true` if the query does not filter by this enum, or names this value. UNSPECIFIED does not

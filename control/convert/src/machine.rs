@@ -7,12 +7,12 @@ use control_front::listing::EncodedItems;
 use control_state::{self as state, Machine, Tables};
 use proto_public::MachinePlace;
 use proto_public::api::v2;
-use proto_types::SizeId;
+use proto_types::{ProjectId, SizeId, Timestamp};
 
 use super::enums::liveliness;
 use super::machine_bmc::led_state;
 use super::machine_history::{Viewer, condition, events};
-use super::{catalog, labels, meta, time};
+use super::{catalog, labels, lease, meta, time};
 
 pub use super::machine_allocation::{allocation, from_firewall_rules};
 pub use super::machine_bmc::{bmc_details, fru};
@@ -21,6 +21,18 @@ pub use super::machine_bmc::{bmc_details, fru};
 pub const PHASE_LABEL: &str = "metalmesh.dev/phase";
 /// Label with the time of the last change of the phase.
 pub const SINCE_LABEL: &str = "metalmesh.dev/phase-since";
+/// Label with the project that owns the machine.
+pub const OWNER_LABEL: &str = "metalmesh.dev/owner";
+/// Label with the project that leases it.
+pub const LESSEE_LABEL: &str = "metalmesh.dev/lessee";
+/// Label with the end of its lease.
+pub const LEASE_END_LABEL: &str = "metalmesh.dev/lease-expires";
+/// Label with the time of the warning that the end of its lease is near.
+pub const LEASE_WARNED_LABEL: &str = "metalmesh.dev/lease-warned";
+/// Label with its resource class.
+pub const CLASS_LABEL: &str = "metalmesh.dev/resource-class";
+/// Label with its traits, comma separated.
+pub const TRAITS_LABEL: &str = "metalmesh.dev/traits";
 
 /// A machine for the wire, with everything that published clients dereference.
 pub fn machine(tables: &Tables, machine: &Machine, viewer: Viewer) -> v2::Machine {
@@ -104,7 +116,48 @@ pub fn shown_labels(machine: &Machine) -> state::Labels {
     for (key, value) in own.into_iter().filter(|(_, value)| !value.is_empty()) {
         shown.insert(key.to_owned(), value);
     }
+    for (key, value) in tenure_labels(machine) {
+        // An absent one is removed: a tenant's label must not look like an owner or a lease.
+        match value.is_empty() {
+            true => drop(shown.remove(key)),
+            false => drop(shown.insert(key.to_owned(), value)),
+        }
+    }
     shown
+}
+
+/// The labels with owner, lease and capability, for which the contract has no fields. All are empty for
+/// a machine that its last user is losing: whose it is next is not that user's to know.
+fn tenure_labels(machine: &Machine) -> [(&'static str, String); 6] {
+    let tenure = &machine.tenure;
+    let user = machine.allocation.as_ref().map(|used| used.project);
+    let is_foreign = user.is_some_and(|user| tenure.relation(user).is_none());
+    if is_foreign && machine.is_leaving() {
+        return [
+            OWNER_LABEL,
+            LESSEE_LABEL,
+            LEASE_END_LABEL,
+            LEASE_WARNED_LABEL,
+            CLASS_LABEL,
+            TRAITS_LABEL,
+        ]
+        .map(|key| (key, String::new()));
+    }
+    let text = |project: Option<ProjectId>| project.map(|id| id.to_string()).unwrap_or_default();
+    let at = |at: Option<Timestamp>| at.map(lease::label_time).unwrap_or_default();
+    let class = machine.capability.resource_class.as_ref();
+    let traits = machine.capability.traits.iter().map(ToString::to_string);
+    [
+        (OWNER_LABEL, text(tenure.owner)),
+        (LESSEE_LABEL, text(tenure.lessee)),
+        (LEASE_END_LABEL, at(tenure.lease_expires_at)),
+        (LEASE_WARNED_LABEL, at(tenure.lease_warned_at)),
+        (
+            CLASS_LABEL,
+            class.map(ToString::to_string).unwrap_or_default(),
+        ),
+        (TRAITS_LABEL, traits.collect::<Vec<_>>().join(",")),
+    ]
 }
 
 /// Name of the task that returns a machine to the pool.

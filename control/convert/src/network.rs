@@ -281,12 +281,20 @@ fn has_families(network: &state::Network, wanted: i32) -> bool {
 pub fn ip(ip: &state::Ip) -> v2::Ip {
     let mut head = meta(&ip.meta);
     if let (Some(machine), Some(labels)) = (
-        ip.machine,
+        ip.shown_machine(),
         head.as_mut().and_then(|meta| meta.labels.as_mut()),
     ) {
         labels
             .labels
             .insert(state::label::MACHINE_ID.to_owned(), machine.to_string());
+    }
+    if let (Some(claim), Some(labels)) = (
+        ip.claim,
+        head.as_mut().and_then(|meta| meta.labels.as_mut()),
+    ) {
+        labels
+            .labels
+            .insert(state::label::CLAIM_ID.to_owned(), claim.to_string());
     }
     v2::Ip {
         uuid: ip.id.to_string(),

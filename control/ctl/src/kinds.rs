@@ -7,7 +7,11 @@ use proto_public::api::v2::{
     AuditTrace, Component, FilesystemLayout, Image, Ip, Machine, Network, Partition, Project,
     ProjectInvite, Size, SizeImageConstraint, SizeReservation, Switch, Tenant, TenantInvite, Token,
 };
-use proto_public::metalmesh::admin::v1::{FirewallRules, JoinTicket, Policy, Quota};
+use proto_public::metalmesh::admin::v1::{
+    FirewallRules, HostPool, JoinTicket, Lease, NodeAllocation, Policy, PoolHost,
+    ProjectPolicyLabels, Quota,
+};
+use proto_public::metalmesh::tenant::v1::Claim;
 
 use crate::output::TableRow;
 
@@ -47,18 +51,24 @@ fn decoded<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 pub(crate) static KINDS: &[ObjectKind] = kinds! {
     "audit" "audits" "audit-records" AuditTrace;
+    "claim" "claims" "clm" Claim;
     "component" "components" "comp" Component;
     "filesystem-layout" "filesystem-layouts" "fsl" FilesystemLayout;
     "firewall-rules" "firewall-rule-sets" "fwr" FirewallRules;
     "image" "images" "img" Image;
     "ip" "ips" "addresses" Ip;
     "join-ticket" "join-tickets" "join" JoinTicket;
+    "lease" "leases" "lea" Lease;
     "machine" "machines" "m" Machine;
     "network" "networks" "net" Network;
+    "node-allocation" "node-allocations" "nalloc" NodeAllocation;
     "partition" "partitions" "part" Partition;
     "policy" "policies" "pol" Policy;
+    "pool" "pools" "hp" HostPool;
+    "pool-host" "pool-hosts" "ph" PoolHost;
     "project" "projects" "proj" Project;
     "project-invite" "project-invites" "pinv" ProjectInvite;
+    "project-labels" "project-label-sets" "pl" ProjectPolicyLabels;
     "quota" "quotas" "qta" Quota;
     "size" "sizes" "sz" Size;
     "size-image-constraint" "size-image-constraints" "sic" SizeImageConstraint;
@@ -75,7 +85,15 @@ impl ObjectKind {
     pub(crate) fn is_admins_only(&self) -> bool {
         matches!(
             self.name,
-            "component" | "join-ticket" | "policy" | "size-image-constraint" | "switch" | "task"
+            "component"
+                | "join-ticket"
+                | "policy"
+                | "pool"
+                | "pool-host"
+                | "project-labels"
+                | "size-image-constraint"
+                | "switch"
+                | "task"
         )
     }
 }

@@ -56,9 +56,10 @@ const PRINTING: [&[&str]; 5] = [
 ];
 
 /// All kinds of objects, as they are listed for people.
-const KINDS: &str = "audit, component, filesystem-layout, firewall-rules, image, ip, join-ticket, \
-    machine, network, partition, policy, project, project-invite, quota, size, size-image-constraint, \
-    size-reservation, switch, task, tenant, tenant-invite, token";
+const KINDS: &str = "audit, claim, component, filesystem-layout, firewall-rules, image, ip, \
+    join-ticket, lease, machine, network, node-allocation, partition, policy, pool, pool-host, \
+    project, project-invite, project-labels, quota, size, size-image-constraint, size-reservation, \
+    switch, task, tenant, tenant-invite, token";
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
@@ -257,6 +258,87 @@ fn policies_are_checked_and_compared_without_a_server() {
     assert!(said.contains("guest-editor, guest-owner"), "{said}");
     let said = error(&cli.run(&["policy", "diff", "--against", "none"]));
     assert!(said.contains("name a file"), "{said}");
+}
+
+/// The policy file for Metalsmith of Ironic's guide, as it is printed there.
+const METALSMITH: &str = include_str!("../../oslo/tests/data/guide-metalsmith.yaml");
+
+#[test]
+fn a_policy_file_of_ironic_is_linted_without_a_server() {
+    let cli = Cli::new();
+    let path = |name: &str, text: &str| cli.file(name, text).to_str().unwrap().to_owned();
+    let guide = path("guide.yaml", METALSMITH);
+    let lint = |arguments: &[&str]| cli.run(&[&["policy", "lint", &guide][..], arguments].concat());
+
+    let refused = lint(&[]);
+    let said = error(&refused);
+    for wanted in [
+        "guide.yaml: 19 rules give projects what belongs to others: ",
+        "baremetal:node:set_provision_state",
+        "baremetal:allocation:create_restricted",
+        "--allow-dangerous all",
+        "note:  rule \"baremetal:node:get:driver_info\": it has no check string of its own",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    let table = String::from_utf8(refused.stdout).unwrap();
+    assert!(table.starts_with("RULE "), "{table}");
+    let provision: Vec<&str> = table
+        .lines()
+        .filter(|line| line.starts_with("baremetal:node:set_provision_state "))
+        .collect();
+    assert!(
+        provision.iter().any(|line| line.contains("other-admin")),
+        "{table}"
+    );
+    assert!(!table.contains("PUT /nodes"), "{table}");
+    let wide = String::from_utf8(lint(&["-o", "wide"]).stdout).unwrap();
+    assert!(
+        wide.contains("PUT /nodes/{node_ident}/states/provision"),
+        "{wide}"
+    );
+
+    // Each is accepted by its name, or by that of the rule of the file behind it.
+    let one = lint(&["--allow-dangerous", "baremetal:node:get", "-o", "json"]);
+    let said = error(&one);
+    assert!(
+        !said.contains("driver_info") && said.contains("vif:attach"),
+        "{said}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&one.stdout).unwrap();
+    let rules = json["dangerous"].as_array().unwrap();
+    let info = rules
+        .iter()
+        .find(|rule| rule["rule"] == "baremetal:node:get:driver_info");
+    let info = info.unwrap();
+    assert_eq!(info["causes"], serde_json::json!(["baremetal:node:get"]));
+    assert_eq!(
+        (&info["accepted"], &info["kinds"][0]),
+        (&true.into(), &"foreign-objects".into())
+    );
+    let changes = json["changes"].as_array().unwrap();
+    assert!(changes.iter().any(|change| {
+        change["caller"] == "other-admin"
+            && change["object"] == "owned"
+            && change["change"] == "gains"
+            && change["danger"] == "foreign-objects"
+    }));
+    let all = lint(&["--allow-dangerous", "all"]);
+    assert!(all.status.success(), "{all:?}");
+
+    let safe = path("safe.yaml", "baremetal:node:delete: '!'\n");
+    let good = cli.run(&["policy", "lint", &safe, "--allow-dangerous", "nothing"]);
+    assert!(good.status.success(), "{good:?}");
+    let said = String::from_utf8(good.stderr).unwrap();
+    assert!(
+        said.contains("no dangerous rule is called nothing"),
+        "{said}"
+    );
+    assert!(said.contains("0 gained, 4 lost"), "{said}");
+    let broken = path("broken.yaml", "a: rule:b\nb: rule:a\n");
+    let said = error(&cli.run(&["policy", "lint", &broken]));
+    let wanted = "broken.yaml: rule \"a\": it refers to itself: a -> b -> a; remove one";
+    assert!(said.contains(wanted), "{said}");
 }
 
 #[test]

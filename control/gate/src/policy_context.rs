@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use control_authz::{Decided, Denied, Permit, Principal, is_of_platform};
 use control_policy::{CallFacts, JudgedCall, Moment, Relation, Resource, SitePolicies};
-use control_state::{Machine, Tables};
+use control_state::{Machine, MachinePool, Tables, TenureRelation};
 use prost_reflect::{DynamicMessage, Value};
 use proto_public::{Method, Scope, json};
-use proto_types::Timestamp;
+use proto_types::{ProjectId, Timestamp};
 
 use crate::directory::StateDirectory;
 
@@ -52,10 +52,16 @@ impl PolicyContext {
         request: RequestView<'_>,
     ) -> Self {
         let RequestView { subject, message } = request;
+        let named = named_machine(directory.tables, method, message);
+        let mut relation = Relation::of(method, who, directory, subject);
+        let project = subject.filter(|_| matches!(method.scope, Scope::Project(_)));
+        let project = project.and_then(|project| project.parse::<ProjectId>().ok());
+        let tenure = project.and_then(|project| named?.tenure.relation(project));
+        relation.machine = tenure.map(TenureRelation::as_str);
         Self {
             site,
-            relation: Relation::of(method, who, directory, subject),
-            resource: machine(directory.tables, method, subject, message),
+            resource: named.and_then(|machine| shown(machine, method, subject, tenure)),
+            relation,
             is_of_platform: is_of_platform(who, directory),
         }
     }
@@ -113,29 +119,44 @@ pub(crate) fn request(message: &DynamicMessage) -> Option<serde_json::Value> {
     Some(value)
 }
 
-/// The machine that a request names, if it is free or allocated to the request's project; for admin
-/// methods, any machine. Policies must not learn about machines of other projects.
-fn machine(
-    tables: &Tables,
+/// The machine that a request of a machine or lease service names.
+fn named_machine<'a>(
+    tables: &'a Tables,
     method: &Method,
-    subject: Option<&str>,
     message: &DynamicMessage,
-) -> Option<Resource> {
-    if !method.service.ends_with(".MachineService") {
-        return None;
-    }
-    let uuid = message.get_field_by_name("uuid")?;
+) -> Option<&'a Machine> {
+    let (_, service) = method.service.rsplit_once('.')?;
+    let field = match service {
+        "MachineService" => "uuid",
+        "LeaseService" | "OperatorLeaseService" => "machine",
+        _ => return None,
+    };
+    let uuid = message.get_field_by_name(field)?;
     let Value::String(uuid) = uuid.as_ref() else {
         return None;
     };
     let machine = tables.get::<Machine>(&uuid.parse().ok()?)?;
-    let project = machine
-        .allocation
-        .as_ref()
-        .map(|allocation| allocation.project.to_string());
+    Some(machine)
+}
+
+/// The machine as policies see it, if it is allocated to the request's project, or free and neither
+/// another project's nor a host of a pool; for admin methods, any machine. Policies must not learn about
+/// machines of other projects.
+fn shown(
+    machine: &Machine,
+    method: &Method,
+    subject: Option<&str>,
+    tenure: Option<TenureRelation>,
+) -> Option<Resource> {
+    let allocation = machine.allocation.as_ref();
+    let project = allocation.map(|found| found.project.to_string());
+    let is_offered = machine.tenure.pool() == MachinePool::Shared && machine.pool.is_none();
+    // The machine under a claim is hidden from the claim's project too.
+    let is_claimed = allocation.is_some_and(|found| found.claim.is_some());
     let is_seen = match method.scope {
         Scope::Admin(_) => true,
-        _ => project.is_none() || project.as_deref() == subject,
+        _ if project.is_none() => is_offered || tenure.is_some(),
+        _ => !is_claimed && project.as_deref() == subject,
     };
     is_seen.then(|| Resource {
         kind: "machine",

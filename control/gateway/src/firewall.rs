@@ -7,15 +7,16 @@ use control_presence::{CandidateEffect, ReportOutcome};
 use control_state::life::{FirewallIntent, firewall_candidate, firewall_desired};
 use control_state::query::firewall_report_matters;
 use control_state::{
-    AllocationType, FirewallRoutes, Machine, RefusedRule, ReportFirewall, clip_firewall_report,
+    AllocationType, FirewallRoutes, FirewallUpdate, Machine, RefusedRule, ReportFirewall,
+    clip_firewall_report,
 };
 use control_state::{ErrorCode, StateError, Tables};
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::{
     FirewallAddresses, FirewallCandidate, FirewallCandidateReport, FirewallCandidateReportResponse,
     FirewallCandidatesRequest, FirewallDesired, FirewallDesiredRequest, FirewallNetwork,
-    FirewallReport, FirewallReportResponse, FirewallRuleSet, FirewallService, FirewallStatistics,
-    FirewallStatisticsResponse,
+    FirewallRelease, FirewallReport, FirewallReportResponse, FirewallRuleSet, FirewallService,
+    FirewallStatistics, FirewallStatisticsResponse,
 };
 use proto_types::{AllocationId, MachineId};
 use tracing::warn;
@@ -202,6 +203,11 @@ fn message(fence: Fence, intent: &FirewallIntent) -> FirewallDesired {
             .iter()
             .map(ToString::to_string)
             .collect(),
+        release: intent.release.as_ref().map(|release| FirewallRelease {
+            version: release.version.clone(),
+            url: release.url.clone(),
+            head_digest: release.head_digest.to_string(),
+        }),
         seal: None,
     }
 }
@@ -229,5 +235,10 @@ fn report(machine: MachineId, allocation: AllocationId, report: FirewallReport) 
         error: convert::non_empty(report.error),
         agent_version: convert::non_empty(report.agent_version),
         routes,
+        update: report.update.map(|update| FirewallUpdate {
+            phase: update.phase,
+            wanted: convert::non_empty(update.wanted),
+            error: convert::non_empty(update.error),
+        }),
     }
 }

@@ -220,7 +220,10 @@ fn relation(of: &Relation, wanted: &WantedFields) -> Value {
         "tenant" => of.tenant_role.and_then(tenant),
         _ => None,
     };
-    wanted.select(&["project", "tenant"], |name| word(name).cloned())
+    wanted.select(&["machine", "project", "tenant"], |name| match name {
+        "machine" => of.machine.map(Value::from),
+        _ => word(name).cloned(),
+    })
 }
 
 fn subject(facts: &CallFacts<'_>, wanted: &WantedFields) -> Option<Value> {

@@ -13,6 +13,9 @@ pub struct Relation {
     pub tenant_role: Option<TenantRole>,
     /// The user's role in the project, direct or inherited from the tenant.
     pub project_role: Option<ProjectRole>,
+    /// The relation of the project to the machine that the request names: `owner` or `lessee`. `None`
+    /// means that it has none, or that the request names no machine.
+    pub machine: Option<&'static str>,
 }
 
 impl Relation {
@@ -29,6 +32,7 @@ impl Relation {
                 tenant: Some(subject.to_owned()),
                 tenant_role: tenant_role(directory, &who.user, subject),
                 project_role: None,
+                machine: None,
             },
             Scope::Project(_) => {
                 let Some(project) = directory.project(&who.user, subject) else {
@@ -40,6 +44,7 @@ impl Relation {
                     tenant: Some(project.tenant.to_owned()),
                     tenant_role: direct.or_else(guest),
                     project_role: project_role(directory, &who.user, subject),
+                    machine: None,
                 }
             }
             _ => Self::default(),

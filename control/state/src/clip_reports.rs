@@ -62,6 +62,11 @@ pub fn clip_firewall_report(report: &mut ReportFirewall) {
     if let Some(routes) = &mut report.routes {
         cut_some("error", &mut routes.error);
     }
+    if let Some(update) = &mut report.update {
+        cut("vendor", &mut update.phase);
+        cut_some("vendor", &mut update.wanted);
+        cut_some("error", &mut update.error);
+    }
     while report.applied_sets.len() > list_max("applied_sets") {
         report.applied_sets.pop_last();
     }

@@ -2,21 +2,26 @@
 
 use proto_errors::{Error, ErrorCode};
 
+use crate::allocation::apply::{change as allocation_change, create as allocation_create};
 use crate::audit::apply::trail;
 use crate::catalog::apply::{image, image_constraint, layout, partition, reservation};
+use crate::claim::apply::{claim, follow, power};
 use crate::cluster::apply::{clock, component, node, policy, settings};
 use crate::command::{Command, TRACE_LEN};
 use crate::firewall::apply::{
-    replace as firewall_replace, report as firewall_report, rules as firewall_rules,
+    release as firewall_release, replace as firewall_replace, report as firewall_report,
+    rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
+use crate::lease::apply::{end, grant, owner, transfer};
 use crate::machine::apply::{
-    allocate, bmc_claims, boots, events, install, machine, orders, phone_home, reclaim, register,
-    restored, sizing, vpn, wipe,
+    allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
+    register, restored, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
+use crate::pool::apply::{host as pool_host, pool as host_pool, project_labels};
 use crate::reply::ApplyResult;
 use crate::switch::apply::{drain, replace, switch};
 use crate::tables::{Change, Tables, Tx};
@@ -82,6 +87,8 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> ApplyResult {
     // Before the dispatch: no operation has to expect a list or text beyond its bound.
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
+    // In the same transaction as well: a host that a command frees is a waiting claim's from then on.
+    follow(tx);
     // In the same transaction: a change without its audit record, or a record of a change that
     // was rolled back, cannot exist.
     if let Some(call) = &command.call {
@@ -161,7 +168,7 @@ routes! {
     BmcOrderDone orders::done;
     TakeBmcOrder orders::take;
     DeleteBmcOrder orders::delete;
-    KeepBmcAccess orders::keep_access;
+    KeepBmcAccess bmc_claims::keep_access;
     ReportBmc orders::report;
     ConfirmBmc bmc_claims::confirm;
     ReportVpn vpn::report;
@@ -187,6 +194,31 @@ routes! {
     DeleteFirewallRules firewall_rules::delete;
     ReportFirewall firewall_report::report;
     ReplaceFirewall firewall_replace::replace;
+    SetFirewallRelease firewall_release::set;
+    RemoveFirewallRelease firewall_release::remove;
+    SetMachineOwner owner::set_owner;
+    TransferMachine owner::transfer_machine;
+    GrantLease grant::grant;
+    ExtendLease grant::extend;
+    EndLease end::end;
+    RequestLeaseTransfer transfer::request;
+    DecideLeaseTransfer transfer::decide;
+    SetMachineCapability capability::set;
+    CreateNodeAllocation allocation_create::create;
+    UpdateNodeAllocation allocation_change::update;
+    DeleteNodeAllocation allocation_change::delete;
+    SetPool host_pool::set;
+    DeletePool host_pool::delete;
+    SetPoolHost pool_host::set;
+    RemovePoolHost pool_host::remove;
+    HoldHost pool_host::hold;
+    CleanHost pool_host::clean;
+    SetProjectLabels project_labels::set;
+    CreateClaim claim::create;
+    UpdateClaim claim::update;
+    DeleteClaim claim::delete;
+    RebootClaim power::reboot;
+    HoldClaim power::hold;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

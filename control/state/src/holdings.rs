@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{ProjectId, SizeId};
 
-use crate::machine::read::project_machines;
+use crate::machine::entity::Machine;
 use crate::tables::Tables;
 use crate::tenancy::entity::{Project, Quota, QuotaSubject};
 
@@ -26,10 +26,8 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     let projects: Vec<ProjectId> = match &quota.subject {
         QuotaSubject::Project(id) => vec![*id],
         QuotaSubject::Tenant(login) => {
-            let own = tables
-                .all::<Project>()
-                .filter(|project| project.tenant == *login);
-            own.map(|project| project.id).collect()
+            let own = tables.index().tenant_projects.get(login);
+            own.into_iter().flatten().copied().collect()
         }
     };
     let index = tables.index();
@@ -42,17 +40,13 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     for project in projects {
         counts.networks += index.project_networks.get(&project).copied().unwrap_or(0);
         counts.ips += number(index.project_ips.get(&project).map_or(0, BTreeSet::len));
-        counts.machines += number(
-            index
-                .project_machines
-                .get(&project)
-                .map_or(0, BTreeSet::len),
-        );
+        let machines = machines_of(tables, project);
+        counts.machines += number(machines.clone().count());
         // Only quotas by size need to look at each machine; the others read the indexes.
         if counts.machines_of_size.is_empty() {
             continue;
         }
-        for machine in project_machines(tables, project) {
+        for machine in machines.filter_map(|id| tables.get::<Machine>(id)) {
             let size = machine.size.as_ref();
             if let Some(number) = size.and_then(|size| counts.machines_of_size.get_mut(size)) {
                 *number += 1;
@@ -60,4 +54,64 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
         }
     }
     counts
+}
+
+/// Machines that a project has: allocated ones, and hosts that are bound to its claims.
+fn machines_of(
+    tables: &Tables,
+    project: ProjectId,
+) -> impl Iterator<Item = &proto_types::MachineId> + Clone {
+    let index = tables.index();
+    let allocated = index.project_machines.get(&project);
+    let bound = index.hosts.projects.get(&project).into_iter().flatten();
+    // A host that is bound and allocated is one machine.
+    let bound = bound.filter(move |id| !allocated.is_some_and(|ids| ids.contains(*id)));
+    allocated.into_iter().flatten().chain(bound)
+}
+
+/// The quotas of a project: its own and its tenant's.
+pub(crate) fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
+    let tenant = tables
+        .get::<Project>(&project)
+        .map(|project| project.tenant.clone());
+    let subjects = [
+        Some(QuotaSubject::Project(project)),
+        tenant.map(QuotaSubject::Tenant),
+    ];
+    let found = subjects.iter().flatten();
+    found
+        .filter_map(|subject| tables.get::<Quota>(subject))
+        .map(|quota| Quota::clone(quota))
+        .collect()
+}
+
+/// The room that quotas leave a project for one more machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MachineRoom {
+    is_full: bool,
+    full_sizes: BTreeSet<SizeId>,
+}
+
+impl MachineRoom {
+    /// `true` if one more machine of a size is within the quotas.
+    pub(crate) fn takes(&self, size: Option<&SizeId>) -> bool {
+        !self.is_full && size.is_none_or(|size| !self.full_sizes.contains(size))
+    }
+}
+
+/// The room for one more machine of a project.
+pub(crate) fn machine_room(tables: &Tables, project: ProjectId) -> MachineRoom {
+    let mut room = MachineRoom::default();
+    for quota in quotas(tables, project) {
+        let held = counts(tables, &quota);
+        let machines = quota.limits.machines;
+        room.is_full |= machines.is_some_and(|limit| held.machines >= limit);
+        let sizes = quota.limits.machines_of_size.iter();
+        let full = sizes.filter(|(size, limit)| {
+            let of_size = held.machines_of_size.get(*size).copied().unwrap_or(0);
+            of_size >= **limit
+        });
+        room.full_sizes.extend(full.map(|(size, _)| size.clone()));
+    }
+    room
 }

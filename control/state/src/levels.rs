@@ -27,6 +27,10 @@ pub(crate) const FABRIC_LABELS: u32 = 2;
 /// addresses of switches are unique, and only proven reports of a switch hold a segment.
 pub(crate) const SHARED_BOUNDS: u32 = 2;
 
+/// The feature level from which every control node refuses SSH keys and user data of a project for its
+/// firewall, and allocations of firewalls say so.
+pub(crate) const CLOSED_FIREWALLS: u32 = 2;
+
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)

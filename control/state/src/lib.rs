@@ -10,7 +10,9 @@
 //! Rooms: `machine` (phases, allocations, BMC orders, boots), `switch`, `network` (addresses, pools
 //! of numbers), `catalog` (partitions, sizes, images, layouts, reservations), `tenancy` (tenants,
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
-//! `audit`, `firewall` (sets of rules, active and standby), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
+//! `audit`, `firewall` (sets of rules, active and standby), `lease` (owners and lessees of machines),
+//! `allocation` (machines held by class and traits), `pool` (hosts that projects claim, and policies),
+//! `claim`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
 //! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
 //! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
 //! dispatch, the tick.
@@ -26,10 +28,12 @@
 //!
 //! Start at [`apply`] and [`Op`].
 
+mod allocation;
 mod audit;
 mod blob;
 pub mod bounds;
 mod catalog;
+mod claim;
 mod clip_reports;
 mod cluster;
 mod command;
@@ -39,12 +43,14 @@ mod fields;
 mod firewall;
 mod holdings;
 mod identity;
+mod lease;
 mod levels;
 mod machine;
 mod meta;
 mod network;
 mod op;
 mod overlay;
+mod pool;
 pub mod query;
 mod references;
 mod reply;
@@ -53,12 +59,16 @@ mod tables;
 mod tenancy;
 mod tick;
 
+pub use allocation::command::*;
+pub use allocation::entity::*;
 pub use audit::command::*;
 pub use audit::entity::*;
 pub use bounds::POLICY_BYTES_MAX;
 pub use catalog::command::*;
 pub use catalog::entity::*;
 pub use catalog::read::{ImageVersion, newest_image, parse_image_id};
+pub use claim::command::*;
+pub use claim::entity::*;
 pub use clip_reports::{clip_firewall_report, clip_reports, clip_switch_report};
 pub use cluster::command::*;
 pub use cluster::entity::*;
@@ -70,6 +80,8 @@ pub use firewall::entity::*;
 pub use identity::apply::token::user_of as user_of_component;
 pub use identity::command::*;
 pub use identity::entity::*;
+pub use lease::command::*;
+pub use lease::entity::*;
 pub use levels::*;
 pub use machine::apply::install::INSTALL_ATTEMPTS_MAX;
 pub use machine::apply::liveliness::DEAD_AFTER_MS;
@@ -82,8 +94,10 @@ pub use machine::read::{
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
-pub use op::{FEATURE_LEVEL, FIREWALL_RULES, Op, SWITCH_HEALTH};
+pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, Op, SWITCH_HEALTH};
 pub use overlay::*;
+pub use pool::command::*;
+pub use pool::entity::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::{ApplyResult, CheckResult, Reply};

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::command::{
+    CreateNodeAllocation, DeleteNodeAllocation, UpdateNodeAllocation,
+};
 use crate::audit::command::{AppendAudit, ForgetAuditExport, MarkAuditExport};
 use crate::catalog::command::{
     CreateImage, CreateLayout, CreatePartition, CreateSize, CreateSizeImageConstraint,
@@ -9,12 +12,14 @@ use crate::catalog::command::{
     DeleteSizeImageConstraint, DeleteSizeReservation, UpdateImage, UpdateLayout, UpdatePartition,
     UpdateSize, UpdateSizeImageConstraint, UpdateSizeReservation,
 };
+use crate::claim::command::{CreateClaim, DeleteClaim, HoldClaim, RebootClaim, UpdateClaim};
 use crate::cluster::command::{
     AcceptTime, AnnounceNode, DeleteComponent, InviteNode, JoinNode, RemoveNode, RemovePolicy,
     ReportComponent, SetPolicy, SetSettings, Tick,
 };
 use crate::firewall::command::{
-    DeleteFirewallRules, ReplaceFirewall, ReportFirewall, RollBackFirewallRules, SetFirewallRules,
+    DeleteFirewallRules, RemoveFirewallRelease, ReplaceFirewall, ReportFirewall,
+    RollBackFirewallRules, SetFirewallRelease, SetFirewallRules,
 };
 use crate::identity::command::{
     BeginCaRotation, CreateComponentToken, CreateJoinTicket, CreateToken, CreateUser, DeleteUser,
@@ -22,14 +27,21 @@ use crate::identity::command::{
     RevokeCertificates, RevokeIdentity, RevokeJoinTicket, RevokeToken, RotateIdentity, SetPassword,
     TouchToken, UpdateToken,
 };
+use crate::lease::command::{
+    DecideLeaseTransfer, EndLease, ExtendLease, GrantLease, RequestLeaseTransfer, SetMachineOwner,
+    TransferMachine,
+};
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,
     ForgetVpn, FreeMachine, InstallDone, IssueBootTicket, KeepBmcAccess, MachineEvent, MachineSeen,
     OrderBmc, PhoneHome, ReconcileRestore, RedeemBootTicket, RegisterMachine, ReportBmc, ReportVpn,
-    SetMachineState, TakeBmcOrder, UpdateMachine, WipeDone,
+    SetMachineCapability, SetMachineState, TakeBmcOrder, UpdateMachine, WipeDone,
 };
 use crate::network::command::{
     CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
+};
+use crate::pool::command::{
+    CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
 use crate::switch::command::{
     DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
@@ -51,8 +63,15 @@ pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
 /// The feature level from which switches can be drained, and their reports say more than ports.
 pub const SWITCH_HEALTH: u32 = 2;
 
-/// The feature level from which control keeps firewall rules, and replaces firewalls.
+/// The feature level from which control keeps firewall rules, replaces firewalls, and names the release
+/// of their agent.
 pub const FIREWALL_RULES: u32 = 2;
+
+/// The feature level from which machines have owners, lessees, resource classes and node allocations.
+pub const LEASES: u32 = 2;
+
+/// The feature level from which there are pools and claims.
+pub const CLAIMS: u32 = 2;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -86,8 +105,43 @@ macro_rules! ops {
                         | Self::DeleteFirewallRules(_)
                         | Self::ReportFirewall(_)
                         | Self::ReplaceFirewall(_)
+                        | Self::SetFirewallRelease(_)
+                        | Self::RemoveFirewallRelease(_)
                 ) {
                     return FIREWALL_RULES;
+                }
+                if matches!(
+                    self,
+                    Self::SetMachineOwner(_)
+                        | Self::TransferMachine(_)
+                        | Self::GrantLease(_)
+                        | Self::ExtendLease(_)
+                        | Self::EndLease(_)
+                        | Self::RequestLeaseTransfer(_)
+                        | Self::DecideLeaseTransfer(_)
+                        | Self::SetMachineCapability(_)
+                        | Self::CreateNodeAllocation(_)
+                        | Self::UpdateNodeAllocation(_)
+                        | Self::DeleteNodeAllocation(_)
+                ) {
+                    return LEASES;
+                }
+                if matches!(
+                    self,
+                    Self::SetPool(_)
+                        | Self::DeletePool(_)
+                        | Self::SetPoolHost(_)
+                        | Self::RemovePoolHost(_)
+                        | Self::HoldHost(_)
+                        | Self::CleanHost(_)
+                        | Self::SetProjectLabels(_)
+                        | Self::CreateClaim(_)
+                        | Self::UpdateClaim(_)
+                        | Self::DeleteClaim(_)
+                        | Self::RebootClaim(_)
+                        | Self::HoldClaim(_)
+                ) {
+                    return CLAIMS;
                 }
                 1
             }
@@ -296,6 +350,61 @@ ops! {
     /// A firewall takes the place of another one of its project, step by step. Idempotent.
     /// → `Reply::Machine`, the replacement
     ReplaceFirewall;
+    /// Names the release of the agent that firewalls are to run. → `Reply::FirewallRelease`
+    SetFirewallRelease;
+    /// Idempotent. → `Reply::FirewallRelease` as it was, or `Reply::None`
+    RemoveFirewallRelease;
+
+    /// By an administrator: sets or clears the owner of a machine. Refused while it is leased, or in
+    /// use by another project. → `Reply::Machine`
+    SetMachineOwner;
+    /// By the owner: another project owns the machine. Refused while it is leased or in use.
+    /// → `Reply::Machine`
+    TransferMachine;
+    /// By the owner: another project uses the machine until a date. → `Reply::Lease`
+    GrantLease;
+    /// By the owner, or by the lessee within the owner's limit. → `Reply::Lease`
+    ExtendLease;
+    /// Ends a lease before its date; the machine is released and wiped. → `Reply::Lease` as it was
+    EndLease;
+    /// By the lessee: asks for another lessee. → `Reply::Lease`
+    RequestLeaseTransfer;
+    /// By the owner: consents to the lessee that is asked for, or refuses it. → `Reply::Lease`
+    DecideLeaseTransfer;
+    /// By an administrator or the owner: resource class and traits. → `Reply::Machine`
+    SetMachineCapability;
+    /// Chooses a machine by class, traits and owner and holds it, or records why there is none.
+    /// → `Reply::NodeAllocation`
+    CreateNodeAllocation;
+    /// → `Reply::NodeAllocation`
+    UpdateNodeAllocation;
+    /// Refused while its machine is in use. → `Reply::NodeAllocation` as it was
+    DeleteNodeAllocation;
+
+    /// Creates a pool, or replaces the settings of one. → `Reply::HostPool`
+    SetPool;
+    /// Refused while it has hosts. → `Reply::HostPool` as it was
+    DeletePool;
+    /// Puts a machine into a pool, or changes it as a host of one. → `Reply::PoolHost`
+    SetPoolHost;
+    /// Refused while a claim has the host, unless forced. → `Reply::PoolHost` as it was
+    RemovePoolHost;
+    /// Sets or ends a hold of power by an administrator. Idempotent. → `Reply::PoolHost`
+    HoldHost;
+    /// Has a host wiped again, which ends its quarantine. → `Reply::PoolHost`
+    CleanHost;
+    /// Sets the alias and labels that policies know of a project. → `Reply::ProjectLabels`
+    SetProjectLabels;
+    /// Creates a claim and binds it at once if a host fits. Idempotent by its name. → `Reply::Claim`
+    CreateClaim;
+    /// → `Reply::Claim`
+    UpdateClaim;
+    /// Begins the wipe of its host. Idempotent. → `Reply::Claim`
+    DeleteClaim;
+    /// Idempotent by the id of the request. → `Reply::Claim`
+    RebootClaim;
+    /// Sets or ends a hold of power by the project. Idempotent. → `Reply::Claim`
+    HoldClaim;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

@@ -10,7 +10,7 @@ use proto_types::{
 
 use crate::catalog::entity::{Size, SizeReservation};
 use crate::identity::entity::{Certificate, User};
-use crate::machine::entity::Machine;
+use crate::machine::entity::{Machine, MachinePool};
 use crate::machine::read::hammer_may_run;
 use crate::network::entity::{Ip, IpKey, Network};
 use crate::reply::CheckResult;
@@ -20,7 +20,8 @@ use crate::tables::{Tables, Tx};
 /// The kind and the key of a row that refers to another one.
 pub(crate) type Holder = (&'static str, String);
 
-/// The first holder of a project: machines, addresses, networks and reservations.
+/// The first holder of a project: claims, machines that it has, owns or leases, node allocations,
+/// addresses, networks and reservations.
 pub(crate) fn holder_of_project(tables: &Tables, id: ProjectId) -> Option<Holder> {
     let machines = tables.index().project_machines.get(&id);
     let machine = machines.and_then(|machines| machines.first());
@@ -29,8 +30,19 @@ pub(crate) fn holder_of_project(tables: &Tables, id: ProjectId) -> Option<Holder
     let network = networks.find(|network| network.project == Some(id));
     let mut reservations = tables.all::<SizeReservation>();
     let reservation = reservations.find(|reservation| reservation.project == id);
-    machine
-        .map(|machine| ("machine", machine.to_string()))
+    let claims = tables.index().claims.of_project(id);
+    let claim = claims.and_then(|claims| claims.first());
+    let tenured = tables.index().tenured_machines.get(&id);
+    let tenured = tenured.and_then(|machines| machines.first());
+    let allocations = tables.index().pool_allocations.get(&MachinePool::Of(id));
+    let allocation = allocations.and_then(|allocations| allocations.first());
+    claim
+        .map(|claim| ("claim", claim.to_string()))
+        .or_else(|| {
+            let machine = machine.or(tenured);
+            machine.map(|machine| ("machine", machine.to_string()))
+        })
+        .or_else(|| allocation.map(|found| ("node allocation", found.to_string())))
         .or_else(|| ip.map(|ip| ("ip", ip.ip.to_string())))
         .or_else(|| network.map(|network| ("network", network.id.to_string())))
         .or_else(|| reservation.map(|found| ("size reservation", found.id.to_string())))
@@ -132,8 +144,7 @@ pub(crate) fn check_machine(
     project: ProjectId,
 ) -> CheckResult {
     let found = tables.get::<Machine>(machine);
-    let allocation = found.and_then(|machine| machine.allocation.as_ref());
-    if allocation.is_some_and(|allocation| allocation.project == project) {
+    if found.is_some_and(|machine| machine.is_held_by(project)) {
         Ok(())
     } else {
         Err(Error::not_found("machine", machine))

@@ -6,14 +6,18 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::entity::NodeAllocation;
 use crate::catalog::entity::{
     Image, Layout, Partition, Size, SizeImageConstraint, SizeReservation,
 };
+use crate::claim::entity::Claim;
 use crate::cluster::entity::{ClusterClock, Component, ControlNode, Policy, Settings};
-use crate::firewall::entity::FirewallRuleSet;
+use crate::firewall::entity::{FirewallRelease, FirewallRuleSet};
 use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Token, User};
+use crate::lease::entity::Lease;
 use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
+use crate::pool::entity::{HostPool, PoolHost, ProjectLabels};
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
@@ -90,6 +94,13 @@ replies! {
     CaRotation ca_rotation;
     ClusterClock cluster_clock;
     FirewallRuleSet firewall_rule_set;
+    FirewallRelease firewall_release;
+    Lease lease;
+    NodeAllocation node_allocation;
+    HostPool host_pool;
+    PoolHost pool_host;
+    ProjectLabels project_labels;
+    Claim claim;
 }
 
 impl Reply {

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use proto_types::Timestamp;
 
 use crate::audit::apply::retention;
+use crate::claim::apply::due;
 use crate::cluster::apply::clock::{self, TickTime};
 use crate::cluster::command::Tick;
 use crate::cluster::entity::{COMPONENT_LIFE_MS, Component};
 use crate::identity::apply::{ca, identity};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, Token};
+use crate::lease::apply::expiry::expire_leases;
+use crate::lease::read::due_leases;
 use crate::machine::apply::deadlines::{deadlines, may_be_due, waiting};
 use crate::machine::apply::liveliness::{judged, liveliness};
 use crate::machine::apply::order_deadlines::{expire_orders, late};
@@ -41,9 +44,11 @@ pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> ApplyResult {
     liveliness(tx, op);
     expire_orders(tx, op)?;
     deadlines(tx, op)?;
+    expire_leases(tx)?;
     forget_strangers(tx);
     identity::finish_rotations(tx);
     ca::advance_rotation(tx);
+    due::steps(tx);
     purge(tx);
     retention::retain(tx);
     Ok(Reply::None)
@@ -63,9 +68,11 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
     judged(tables, op, now).next().is_some()
         || late(tables, op, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
+        || due_leases(tables, now).next().is_some()
         || old_strangers(tables, now).next().is_some()
         || !identity::of_replaced_keys(tables, now).is_empty()
         || ca::is_rotating(tables)
+        || due::is_due(tables, now)
         || !outdated(tables, now).is_empty()
         || retention::is_due(tables, now)
 }

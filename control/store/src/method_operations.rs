@@ -37,6 +37,14 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.FabricService/Drain", &["DrainSwitch"]),
     (
+        "metalmesh.admin.v1.FirewallReleaseService/Remove",
+        &["RemoveFirewallRelease"],
+    ),
+    (
+        "metalmesh.admin.v1.FirewallReleaseService/Set",
+        &["SetFirewallRelease"],
+    ),
+    (
         "metalmesh.admin.v1.FirewallRulesService/Remove",
         &["DeleteFirewallRules"],
     ),
@@ -69,6 +77,25 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
         &["RevokeJoinTicket"],
     ),
     (
+        "metalmesh.admin.v1.LeaseService/DecideTransfer",
+        &["DecideLeaseTransfer"],
+    ),
+    ("metalmesh.admin.v1.LeaseService/End", &["EndLease"]),
+    ("metalmesh.admin.v1.LeaseService/Extend", &["ExtendLease"]),
+    ("metalmesh.admin.v1.LeaseService/Grant", &["GrantLease"]),
+    (
+        "metalmesh.admin.v1.LeaseService/RequestTransfer",
+        &["RequestLeaseTransfer"],
+    ),
+    (
+        "metalmesh.admin.v1.LeaseService/SetCapability",
+        &["SetMachineCapability"],
+    ),
+    (
+        "metalmesh.admin.v1.LeaseService/TransferMachine",
+        &["TransferMachine"],
+    ),
+    (
         "metalmesh.admin.v1.LoginUserService/ChangePassword",
         &["SetPassword"],
     ),
@@ -85,6 +112,35 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
         &["SetPassword"],
     ),
     (
+        "metalmesh.admin.v1.NodeAllocationService/Create",
+        &["CreateNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.NodeAllocationService/Remove",
+        &["DeleteNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.NodeAllocationService/Update",
+        &["UpdateNodeAllocation"],
+    ),
+    ("metalmesh.admin.v1.OperatorLeaseService/End", &["EndLease"]),
+    (
+        "metalmesh.admin.v1.OperatorLeaseService/SetCapability",
+        &["SetMachineCapability"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorLeaseService/SetOwner",
+        &["SetMachineOwner"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorNodeAllocationService/Create",
+        &["CreateNodeAllocation"],
+    ),
+    (
+        "metalmesh.admin.v1.OperatorNodeAllocationService/Remove",
+        &["DeleteNodeAllocation"],
+    ),
+    (
         "metalmesh.admin.v1.OperatorRulesService/Remove",
         &["DeleteFirewallRules"],
     ),
@@ -98,6 +154,23 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.PolicyService/Remove", &["RemovePolicy"]),
     ("metalmesh.admin.v1.PolicyService/Set", &["SetPolicy"]),
+    ("metalmesh.admin.v1.PoolService/CleanHost", &["CleanHost"]),
+    (
+        "metalmesh.admin.v1.PoolService/ClearHostHold",
+        &["HoldHost"],
+    ),
+    ("metalmesh.admin.v1.PoolService/Remove", &["DeletePool"]),
+    (
+        "metalmesh.admin.v1.PoolService/RemoveHost",
+        &["RemovePoolHost"],
+    ),
+    ("metalmesh.admin.v1.PoolService/Set", &["SetPool"]),
+    ("metalmesh.admin.v1.PoolService/SetHost", &["SetPoolHost"]),
+    ("metalmesh.admin.v1.PoolService/SetHostHold", &["HoldHost"]),
+    (
+        "metalmesh.admin.v1.PoolService/SetProject",
+        &["SetProjectLabels"],
+    ),
     (
         "metalmesh.admin.v1.ProjectComponentService/Create",
         &["CreateComponentToken"],
@@ -109,6 +182,12 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ("metalmesh.admin.v1.QuotaService/Remove", &["RemoveQuota"]),
     ("metalmesh.admin.v1.QuotaService/Set", &["SetQuota"]),
     ("metalmesh.admin.v1.SettingsService/Set", &["SetSettings"]),
+    ("metalmesh.tenant.v1.ClaimService/ClearHold", &["HoldClaim"]),
+    ("metalmesh.tenant.v1.ClaimService/Create", &["CreateClaim"]),
+    ("metalmesh.tenant.v1.ClaimService/Delete", &["DeleteClaim"]),
+    ("metalmesh.tenant.v1.ClaimService/Reboot", &["RebootClaim"]),
+    ("metalmesh.tenant.v1.ClaimService/SetHold", &["HoldClaim"]),
+    ("metalmesh.tenant.v1.ClaimService/Update", &["UpdateClaim"]),
     (
         "metalstack.admin.v2.ComponentService/Delete",
         &["DeleteComponent"],

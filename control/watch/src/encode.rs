@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use control_convert::firewall::RuleDetail;
 use control_convert::machine_history::Viewer;
 use control_convert::{
-    audit, catalog, component, firewall, invite, join, layout, machine, network, policy, quota,
-    reservation, switch, task, tenancy, token,
+    audit, catalog, claim, component, firewall, invite, join, layout, lease, machine, network,
+    node_allocation, policy, pool, quota, reservation, switch, task, tenancy, token,
 };
 use control_state::{
-    AuditPhase, Change, EventLog, FirewallRuleSet, InviteTo, Kind, Machine, Record, Tables,
-    VpnMember,
+    AuditPhase, Change, EventLog, FirewallRuleSet, Invite, InviteTo, Kind, Machine, Network,
+    Record, Tables, VpnMember,
 };
 use control_store::Changes;
 use prost::Message;
@@ -134,11 +134,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Size(it) => message("api.v2.Size", &catalog::size(it)),
         Record::Image(it) => message("api.v2.Image", &catalog::image(it)),
         Record::Layout(it) => message("api.v2.FilesystemLayout", &layout::layout(it)),
-        Record::Network(it) => {
-            let inside =
-                (!is_outside(record, scope)).then(|| network::Fullness::of_one(tables, it));
-            message("api.v2.Network", &network::network(it, inside.as_ref()))
-        }
+        Record::Network(it) => network_message(tables, it, is_outside(record, scope)),
         Record::Ip(it) => message("api.v2.IP", &network::ip(it)),
         Record::Machine(it) => {
             let newest = tables.get::<Machine>(&it.id);
@@ -154,7 +150,6 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
         Record::AuditEntry(it) if it.phase == AuditPhase::Dropped => None,
         Record::AuditEntry(it) => message("api.v2.AuditTrace", &audit::trace(it)),
-        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
         Record::SizeReservation(it) => {
             message("api.v2.SizeReservation", &reservation::reservation(it))
         }
@@ -163,17 +158,17 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
             &reservation::image_constraint(it),
         ),
         Record::Component(it) => message("api.v2.Component", &component::component(tables, it)),
-        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
-        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
-        Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
-        Record::Invite(it) => match &it.to {
-            InviteTo::Tenant { .. } => {
-                message("api.v2.TenantInvite", &invite::tenant_invite(tables, it)?)
-            }
-            InviteTo::Project { .. } => {
-                message("api.v2.ProjectInvite", &invite::project_invite(tables, it)?)
-            }
-        },
+        Record::JoinTicket(_)
+        | Record::Policy(_)
+        | Record::Quota(_)
+        | Record::FirewallRuleSet(_)
+        | Record::Lease(_)
+        | Record::NodeAllocation(_)
+        | Record::Claim(_)
+        | Record::HostPool(_)
+        | Record::PoolHost(_)
+        | Record::ProjectLabels(_) => own_message(tables, record),
+        Record::Invite(invite) => of_invite(tables, invite),
         Record::AuditAnchor(_)
         | Record::AuditExport(_)
         | Record::User(_)
@@ -192,8 +187,52 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::PoolCursor(_)
         | Record::Settings(_)
         | Record::FirewallRuleHistory(_)
-        | Record::FirewallStatus(_) => None,
+        | Record::FirewallStatus(_)
+        | Record::FirewallRelease(_) => None,
     }
+}
+
+fn of_invite(tables: &Tables, invite: &Invite) -> Option<Any> {
+    match &invite.to {
+        InviteTo::Tenant { .. } => message(
+            "api.v2.TenantInvite",
+            &invite::tenant_invite(tables, invite)?,
+        ),
+        InviteTo::Project { .. } => message(
+            "api.v2.ProjectInvite",
+            &invite::project_invite(tables, invite)?,
+        ),
+    }
+}
+
+/// The message of an object of our own packages; `None` for the other kinds.
+fn own_message(tables: &Tables, record: &Record) -> Option<Any> {
+    match record {
+        Record::JoinTicket(it) => Some(any("metalmesh.admin.v1.JoinTicket", &join::ticket(it))),
+        Record::Policy(it) => Some(any("metalmesh.admin.v1.Policy", &policy::policy(it))),
+        Record::Quota(it) => Some(any("metalmesh.admin.v1.Quota", &quota::quota(tables, it))),
+        Record::FirewallRuleSet(rules) => Some(rule_set(rules)),
+        Record::Lease(lease) => Some(any("metalmesh.admin.v1.Lease", &lease::lease(lease))),
+        Record::NodeAllocation(held) => {
+            let shown = node_allocation::node_allocation(held);
+            Some(any("metalmesh.admin.v1.NodeAllocation", &shown))
+        }
+        // As its project sees it. Which machine it has is told by the host, to administrators.
+        Record::Claim(it) => Some(any("metalmesh.tenant.v1.Claim", &claim::claim(tables, it))),
+        Record::HostPool(it) => Some(any("metalmesh.admin.v1.HostPool", &pool::pool(tables, it))),
+        Record::PoolHost(it) => Some(any("metalmesh.admin.v1.PoolHost", &pool::host(tables, it))),
+        Record::ProjectLabels(it) => {
+            let shown = pool::project_labels(it);
+            Some(any("metalmesh.admin.v1.ProjectPolicyLabels", &shown))
+        }
+        _ => None,
+    }
+}
+
+/// A network, with its usage unless the watch sees it from outside.
+fn network_message(tables: &Tables, of: &Network, is_outside: bool) -> Option<Any> {
+    let inside = (!is_outside).then(|| network::Fullness::of_one(tables, of));
+    message("api.v2.Network", &network::network(of, inside.as_ref()))
 }
 
 /// A set of firewall rules as in lists: contents may have megabytes.

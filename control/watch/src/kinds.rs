@@ -38,6 +38,8 @@ const OWN: usize = 3;
 static WATCHABLE: &[Watchable] = watchable! {
     AuditEntry "audit" [ALL "/metalstack.admin.v2.AuditService/List",
         TENANT "/metalstack.api.v2.AuditService/List"];
+    Claim "claim" [ALL "/metalmesh.admin.v1.PoolService/ListClaims",
+        PROJECT "/metalmesh.tenant.v1.ClaimService/List"];
     Component "component" [ALL "/metalstack.admin.v2.ComponentService/List"];
     Layout "filesystem-layout" [ALL "/metalstack.api.v2.FilesystemService/List",
         OWN "/metalstack.api.v2.FilesystemService/List"];
@@ -48,16 +50,24 @@ static WATCHABLE: &[Watchable] = watchable! {
     Ip "ip" [ALL "/metalstack.admin.v2.IPService/List",
         PROJECT "/metalstack.api.v2.IPService/List"];
     JoinTicket "join-ticket" [ALL "/metalmesh.admin.v1.JoinService/List"];
+    Lease "lease" [ALL "/metalmesh.admin.v1.OperatorLeaseService/List",
+        PROJECT "/metalmesh.admin.v1.LeaseService/List"];
     Machine "machine" [ALL "/metalstack.admin.v2.MachineService/List",
         PROJECT "/metalstack.api.v2.MachineService/List"];
     Network "network" [ALL "/metalstack.admin.v2.NetworkService/List",
         PROJECT "/metalstack.api.v2.NetworkService/List"];
+    NodeAllocation "node-allocation" [
+        ALL "/metalmesh.admin.v1.OperatorNodeAllocationService/List",
+        PROJECT "/metalmesh.admin.v1.NodeAllocationService/List"];
     Partition "partition" [ALL "/metalstack.api.v2.PartitionService/List",
         OWN "/metalstack.api.v2.PartitionService/List"];
     Policy "policy" [ALL "/metalmesh.admin.v1.PolicyService/List"];
+    HostPool "pool" [ALL "/metalmesh.admin.v1.PoolService/List"];
+    PoolHost "pool-host" [ALL "/metalmesh.admin.v1.PoolService/ListHosts"];
     Project "project" [ALL "/metalstack.admin.v2.ProjectService/List",
         TENANT "/metalstack.api.v2.TenantService/Get",
         PROJECT "/metalstack.api.v2.ProjectService/Get"];
+    ProjectLabels "project-labels" [ALL "/metalmesh.admin.v1.PoolService/ListProjects"];
     Invite "project-invite" [PROJECT "/metalstack.api.v2.ProjectService/InvitesList"];
     Quota "quota" [ALL "/metalmesh.admin.v1.QuotaService/List",
         TENANT "/metalmesh.admin.v1.QuotaService/Tenant",

@@ -44,10 +44,9 @@ impl Scope {
             },
             Self::Project(project) => match record {
                 Record::Project(it) => it.id == *project,
-                Record::Machine(it) => {
-                    let allocation = it.allocation.as_ref();
-                    allocation.is_some_and(|allocation| allocation.project == *project)
-                }
+                // A machine that serves a claim is not shown: the project has the claim.
+                Record::Machine(it) => it.is_held_by(*project),
+                Record::Claim(claim) => claim.project == *project,
                 Record::Network(it) => {
                     it.project == Some(*project) || is_base_network(it, Some(*project))
                 }
@@ -61,6 +60,8 @@ impl Scope {
                 },
                 Record::SizeReservation(it) => it.project == *project,
                 Record::FirewallRuleSet(rules) => rules.project == *project,
+                Record::Lease(lease) => lease.owner == *project || lease.lessee == *project,
+                Record::NodeAllocation(held) => held.owner == Some(*project),
                 Record::Invite(it) => it.to.place() == InvitePlace::Project(*project),
                 _ => false,
             },
@@ -105,6 +106,8 @@ pub(super) fn goes_by(record: &Record, key: &str, id: &str) -> bool {
         || match record {
             Record::Ip(it) => it.id.to_string() == id || it.ip.to_string() == id,
             Record::AuditEntry(it) => it.id == id,
+            Record::Claim(claim) => claim.name == id,
+            Record::Lease(lease) => lease.id.to_string() == id,
             Record::Quota(it) => match &it.subject {
                 QuotaSubject::Tenant(login) => login.as_str() == id,
                 QuotaSubject::Project(project) => project.to_string() == id,

@@ -82,6 +82,11 @@ catalogue! {
     1217 MachineAlive FailedPrecondition "The machine gives signs of life", "power it off, and repeat the call when it counts as dead: `metalmesh machine power MACHINE off --wait`; `metalmesh machine show MACHINE`";
     1218 NotTwoSwitches FailedPrecondition "The machine does not hear two switches", "check its cables; in a partition whose machines have another number of uplinks: `metalmesh partition update PARTITION --uplinks NUMBER`";
     1219 FirewallNotReplaced FailedPrecondition "The firewall cannot take the place of another one", "see the firewalls of the project, their health and their rules: `metalmesh firewall ls`";
+    1230 MachineLeased FailedPrecondition "The machine is leased", "see the lease: `metalmesh machine lease show MACHINE`; its lessee can end it: `metalmesh machine lease hand-back MACHINE`";
+    1231 MachineNotLeased FailedPrecondition "The machine is not leased", "see the machines that the project owns or leases: `metalmesh machine lease ls`";
+    1232 LeaseLimited PermissionDenied "The lease does not allow it", "ask the machine's owner, who can extend the lease or its limit: `metalmesh machine lease extend MACHINE --until TIME`";
+    1233 MachineReserved FailedPrecondition "A node allocation holds the machine", "see the node allocations: `metalmesh node-allocation ls`";
+    1234 TenureRefused PermissionDenied "The project's relation to the machine does not allow it", "see whose the machine is: `metalmesh machine lease show MACHINE`";
     // 13xx: images, sizes, layouts
     1301 ImageIdInvalid InvalidArgument "An image id is <os>-<major>[.<minor>[.<patch>]]", "name it like debian-12.0.20260101";
     1302 ImageNotUsable FailedPrecondition "The image cannot be installed", "choose a usable image: `metalmesh image ls`";
@@ -141,4 +146,13 @@ catalogue! {
     // 19xx: services beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd, and restart it";
     1902 VpnFailed Unavailable "The VPN does not answer", "check the VPN's control server, then repeat the call: `metalmesh doctor`";
+    // 20xx: pools and claims
+    2001 ClaimOver FailedPrecondition "The claim is over, or its host is being wiped", "see its state: `metalmesh claim show CLAIM`; a new claim: `metalmesh claim create NAME`";
+    2002 ClaimInstalled FailedPrecondition "The claim has an installed system", "take the image away first, which wipes the host: `metalmesh claim update CLAIM --no-image`";
+    2003 ClaimNotActive FailedPrecondition "The claim has no running system", "see its state and conditions: `metalmesh claim show CLAIM`";
+    2004 ClaimPaused FailedPrecondition "The claim is paused", "end the pause: `metalmesh claim update CLAIM --resume`";
+    2005 ClaimNotPaused FailedPrecondition "The claim is not paused", "its present owner pauses it first: `metalmesh claim update CLAIM --pause`";
+    2006 HostBound FailedPrecondition "A claim has the host", "wait until the claim is deleted, or take the host away from it: `metalmesh pool host rm MACHINE --force`";
+    2007 HostOfPool FailedPrecondition "The machine is a host of a pool", "projects claim it: `metalmesh claim create NAME`; an administrator takes it out of the pool: `metalmesh pool host rm MACHINE`";
+    2008 MachineOwned FailedPrecondition "A project owns the machine", "clear its owner first: `metalmesh machine owner clear MACHINE`";
 }

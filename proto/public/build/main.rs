@@ -1,5 +1,5 @@
-//! Compiles `proto/schema/metalstack`, `metalmesh/admin`, `grpc` and `google` to Rust without an installed
-//! protoc, embeds their descriptors, and refuses a method that does not say who may
+//! Compiles `proto/schema/metalstack`, `metalmesh/admin`, `metalmesh/tenant`, `grpc` and `google` to
+//! Rust without an installed protoc, embeds their descriptors, and refuses a method that does not say who may
 //! call it and whether the call is audited.
 
 #![expect(
@@ -20,7 +20,13 @@ use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
 /// The folders below `proto/schema` that this crate serves.
-const ROOTS: [&str; 4] = ["metalstack", "metalmesh/admin", "grpc", "google"];
+const ROOTS: [&str; 5] = [
+    "metalstack",
+    "metalmesh/admin",
+    "metalmesh/tenant",
+    "grpc",
+    "google",
+];
 /// Packages without Rust code: no message refers to the validation rules, and the error details are
 /// present only for reflection.
 const DESCRIBED_ONLY: [&str; 2] = ["buf.validate", "google.rpc"];

@@ -1,7 +1,7 @@
 //! The public v2 API as Rust types: messages, tonic clients and servers, descriptors, JSON.
 //!
 //! The contract is `proto/schema/metalstack` (wire-equal to the published version 0.8.4) and
-//! `proto/schema/metalmesh/admin`, with gRPC's own services beside them. The build compiles it
+//! `proto/schema/metalmesh` (`admin` and `tenant`), with gRPC's own services beside them. The build compiles it
 //! without an installed protoc and fails when a method does not say who may call it and whether
 //! it is audited (`build/lint.rs`).
 //!
@@ -105,6 +105,12 @@ pub mod infra {
     }
 }
 
+/// The published contract by its package, as messages of our own packages refer to it.
+#[doc(hidden)]
+pub mod metalstack {
+    pub use crate::api;
+}
+
 /// Our own administration beside the published contract.
 pub mod metalmesh {
     /// Enrolment of agents.
@@ -113,6 +119,14 @@ pub mod metalmesh {
         #[allow(missing_docs, clippy::all, unreachable_pub)]
         pub mod v1 {
             tonic::include_proto!("metalmesh.admin.v1");
+        }
+    }
+    /// Services of ours for tenants.
+    pub mod tenant {
+        /// Version 1.
+        #[allow(missing_docs, clippy::all, unreachable_pub)]
+        pub mod v1 {
+            tonic::include_proto!("metalmesh.tenant.v1");
         }
     }
 }

@@ -90,3 +90,15 @@ uuid_id!(
     /// A one-time ticket of a booting machine.
     BootTicketId, "boot ticket id"
 );
+uuid_id!(
+    /// One lease of a machine. Each lease has a new id.
+    LeaseId, "lease id"
+);
+uuid_id!(
+    /// A node allocation: a machine that is held by class and traits, before it is installed.
+    NodeAllocationId, "node allocation id"
+);
+uuid_id!(
+    /// A claim of a host out of a pool.
+    ClaimId, "claim id"
+);

@@ -12,6 +12,7 @@
 
 mod audit;
 mod audit_hash;
+mod capability;
 mod digest;
 mod ids;
 mod mac;
@@ -21,15 +22,16 @@ mod time;
 
 pub use audit::{AuditGaps, AuditLine, AuditPhase, RETENTION_METHOD};
 pub use audit_hash::AuditHash;
+pub use capability::{ResourceClass, TraitName};
 pub use digest::{Digest, DigestAlgorithm};
 pub use ids::{
-    AllocationId, BootTicketId, ComponentId, IpId, JoinTicketId, MachineId, OrderId, ProjectId,
-    ReservationId, TokenId,
+    AllocationId, BootTicketId, ClaimId, ComponentId, IpId, JoinTicketId, LeaseId, MachineId,
+    NodeAllocationId, OrderId, ProjectId, ReservationId, TokenId,
 };
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;
 pub use names::{
-    ImageId, LayoutId, NetworkId, PartitionId, SizeId, SwitchId, TenantId, is_description,
+    ImageId, LayoutId, NetworkId, PartitionId, PoolId, SizeId, SwitchId, TenantId, is_description,
     is_hostname, is_name,
 };
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};

@@ -115,6 +115,13 @@ name_id!(
     "must have 2 to 128 characters out of letters, digits, '-', '_' and '.', no leading '.'"
 );
 name_id!(
+    /// A pool of hosts that tenants claim.
+    PoolId,
+    "pool id",
+    is_path_segment,
+    "must have 2 to 128 characters out of letters, digits, '-', '_' and '.', no leading '.'"
+);
+name_id!(
     /// A size of machines.
     SizeId,
     "size id",

@@ -3,8 +3,10 @@
 //! The bench measures with it what a command costs, and `control-store` makes golden files with it.
 
 mod catalog;
+mod claims;
 mod control;
 mod fleet;
+mod leases;
 mod life;
 mod scenario;
 mod tenancy;
@@ -25,6 +27,7 @@ pub fn run(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
     control::rows(&mut scenario)?;
     fleet::fill(&mut scenario, machines)?;
     fleet::rows(&mut scenario)?;
+    leases::rows(&mut scenario)?;
     life::rows(&mut scenario, machines)?;
     tenancy::ends(&mut scenario)?;
     control::ends(&mut scenario)?;

@@ -5,6 +5,7 @@ use control_state::{BmcOrder, Machine, OrderState};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{IMAGE, PARTITION, SIZE};
+use crate::claims;
 use crate::fleet::{event, heard, machine, registration, seen};
 use crate::scenario::{Scenario, digest, id, mac, relabelled};
 use crate::tenancy::{token, without_roles};
@@ -17,6 +18,7 @@ pub(crate) fn rows(scenario: &mut Scenario<'_>, machines: u32) -> Result<()> {
     bmc(scenario)?;
     tenancy(scenario, machines)?;
     firewall(scenario)?;
+    claims::rows(scenario, machines)?;
     tick(scenario, machines)?;
     // Only its BMC was ever heard: a machine that gives signs of life is not deleted.
     let silent = fresh + 1;
@@ -92,7 +94,8 @@ fn bmc(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"DeleteBmcOrder": {"id": order}}))
 }
 
-fn open_order(scenario: &Scenario<'_>) -> Option<String> {
+/// The newest open order to a BMC.
+pub(crate) fn open_order(scenario: &Scenario<'_>) -> Option<String> {
     let orders = scenario.tables().all::<BmcOrder>();
     let open = orders.filter(|order| order.state == OrderState::Open);
     open.map(|order| order.id.to_string()).next_back()
@@ -214,7 +217,12 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         }],
         "error": "text", "agent_version": "1.0.0",
         "routes": {"wanted": 8, "observed": 8, "error": "text"},
+        "update": {"phase": "failed", "wanted": "1.3.0", "error": "text"},
     }}))?;
+    scenario.row(json!({"SetFirewallRelease": {
+        "version": "1.3.0", "url": "https://a.example/b", "head_digest": digest(7),
+    }}))?;
+    scenario.row(json!({"RemoveFirewallRelease": {}}))?;
     let other = json!({"target": {"network": "private"}, "owner": "tenant"});
     let network = json!({"SetFirewallRules": {
         "set": other, "project": id(1), "content": {}, "comment": "text", "expected": 0,

@@ -51,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "control-policy",
         &["proto-errors", "proto-public", "control-authz"],
     ),
+    ("control-oslo", &["proto-bounds"]),
     (
         "control-store",
         &[
@@ -197,6 +198,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "proto-backup",
             "proto-release",
             "control-client",
+            "control-oslo",
             "control-policy",
             "proto-public",
             "proto-types",

@@ -8,6 +8,7 @@ mod controllers;
 mod droptailer;
 mod error;
 mod lines;
+mod release_keys;
 mod self_update;
 mod source_name;
 mod sources;
@@ -24,6 +25,7 @@ use serde::Deserialize;
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
+pub(crate) use release_keys::{add_release_keys, release_keys_file};
 pub use self_update::SelfUpdateConfig;
 pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
@@ -107,12 +109,8 @@ impl Config {
         if firewall.self_update.enabled && firewall.self_update.keys.is_empty() {
             notices.push(
                 "controllers.firewall.selfUpdate has no effect without the keys of releases; add \
-                 those that `metalmesh release keygen` printed as selfUpdate.keys",
-            );
-        } else if firewall.self_update.enabled && firewall.source == SourceName::Metal {
-            notices.push(
-                "controllers.firewall.selfUpdate has no effect with the source metal, because \
-                 control names no version of the agent; update the firewall's image",
+                 those that `metalmesh release keygen` printed as selfUpdate.keys, or to the file \
+                 release-keys beside this one",
             );
         }
         notices

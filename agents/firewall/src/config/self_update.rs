@@ -10,7 +10,7 @@ use super::lines::nearest_line;
 /// Path of the fields.
 const PATH: [&str; 3] = ["controllers", "firewall", "selfUpdate"];
 /// Most keys. Two are enough to replace one by another.
-const KEYS_MAX: usize = 16;
+pub(super) const KEYS_MAX: usize = 16;
 /// Most prefixes of local addresses.
 const PREFIXES_MAX: usize = 64;
 /// Longest spread, seconds.
@@ -24,8 +24,8 @@ const SPREAD_S: u32 = 60;
 pub struct SelfUpdateConfig {
     /// `true` if the agent replaces its program by the version that its source names.
     pub enabled: bool,
-    /// Keys that releases are signed with. They are in this file alone: the source of version and URL must
-    /// not choose them.
+    /// Keys that releases are signed with, those of the file beside this one included. No source has keys:
+    /// the one that names version and URL must not choose them.
     #[serde(default)]
     pub keys: Vec<ReleaseKey>,
     /// File of the only authorities that the server of releases is trusted by, PEM. `None` means those of
@@ -46,6 +46,15 @@ impl SelfUpdateConfig {
     /// `true` if the agent replaces its program: it is to, and somebody is trusted to sign releases.
     pub(crate) fn is_possible(&self) -> bool {
         self.enabled && !self.keys.is_empty()
+    }
+
+    /// The reason why nothing is replaced although it is to be. `None` if there is none.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        let is_keyless = self.enabled && self.keys.is_empty();
+        is_keyless.then_some(
+            "keys: no key of releases is trusted here; add one to selfUpdate.keys, or to release-keys \
+             beside the configuration",
+        )
     }
 }
 

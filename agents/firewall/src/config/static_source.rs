@@ -26,6 +26,10 @@ pub struct FirewallSpec {
     /// Version that self-update installs. Absent means that it installs none.
     #[serde(default)]
     pub controller_version: Option<String>,
+    /// SHA-256 of the signed head of that release, as `sha256:HEX`. Absent means that any release of that
+    /// version counts which a trusted key has signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_digest: Option<String>,
     /// Networks that the firewall joins.
     #[serde(default)]
     pub networks: Vec<Value>,
@@ -67,6 +71,7 @@ impl FirewallSpec {
         Self {
             controller_url: None,
             controller_version: None,
+            controller_digest: None,
             networks: Vec::new(),
             rate_limits: Vec::new(),
             egress_rules: Vec::new(),

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::{AppliedObjects, CandidateSender, MonitorReport, SourceObjects};
 use crate::monitor::Statistics;
 use crate::routes::ObservedDistance;
+use crate::update::UpdateStatus;
 
 /// The state of a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +27,7 @@ pub struct SourceLink {
     pub(super) reports: watch::Receiver<Option<Arc<MonitorReport>>>,
     pub(super) statistics: watch::Receiver<Option<Arc<Statistics>>>,
     pub(super) routes: watch::Receiver<Option<ObservedDistance>>,
+    pub(super) updates: watch::Receiver<Option<UpdateStatus>>,
     pub(super) candidates: CandidateSender,
     pub(super) stop: CancellationToken,
 }
@@ -91,6 +93,12 @@ impl SourceLink {
     #[must_use]
     pub fn routes(&self) -> watch::Receiver<Option<ObservedDistance>> {
         self.routes.clone()
+    }
+
+    /// The state of self-update. `None` before the first look at it.
+    #[must_use]
+    pub fn updates(&self) -> watch::Receiver<Option<UpdateStatus>> {
+        self.updates.clone()
     }
 
     /// The way to ask what a snapshot would change.

@@ -16,6 +16,7 @@ use crate::admit::Problem;
 use crate::config::{Config, SourceName};
 use crate::monitor::Statistics;
 use crate::routes::ObservedDistance;
+use crate::update::UpdateStatus;
 
 /// The agent's end of the channel to a source that runs.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub struct SourceSet {
     reports: watch::Sender<Option<Arc<MonitorReport>>>,
     statistics: watch::Sender<Option<Arc<Statistics>>>,
     routes: watch::Sender<Option<ObservedDistance>>,
+    updates: watch::Sender<Option<UpdateStatus>>,
     candidates: CandidateQueue,
 }
 
@@ -86,6 +88,7 @@ impl SourceSet {
             reports: self.reports.subscribe(),
             statistics: self.statistics.subscribe(),
             routes: self.routes.subscribe(),
+            updates: self.updates.subscribe(),
             candidates: CandidateSender {
                 source: name,
                 questions: self.candidates.sender.clone(),
@@ -152,6 +155,15 @@ impl SourceSet {
         self.routes.send_if_modified(|known| {
             let is_new = *known != observed;
             *known = observed;
+            is_new
+        });
+    }
+
+    /// Hands the state of self-update to the sources that pass it on.
+    pub fn report_update(&self, status: UpdateStatus) {
+        self.updates.send_if_modified(|known| {
+            let is_new = known.as_ref() != Some(&status);
+            *known = Some(status);
             is_new
         });
     }

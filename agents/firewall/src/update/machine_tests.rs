@@ -17,6 +17,7 @@ fn wanted(text: &str) -> WantedRelease {
     WantedRelease {
         version: version(text),
         url: format!("https://example.com/{text}"),
+        head_digest: None,
     }
 }
 
@@ -216,7 +217,7 @@ fn a_version_that_was_not_confirmed_waits_longer() {
 
 #[test]
 fn a_source_names_a_version_and_a_place() {
-    let parse = WantedRelease::parse;
+    let parse = |version: Option<&str>, url: Option<&str>| WantedRelease::parse(version, url, None);
     let url = Some("https://example.com/1.1.0");
     assert_eq!(parse(None, url), Ok(None));
     assert_eq!(parse(Some(""), url), Ok(None));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto_release::{
-    PayloadMeter, ReleaseContext, ReleaseManifest, ReleaseVersion, SignedHead, check_release,
+    FileDigest, PayloadMeter, ReleaseContext, ReleaseManifest, ReleaseVersion, SignedHead,
+    check_release,
 };
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
@@ -78,6 +79,7 @@ async fn read_manifest(
     let mut head = reader.exactly(SignedHead::PREFIX_BYTES).await?;
     let length = SignedHead::rest_bytes(&head).map_err(text)?;
     head.extend(reader.exactly(length).await?);
+    check_head(&head, &job.wanted)?;
     let keys = &job.config.controllers.firewall.self_update.keys;
     let signed = SignedHead::decode(&head).map_err(text)?;
     let manifest = signed.verify(keys).map_err(text)?;
@@ -92,6 +94,23 @@ async fn read_manifest(
     };
     check_release(&manifest, &context).map_err(text)?;
     Ok(manifest)
+}
+
+/// Compares the head with the digest that the source names: of two releases of one version, only the
+/// named one is taken.
+fn check_head(head: &[u8], wanted: &WantedRelease) -> Result<(), String> {
+    let Some(named) = &wanted.head_digest else {
+        return Ok(());
+    };
+    let found = FileDigest::of(head).map_err(|error| format!("controllerDigest: {error}"))?;
+    if found.digest.same_as(named) {
+        return Ok(());
+    }
+    Err(
+        "controllerDigest: the release there has another signed head; publish the named release, or \
+         name this one"
+            .to_owned(),
+    )
 }
 
 async fn read_payload(

@@ -114,6 +114,8 @@ impl SelfUpdate {
         }
         self.settle(is_healthy);
         let config = view.config();
+        let obstacle = config.and_then(SelfUpdateConfig::obstacle);
+        let problem = problem.or_else(|| Some(obstacle.filter(|_| wanted.is_some())?.to_owned()));
         let spread = config.map_or(0, |config| config.spread_seconds);
         let facts = UpdateFacts {
             now: self.started.elapsed(),

@@ -48,6 +48,7 @@ impl<'a> UpdateView<'a> {
         WantedRelease::parse(
             spec.controller_version.as_deref(),
             spec.controller_url.as_deref(),
+            spec.controller_digest.as_deref(),
         )
     }
 }

@@ -1,5 +1,6 @@
 use proto_firewall::printable;
 use proto_release::ReleaseVersion;
+use proto_types::{Digest, DigestAlgorithm};
 
 /// Longest URL, bytes.
 const URL_LEN_MAX: usize = 2048;
@@ -11,14 +12,22 @@ pub struct WantedRelease {
     pub version: ReleaseVersion,
     /// Its place, not checked yet.
     pub url: String,
+    /// SHA-256 of its signed head. `None` takes any release of that version that a trusted key has
+    /// signed.
+    pub head_digest: Option<Digest>,
 }
 
 impl WantedRelease {
-    /// The release of `controllerVersion` and `controllerURL`. `None` if the source names no version.
+    /// The release of `controllerVersion`, `controllerURL` and `controllerDigest`. `None` if the source
+    /// names no version.
     ///
     /// # Errors
     /// The field, the problem and a remedy.
-    pub fn parse(version: Option<&str>, url: Option<&str>) -> Result<Option<Self>, String> {
+    pub fn parse(
+        version: Option<&str>,
+        url: Option<&str>,
+        digest: Option<&str>,
+    ) -> Result<Option<Self>, String> {
         let Some(text) = version.filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
@@ -39,6 +48,35 @@ impl WantedRelease {
         Ok(Some(Self {
             version,
             url: url.to_owned(),
+            head_digest: digest.map(head_digest).transpose()?,
         }))
+    }
+}
+
+fn head_digest(text: &str) -> Result<Digest, String> {
+    let digest: Option<Digest> = text.parse().ok();
+    let is_sha256 = |digest: &Digest| digest.algorithm() == DigestAlgorithm::Sha256;
+    digest.filter(is_sha256).ok_or_else(|| {
+        "controllerDigest: it is no SHA-256; write sha256: and 64 hexadecimal digits".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WantedRelease;
+
+    const URL: &str = "https://example.com/release";
+
+    #[test]
+    fn a_digest_is_a_sha256() {
+        let hex = "ab".repeat(32);
+        let parse = |digest: &str| WantedRelease::parse(Some("1.3.0"), Some(URL), Some(digest));
+        let wanted = parse(format!("sha256:{hex}").as_str()).unwrap().unwrap();
+        assert_eq!(wanted.head_digest.unwrap().hex(), hex);
+        let longer = format!("sha512:{hex}{hex}");
+        for wrong in ["", "sha256:ab", longer.as_str()] {
+            let problem = parse(wrong).unwrap_err();
+            assert!(problem.starts_with("controllerDigest: "), "{problem}");
+        }
     }
 }

@@ -14,6 +14,11 @@ use super::rootfs::Owner;
 
 /// Path of the agent, in hammer's initramfs and in the installed system.
 pub const PROGRAM: &str = "/usr/lib/metalmesh/metalmesh-firewall";
+/// Public keys of releases in hammer's initramfs: those who build it bring the agent, and say who may
+/// replace it. May be missing.
+const RELEASE_KEYS_SOURCE: &str = "/usr/lib/metalmesh/release-keys";
+/// The same file in the installed system, beside the agent's configuration.
+pub(super) const RELEASE_KEYS: &str = "/etc/firewall-controller/release-keys";
 /// Directory of the agent's configuration. Control's files must be in it.
 const CONFIG_DIR: &str = "/etc/firewall-controller";
 /// File of the agent's configuration. Without it the agent never has rules.
@@ -36,6 +41,12 @@ pub enum FirewallAgentError {
     /// A file of the order that is not the agent's.
     #[error("the order has a file {0:?} for the firewall: it must be in {CONFIG_DIR}")]
     Path(String),
+    /// Keys of releases in the order.
+    #[error(
+        "the order has a file {RELEASE_KEYS:?}: keys of releases come with hammer's initramfs or the \
+         image, and not from control"
+    )]
+    ReleaseKeys,
     /// An order without a configuration of the agent.
     #[error("the order of the firewall has no file {CONFIG}: update control")]
     NoConfig,
@@ -65,6 +76,22 @@ pub(super) fn program(install: &Install) -> Result<Option<Vec<u8>>> {
     }
     let program = std::fs::read(PROGRAM).with_context(|| format!("cannot read {PROGRAM}"))?;
     Ok(Some(program))
+}
+
+/// The keys of releases that the agent is to trust, if the order is that of a firewall. `None` if
+/// hammer's initramfs has none: those of the image stay.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) fn release_keys(install: &Install) -> Result<Option<Vec<u8>>> {
+    if !install.firewall {
+        return Ok(None);
+    }
+    match std::fs::read(RELEASE_KEYS_SOURCE) {
+        Ok(keys) => Ok(Some(keys)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {RELEASE_KEYS_SOURCE}")),
+    }
 }
 
 /// The files of the agent. None for other machines.
@@ -116,6 +143,9 @@ fn config_file(content: &UserdataContent) -> Result<SystemItem, FirewallAgentErr
     });
     if !is_name {
         return Err(FirewallAgentError::Path(content.path.clone()));
+    }
+    if content.path == RELEASE_KEYS {
+        return Err(FirewallAgentError::ReleaseKeys);
     }
     let state = ItemState::File(Owner::root(0o600), content.content.clone());
     Ok(item(&content.path, state))
@@ -266,6 +296,13 @@ mod tests {
             let refused = FirewallAgentError::Path(path.to_owned());
             assert_eq!(items(&order(path)), Err(refused));
         }
+    }
+
+    /// Control alone cannot choose who signs the programs that a firewall runs.
+    #[test]
+    fn keys_of_releases_do_not_come_from_control() {
+        let order = order(RELEASE_KEYS);
+        assert_eq!(items(&order), Err(FirewallAgentError::ReleaseKeys));
     }
 
     #[test]

@@ -272,14 +272,26 @@ fn configure(
     }
     // Last, and from the running system: user data of the items above cannot replace the agents.
     let agent = std::fs::read(OWN_BINARY)?;
-    root.write(Path::new(config::AGENT), Owner::root(0o755), &agent)
-        .context(config::AGENT)?;
-    let Some(agent) = firewall_agent::program(order)? else {
-        return Ok(());
-    };
-    let path = firewall_agent::PROGRAM;
-    root.write(Path::new(path), Owner::root(0o755), &agent)
-        .context(path)
+    let files = [
+        (config::AGENT, 0o755, Some(agent)),
+        (
+            firewall_agent::PROGRAM,
+            0o755,
+            firewall_agent::program(order)?,
+        ),
+        (
+            firewall_agent::RELEASE_KEYS,
+            0o644,
+            firewall_agent::release_keys(order)?,
+        ),
+    ];
+    for (path, mode, content) in files {
+        if let Some(content) = content {
+            root.write(Path::new(path), Owner::root(mode), &content)
+                .context(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// The Ethernet NICs with a carrier, the boot interface first.

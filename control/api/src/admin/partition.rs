@@ -169,7 +169,9 @@ fn count(capacity: &mut admin::MachineSizeCapacity, machine: &Machine, log: Opti
     capacity.phoned_home += i64::from(phoned_home);
     capacity.waiting += i64::from(waiting);
     capacity.unavailable += i64::from(!available);
-    if waiting && available && !allocated && !faulty {
+    // A machine that a project owns, leases or holds is free for nobody else, and one of a pool for
+    // claims alone.
+    if waiting && available && !allocated && !faulty && machine.is_shared() {
         capacity.allocatable += 1;
         capacity.free += 1;
     }
@@ -201,7 +203,8 @@ fn reserve(
         let used = tables
             .all::<Machine>()
             .filter(|machine| {
-                machine.partition.as_ref() == Some(partition)
+                machine.uses_reservation()
+                    && machine.partition.as_ref() == Some(partition)
                     && machine.size.as_ref() == Some(&reservation.size)
                     && machine
                         .allocation

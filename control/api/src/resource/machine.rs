@@ -30,11 +30,7 @@ pub(crate) fn own(
     project: Option<ProjectId>,
 ) -> Result<&Arc<Machine>, state::StateError> {
     let found = tables.require::<Machine>(&id)?;
-    let holder = found
-        .allocation
-        .as_ref()
-        .map(|allocation| allocation.project);
-    if project.is_none() || holder == project {
+    if project.is_none_or(|project| found.is_held_by(project)) {
         Ok(found)
     } else {
         Err(state::StateError::not_found("machine", id))

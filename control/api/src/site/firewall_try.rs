@@ -38,7 +38,7 @@ impl Services {
         let content = from_content(content)?;
         let found = self.gate.read(caller, |tables| {
             let project = check_rules(tables, &scope.set, scope.project, &content)?;
-            let found = firewalls_of_set(tables, &scope.set.target, project);
+            let found = firewalls_of_set(tables, &scope.set, project);
             Ok(firewalls_to_ask(tables, found))
         });
         let mut firewalls = found.await?;

@@ -163,7 +163,7 @@ impl Services {
             let row = scope.find(tables)?;
             Ok(RulesInForce {
                 rules: rules(row, RuleDetail::Content),
-                firewalls: firewalls(tables, row),
+                firewalls: firewalls(tables, row, scope.project),
             })
         });
         found.await

@@ -1,6 +1,8 @@
-//! The services of tenants: `metalstack.api.v2`.
+//! The services of tenants: `metalstack.api.v2`, and `metalmesh.tenant.v1` of our own.
 
 mod audit;
+mod claim;
+mod claim_watch;
 mod filesystem;
 mod image;
 mod info;
@@ -19,6 +21,7 @@ mod token;
 mod user;
 
 use proto_public::api::v2 as api;
+use proto_public::metalmesh::tenant::v1 as own;
 use tonic::service::RoutesBuilder;
 
 use crate::services::{Services, add_services};
@@ -46,6 +49,7 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             api::token_service_server::TokenServiceServer,
             api::user_service_server::UserServiceServer,
             api::version_service_server::VersionServiceServer,
+            own::claim_service_server::ClaimServiceServer,
         ]
     );
 }

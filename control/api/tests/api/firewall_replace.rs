@@ -75,6 +75,7 @@ async fn firewalls_are_shown_with_role_health_and_routes() {
             observed: None,
             error: Some("vtysh did not answer".into()),
         }),
+        update: None,
     };
     node.hardware(report).await;
     node.presence.heard_machine(machine, node.store.now());

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    apply, audit, ca, cluster, component, context, doctor, filesystem, firewall, get, identity,
-    image, ip, join, login, machine, misc, network, partition, policy, project, quota, release,
-    settings, size, switch, task, tenant, token, user, vpn,
+    apply, audit, ca, claim, cluster, component, context, doctor, filesystem, firewall, get,
+    identity, image, ip, join, login, machine, misc, network, node_allocation, partition, policy,
+    pool, project, quota, release, settings, size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -75,6 +75,15 @@ pub(crate) enum CliCommand {
     /// Manage machines.
     #[command(subcommand)]
     Machine(machine::MachineCommand),
+    /// Claim hosts out of pools, without choosing a machine.
+    #[command(subcommand)]
+    Claim(claim::ClaimCommand),
+    /// Manage pools of hosts that projects claim.
+    #[command(subcommand)]
+    Pool(pool::PoolCommand),
+    /// Manage node allocations: machines held by resource class and traits.
+    #[command(subcommand, visible_alias = "nalloc")]
+    NodeAllocation(node_allocation::NodeAllocationCommand),
     /// Show and replace firewalls, manage their rules, and explain what they do.
     #[command(subcommand)]
     Firewall(firewall::FirewallCommand),

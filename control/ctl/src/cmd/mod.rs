@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod ca;
+pub(crate) mod claim;
 pub(crate) mod cluster;
 mod command_line;
 pub(crate) mod component;
@@ -20,8 +21,10 @@ pub(crate) mod login;
 pub(crate) mod machine;
 pub(crate) mod misc;
 pub(crate) mod network;
+pub(crate) mod node_allocation;
 pub(crate) mod partition;
 pub(crate) mod policy;
+pub(crate) mod pool;
 pub(crate) mod project;
 pub(crate) mod quota;
 pub(crate) mod release;
@@ -116,6 +119,9 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Network(command) => network::run(&app, command).await,
         CliCommand::Ip(command) => ip::run(&app, command).await,
         CliCommand::Machine(command) => machine::run(&app, command).await,
+        CliCommand::Claim(command) => claim::run(&app, command).await,
+        CliCommand::Pool(command) => pool::run(&app, command).await,
+        CliCommand::NodeAllocation(command) => node_allocation::run(&app, command).await,
         CliCommand::Switch(command) => switch::run(&app, command).await,
         CliCommand::Component(command) => component::run(&app, command).await,
         CliCommand::Task(command) => task::run(&app, command).await,

@@ -1,6 +1,6 @@
 //! Rows of firewalls and of their rules.
 
-use proto_public::metalmesh::admin::v1::{FirewallRules, FirewallStatus};
+use proto_public::metalmesh::admin::v1::{FirewallRelease, FirewallRules, FirewallStatus};
 
 use super::row;
 use crate::output::TableRow;
@@ -43,7 +43,8 @@ row!(FirewallStatus, "metalmesh.admin.v1.FirewallStatus", |status| [
     "rules": rules_applied(status),
     "heard": age(status.heard_at.as_ref()),
     "agent": or_dash(status.agent_version.clone()),
-    "health": firewall_health(status).to_owned(),
+    "update": or_dash(update_phase(status)),
+    "health": firewall_health(status),
 ], wide [
     "name": status.name.clone(),
     "project": status.project.clone(),
@@ -53,6 +54,26 @@ row!(FirewallStatus, "metalmesh.admin.v1.FirewallStatus", |status| [
     "replaced by": or_dash(status.replaced_by.clone()),
 ]);
 
+row!(FirewallRelease, "metalmesh.admin.v1.FirewallRelease", |release| [
+    "version": release.version.clone(),
+    "url": release.url.clone(),
+    "set by": or_dash(release.set_by.clone()),
+    "age": age(release.set_at.as_ref()),
+], wide [
+    "head": release.head_digest.clone(),
+]);
+
+/// The phase of self-update, and the version that is wanted unless it runs.
+fn update_phase(status: &FirewallStatus) -> String {
+    let Some(update) = &status.update else {
+        return String::new();
+    };
+    match update.wanted.is_empty() || update.phase == "current" {
+        true => update.phase.clone(),
+        false => format!("{} {}", update.phase, update.wanted),
+    }
+}
+
 /// The role, and the place of a standby.
 pub(crate) fn firewall_role(status: &FirewallStatus) -> String {
     match status.role.as_str() {
@@ -61,12 +82,14 @@ pub(crate) fn firewall_role(status: &FirewallStatus) -> String {
     }
 }
 
-/// `ok`, or the reason why the firewall is withdrawn or not healthy.
-pub(crate) fn firewall_health(status: &FirewallStatus) -> &str {
-    match (status.reason.is_empty(), status.healthy) {
-        (false, _) => &status.reason,
-        (true, true) => "ok",
-        (true, false) => "not healthy",
+/// `ok`, or the reason why the firewall is withdrawn or not healthy, or else its first fault.
+pub(crate) fn firewall_health(status: &FirewallStatus) -> String {
+    let fault = status.faults.first();
+    match (status.reason.is_empty(), status.healthy, fault) {
+        (false, _, _) => status.reason.clone(),
+        (true, true, Some(fault)) => format!("ok, but {}", fault.code),
+        (true, true, None) => "ok".to_owned(),
+        (true, false, _) => "not healthy".to_owned(),
     }
 }
 
@@ -87,7 +110,9 @@ fn rules_applied(status: &FirewallStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proto_public::metalmesh::admin::v1::{FirewallRoutesStatus, FirewallSetStatus};
+    use proto_public::metalmesh::admin::v1::{
+        FirewallFault, FirewallRoutesStatus, FirewallSetStatus, FirewallUpdateStatus,
+    };
 
     use super::*;
     use crate::output::to_json;
@@ -113,9 +138,17 @@ mod tests {
                 observed: Some(8),
                 error: String::new(),
             }),
+            update: Some(FirewallUpdateStatus {
+                phase: "scheduled".into(),
+                wanted: "1.3.0".into(),
+                error: String::new(),
+            }),
             ..FirewallStatus::default()
         };
-        let cells = ["f1", "fw", "active", "0", "8", "1/2", "-", "1.2.3", "ok"];
+        let phase = "scheduled 1.3.0";
+        let cells = [
+            "f1", "fw", "active", "0", "8", "1/2", "-", "1.2.3", phase, "ok",
+        ];
         assert_eq!(status.cells(false), cells);
         assert_eq!(FirewallStatus::titles(false).len(), cells.len());
         assert_eq!(FirewallStatus::titles(true).len(), status.cells(true).len());
@@ -133,5 +166,14 @@ mod tests {
         };
         assert_eq!(unknown.cells(false)[4], "-");
         assert!(to_json(&unknown).unwrap()["routes"]["observed"].is_null());
+        let faulty = FirewallStatus {
+            update: None,
+            faults: vec![FirewallFault {
+                code: "tenant-access".into(),
+                ..FirewallFault::default()
+            }],
+            ..unknown
+        };
+        assert_eq!(faulty.cells(false)[8..], ["-", "ok, but tenant-access"]);
     }
 }

@@ -1,8 +1,10 @@
 //! Rows of tables, one implementation for each message.
 
+mod claim;
 mod cluster;
 mod fabric;
 mod firewall;
+mod lease;
 mod machine;
 mod provided;
 mod tenancy;

@@ -12,7 +12,7 @@ use proto_identity::{Credential, Key};
 use proto_link::MeshClient;
 use proto_mesh::{
     Certificate, FirewallAppliedSet, FirewallDesired, FirewallDesiredRequest, FirewallReport,
-    FirewallRoutes, FirewallServiceClient,
+    FirewallRoutes, FirewallServiceClient, FirewallUpdate,
 };
 use proto_types::{AllocationId, IpId, MachineId, ProjectId};
 use tests_support::objects::{self, allocation_of, image, text};
@@ -201,6 +201,11 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
             observed: Some(8),
             error: String::new(),
         }),
+        update: Some(FirewallUpdate {
+            phase: "failed".into(),
+            wanted: "1.3.0".into(),
+            error: "expiry: it was valid until yesterday".into(),
+        }),
         ..FirewallReport::default()
     };
     client.report(report.clone()).await.unwrap();
@@ -217,6 +222,12 @@ async fn a_write_reaches_the_firewall_and_its_report_comes_back() {
     assert_eq!(found.agent_version.as_deref(), Some("1.2.3"));
     let routes = found.routes.as_ref().unwrap();
     assert_eq!((routes.wanted, routes.observed), (0, Some(8)));
+    let update = found.update.as_ref().unwrap();
+    assert_eq!(
+        (update.phase.as_str(), update.wanted.as_deref()),
+        ("failed", Some("1.3.0"))
+    );
+    assert!(update.error.as_ref().unwrap().starts_with("expiry: "));
     client.report(report).await.unwrap();
     assert_eq!(
         status(&site.control).1,

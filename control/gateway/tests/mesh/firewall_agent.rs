@@ -190,6 +190,9 @@ async fn the_agent_takes_the_configuration_that_control_makes() {
     assert_eq!(sources.len(), 3, "{sources:?}");
     let metal = config.sources.metal.unwrap();
     assert_eq!(metal.project_id, Some(allocation.project.to_string()));
+    let update = &config.controllers.firewall.self_update;
+    assert!(update.enabled && !update.local_prefixes.is_empty());
+    assert_eq!(update.keys, [], "they do not come from control");
     site.control.stop().await;
 }
 

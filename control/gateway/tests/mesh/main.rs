@@ -18,6 +18,7 @@ mod firewall;
 mod firewall_agent;
 mod firewall_names;
 mod firewall_questions;
+mod firewall_release;
 mod fixture;
 mod hammer;
 mod life;

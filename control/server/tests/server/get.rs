@@ -63,15 +63,17 @@ fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// All kinds, some by another name, and whose objects of them are asked for.
-const KINDS: [(&str, &[&str]); 21] = [
+const KINDS: [(&str, &[&str]); 23] = [
     ("audit", &["-A"]),
     ("components", &["-A"]),
     ("fsl", &["-A"]),
     ("images", &["-A"]),
     ("ip", &["-A"]),
     ("join-ticket", &["-A"]),
+    ("lease", &["-A"]),
     ("machines", &["-A"]),
     ("network", &["-A"]),
+    ("node-allocations", &["-A"]),
     ("partition", &["-A"]),
     ("policies", &["-A"]),
     ("project", &["-A"]),

@@ -14,6 +14,7 @@ mod ca;
 mod cli;
 mod cli_fabric;
 mod cli_image;
+mod cli_lease;
 mod cli_switch;
 mod cluster;
 mod collector;

@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use proto_firewall::{RuleContent, RuleOwner, prefixes};
 use proto_types::{AllocationId, Asn, MachineId, NetworkId, ProjectId, Timestamp};
 
-use crate::firewall::entity::{FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget};
+use crate::firewall::entity::{
+    FirewallRelease, FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget,
+};
 use crate::firewall::name_servers::name_servers;
 use crate::firewall::read::{
     firewall_allocation, has_address, rule_set_keys, rule_sets_of_firewall,
@@ -38,6 +40,8 @@ pub struct FirewallIntent {
     /// Servers that its agent asks for the names in policies, in order. Empty means that no policy
     /// with names can be in force.
     pub name_servers: Vec<IpAddr>,
+    /// The release of the agent that it is to run. `None` means that it keeps its program.
+    pub release: Option<Arc<FirewallRelease>>,
     /// The sets, in the order in which they decide.
     pub sets: Vec<RuleSetIntent>,
 }
@@ -144,6 +148,9 @@ fn intent(
             .map(|network| network_intent(tables, allocation.project, network))
             .collect(),
         name_servers: name_servers(tables, machine).unwrap_or_default(),
+        release: tables
+            .get::<FirewallRelease>(&FirewallRelease::SITE.to_owned())
+            .cloned(),
         sets: sets
             .into_iter()
             .map(|row| set_intent(tables, allocation, row))

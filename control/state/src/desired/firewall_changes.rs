@@ -13,7 +13,8 @@ use crate::tables::{Change, Record, Tables};
 
 /// The firewalls that changes may concern, as of tables that have the changes: those that changed
 /// themselves, that a changed set of rules is for, that are in a changed network, whose project's
-/// addresses in one of their networks changed, and whose partition's name servers changed.
+/// addresses in one of their networks changed, and whose partition's name servers changed. Another
+/// release of their agent concerns them all.
 pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<MachineId> {
     let mut found = BTreeSet::new();
     for change in changes {
@@ -37,6 +38,7 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
                         found.extend(firewalls_in(tables, id, None));
                     }
                 }
+                Record::FirewallRelease(_) => found.extend(all_firewalls(tables)),
                 Record::Ip(ip) => {
                     found.extend(firewalls_in(tables, &ip.network, Some(ip.project)));
                 }
@@ -48,7 +50,13 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
 }
 
 fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
-    firewalls_of_set(tables, &rules.set.target, rules.project)
+    firewalls_of_set(tables, &rules.set, rules.project)
+}
+
+/// All firewalls: each is in a network.
+fn all_firewalls(tables: &Tables) -> impl Iterator<Item = MachineId> + '_ {
+    let networks = tables.index().network_firewalls.values();
+    networks.flatten().map(|(_, firewall)| *firewall)
 }
 
 /// The firewalls of a partition whose name servers changed.

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::firewall::entity::FirewallStatus;
+use crate::firewall::fault::{FirewallFault, lacks_agent};
+use crate::firewall::read::own_status;
 use crate::machine::entity::{EventLog, Liveliness, Machine, Phase};
 use crate::tables::Tables;
 
@@ -11,6 +13,8 @@ use crate::tables::Tables;
 pub enum FirewallAilment {
     /// Its system does not run yet.
     NotRunning(Phase),
+    /// The published hammer installed it, without an agent.
+    NoAgent,
     /// Its agent has not reported any rules in its kernel.
     NoRules,
     /// Its agent reported why its newest rules are not in its kernel.
@@ -25,6 +29,7 @@ impl fmt::Display for FirewallAilment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRunning(phase) => write!(f, "its system does not run yet (phase {phase})"),
+            Self::NoAgent => f.write_str(FirewallFault::NoAgent.problem()),
             Self::NoRules => f.write_str("its agent has not reported rules in its kernel"),
             Self::NotApplied(error) => {
                 write!(f, "its newest rules are not in its kernel: {error}")
@@ -42,7 +47,10 @@ pub(crate) fn ailment(tables: &Tables, machine: &Machine) -> Option<FirewallAilm
     }
     let Some(status) = own_status(tables, machine).filter(|status| status.applied_generation > 0)
     else {
-        return Some(FirewallAilment::NoRules);
+        return Some(match lacks_agent(tables, machine) {
+            true => FirewallAilment::NoAgent,
+            false => FirewallAilment::NoRules,
+        });
     };
     if let Some(error) = &status.error {
         return Some(FirewallAilment::NotApplied(error.clone()));
@@ -52,13 +60,6 @@ pub(crate) fn ailment(tables: &Tables, machine: &Machine) -> Option<FirewallAilm
         Some(log) if log.liveliness == Liveliness::Alive => None,
         _ => Some(FirewallAilment::Silent),
     }
-}
-
-/// The last report of a machine's own allocation.
-pub(crate) fn own_status<'a>(tables: &'a Tables, machine: &Machine) -> Option<&'a FirewallStatus> {
-    let allocation = machine.allocation.as_ref()?;
-    let status = tables.get::<FirewallStatus>(&machine.id)?;
-    (status.allocation == allocation.id).then_some(status.as_ref())
 }
 
 /// `true` if the newest rules are in the kernel.

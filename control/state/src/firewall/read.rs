@@ -18,9 +18,9 @@ use crate::tables::Tables;
 
 /// Longest content of a set of rules in storage, bytes. A longer one is refused. About 20,000 rules.
 pub(crate) const CONTENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
-/// Longest contents in force of all sets of one owner in one project, bytes. A write beyond it is
-/// refused. The desired state of a firewall has those of both owners, and fits one message of the
-/// link.
+/// Longest contents in force of all sets of one owner in one project, and of the operator in one
+/// firewall, bytes. A write beyond it is refused. The desired state of a firewall has those of both
+/// owners, and fits one message of the link.
 pub(crate) const CONTENTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most revisions of a set, the one in force included. The oldest goes.
 pub(crate) const HISTORY_REVISIONS_MAX: usize = 50;
@@ -103,16 +103,22 @@ pub(crate) fn firewalls_in<'a>(
     mine.map(|(_, firewall)| *firewall)
 }
 
-/// The firewalls that a set of rules of a project is for.
-pub fn firewalls_of_set(
-    tables: &Tables,
-    target: &RuleTarget,
-    project: ProjectId,
-) -> Vec<MachineId> {
-    match target {
+/// The firewalls that a set of rules of a project is for: its own, and for the operator's set of a
+/// network that projects share those of the others too.
+pub fn firewalls_of_set(tables: &Tables, set: &RuleSetKey, project: ProjectId) -> Vec<MachineId> {
+    match &set.target {
         RuleTarget::Firewall(id) => vec![*id],
-        RuleTarget::Network(id) => firewalls_in(tables, id, Some(project)).collect(),
+        RuleTarget::Network(id) => {
+            let only = (set.owner == RuleOwner::Tenant).then_some(project);
+            firewalls_in(tables, id, only).collect()
+        }
     }
+}
+
+/// `true` if a set is for the firewalls of other projects in its network too: what the operator says
+/// about a shared network holds for whoever joins it.
+fn is_for_guests(set: &RuleSetKey) -> bool {
+    set.owner == RuleOwner::Operator && matches!(set.target, RuleTarget::Network(_))
 }
 
 /// Keys of the sets that a firewall may get, in the order in which they decide: the operator's
@@ -142,9 +148,16 @@ pub fn rule_sets_of_firewall(tables: &Tables, machine: MachineId) -> Vec<&Arc<Fi
     let sets = keys
         .iter()
         .filter_map(|key| tables.get::<FirewallRuleSet>(key));
-    // A shared network is in firewalls of other projects, for which its rules are not.
-    sets.filter(|set| set.project == allocation.project)
+    // A shared network is in firewalls of other projects, for which its project's rules are not.
+    sets.filter(|set| set.project == allocation.project || is_for_guests(&set.set))
         .collect()
+}
+
+/// The last report of a machine's own allocation.
+pub(crate) fn own_status<'a>(tables: &'a Tables, machine: &Machine) -> Option<&'a FirewallStatus> {
+    let allocation = machine.allocation.as_ref()?;
+    let status = tables.get::<FirewallStatus>(&machine.id)?;
+    (status.allocation == allocation.id).then_some(status.as_ref())
 }
 
 /// `true` if a report says anything new.
@@ -160,4 +173,5 @@ pub fn firewall_report_matters(tables: &Tables, report: &ReportFirewall) -> bool
         || known.error != report.error
         || known.agent_version != report.agent_version
         || known.routes != report.routes
+        || known.update != report.update
 }

@@ -2,8 +2,8 @@
 
 use proto_types::MachineId;
 
-use crate::firewall::health::{FirewallAilment, ailment, own_status};
-use crate::firewall::read::{firewall_allocation, rule_sets_of_firewall};
+use crate::firewall::health::{FirewallAilment, ailment};
+use crate::firewall::read::{firewall_allocation, own_status, rule_sets_of_firewall};
 use crate::firewall::standby::{DISTANCE_MAX, firewall_distance};
 use crate::machine::entity::{Machine, ReplacedFirewall};
 use crate::machine::read::project_machines;
@@ -74,11 +74,11 @@ fn role(
     ailment: Option<&FirewallAilment>,
     withdraws: bool,
 ) -> (FirewallRole, String) {
-    use FirewallAilment::{NoRules, NotRunning};
+    use FirewallAilment::{NoAgent, NoRules, NotRunning};
     let said = ailment.map(ToString::to_string).unwrap_or_default();
     match ailment {
         _ if is_leaving => (FirewallRole::Withdrawn, "it is being freed".to_owned()),
-        Some(NotRunning(_) | NoRules) => (FirewallRole::Withdrawn, said),
+        Some(NotRunning(_) | NoAgent | NoRules) => (FirewallRole::Withdrawn, said),
         _ if withdraws => {
             let reason = "its agent says that its rules are not in force";
             (FirewallRole::Withdrawn, reason.to_owned())

@@ -90,6 +90,8 @@ pub mod label {
     /// On a partition: `active-backup` or `802.3ad`, the bond of bridged machines. Absent means
     /// `active-backup`.
     pub const BOND: &str = "metalmesh.dev/bond";
+    /// On an address: the claim whose host has it. It stands for the machine, which is not shown.
+    pub const CLAIM_ID: &str = "metalmesh.dev/claim";
     /// On an address: the machine that has it.
     pub const MACHINE_ID: &str = "machine.metal-stack.io/id";
     /// On a machine: its AS number while allocated.

@@ -44,6 +44,26 @@ impl Meta {
     }
 }
 
+/// Refuses the change of an object that has another generation than the caller read. `known` is the
+/// object's, 0 if there is none; `expected` is the caller's, `None` for any.
+///
+/// # Errors
+/// `Conflict`.
+pub(crate) fn check_generation(
+    kind: &str,
+    key: &str,
+    known: u64,
+    expected: Option<u64>,
+) -> Result<(), Error> {
+    match expected {
+        Some(expected) if expected != known => {
+            let message = format!("{kind} \"{key}\" is of generation {known} (you saw {expected})");
+            Err(Error::new(ErrorCode::Conflict, message).object(kind, key))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The optimistic lock of an update (`UpdateMeta` of the contract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

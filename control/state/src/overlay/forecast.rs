@@ -99,13 +99,13 @@ fn allocate(
     network: &NetworkId,
     image: Option<&str>,
 ) -> Result<(), Error> {
-    let mut machine = chosen(tx.tables(), id)?;
     let project = tx.tables().require::<Network>(network)?.project;
     let project = project.ok_or_else(|| Error::invalid("network", "must be one of a project"))?;
+    let op = wanted(tx.now, project, id, network)?;
+    let mut machine = chosen(tx.tables(), &op, id, None, tx.now)?;
     let Some(partition) = machine.partition.clone() else {
         return Err(Error::invalid("machine", "must be in a partition"));
     };
-    let op = wanted(tx.now, project, id, network)?;
     let networks = check_networks(tx.tables(), &op)?;
     let asn = pool::next_asn(tx, project)?;
     let connected = connect(tx, &op, &networks, &partition, id, asn)?;
@@ -135,7 +135,9 @@ fn allocate(
         firewall_rules: FirewallRules::default(),
         install: Install::default(),
         events_before: 0,
+        closed_to_project: false,
         replaces: None,
+        claim: None,
     }));
     machine.segment = Segment::Tenant;
     tx.save(machine);

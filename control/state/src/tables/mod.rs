@@ -12,27 +12,32 @@ use std::sync::Arc;
 
 use proto_errors::Error;
 use proto_types::{
-    AllocationId, BootTicketId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId, MachineId,
-    NetworkId, OrderId, PartitionId, ProjectId, ReservationId, SizeId, SwitchId, TenantId, TokenId,
+    AllocationId, BootTicketId, ClaimId, ComponentId, Digest, ImageId, JoinTicketId, LayoutId,
+    MachineId, NetworkId, NodeAllocationId, OrderId, PartitionId, PoolId, ProjectId, ReservationId,
+    SizeId, SwitchId, TenantId, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::allocation::entity::*;
 use crate::audit::entity::*;
 use crate::catalog::entity::*;
+use crate::claim::entity::*;
 use crate::cluster::entity::*;
 use crate::firewall::entity::*;
 use crate::identity::entity::*;
+use crate::lease::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
+use crate::pool::entity::*;
 use crate::switch::entity::*;
 use crate::tenancy::entity::*;
 
 pub use self::change::{Change, CodecError};
 use self::change::{decode, encode};
 
-pub(crate) use index::{Index, Indexed};
+pub(crate) use index::{Index, Indexed, ShapeHosts};
 pub(crate) use tx::Tx;
 
 /// A row of a table: an object, and the revision of its last change.
@@ -224,6 +229,13 @@ tables! {
     FirewallRuleHistory firewall_histories RuleHistoryKey, "firewall-rules-history",
         |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
+    FirewallRelease firewall_releases String, "firewall-release", |release| release.name.clone();
+    #[indexed] Lease leases MachineId, "lease", |lease| lease.machine;
+    #[indexed] NodeAllocation node_allocations NodeAllocationId, "node-allocation", |held| held.id;
+    #[indexed] HostPool host_pools PoolId, "pool", |pool| pool.id.clone();
+    #[indexed] PoolHost pool_hosts MachineId, "pool-host", |host| host.machine;
+    ProjectLabels project_labels ProjectId, "project-labels", |labels| labels.project;
+    #[indexed] Claim host_claims ClaimId, "claim", |claim| claim.id;
 }
 
 impl Tables {

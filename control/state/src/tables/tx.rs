@@ -15,6 +15,7 @@ use super::{Entity, Kind, Record, Tables};
 type Undo = Box<dyn FnOnce(&mut Tables)>;
 
 /// An object before and after the command.
+#[derive(Clone)]
 struct Touched {
     before: Option<Record>,
     after: Option<Record>,
@@ -32,6 +33,9 @@ pub(crate) struct Tx<'a> {
     /// Inverse of each write, in the order of the writes.
     undo: Vec<Undo>,
     touched: BTreeMap<(Kind, String), Touched>,
+    /// Entries of `touched` as they were before each write of a part of the command. `None` while no
+    /// part is under way.
+    journal: Option<Vec<((Kind, String), Option<Touched>)>>,
     /// Number of ids and sequences derived so far: makes each of them unique in the command.
     derived: u64,
 }
@@ -45,6 +49,7 @@ impl<'a> Tx<'a> {
             trace: None,
             undo: Vec::new(),
             touched: BTreeMap::new(),
+            journal: None,
             derived: 0,
         }
     }
@@ -91,13 +96,14 @@ impl<'a> Tx<'a> {
     /// object before the command, not before the last change.
     fn touch<T: Entity>(&mut self, key: &T::Key, before: Option<&Arc<T>>, after: Option<&Arc<T>>) {
         let record = |object: Option<&Arc<T>>| object.map(|object| T::record(Arc::clone(object)));
-        let touched = self
-            .touched
-            .entry((T::KIND, key.to_string()))
-            .or_insert_with(|| Touched {
-                before: record(before),
-                after: None,
-            });
+        let at = (T::KIND, key.to_string());
+        if let Some(journal) = &mut self.journal {
+            journal.push((at.clone(), self.touched.get(&at).cloned()));
+        }
+        let touched = self.touched.entry(at).or_insert_with(|| Touched {
+            before: record(before),
+            after: None,
+        });
         touched.after = record(after);
     }
 
@@ -136,6 +142,49 @@ impl<'a> Tx<'a> {
             drop(tables.put_raw(old.value, old.revision));
         }));
         Some(value)
+    }
+
+    /// Applies a part of the command that may fail by itself: a failure takes back the writes of the
+    /// part, and the command goes on. Parts are not nested.
+    ///
+    /// # Errors
+    /// Those of the part.
+    pub(crate) fn part<T>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let begin = self.undo.len();
+        debug_assert!(self.journal.is_none(), "a part within a part");
+        self.journal = Some(Vec::new());
+        let result = change(self);
+        let journal = self.journal.take().unwrap_or_default();
+        if result.is_err() {
+            for undo in self.undo.split_off(begin).into_iter().rev() {
+                undo(self.tables);
+            }
+            for (at, before) in journal.into_iter().rev() {
+                match before {
+                    Some(before) => self.touched.insert(at, before),
+                    None => self.touched.remove(&at),
+                };
+            }
+        }
+        result
+    }
+
+    /// The keys of the objects of a kind that the command wrote so far.
+    pub(crate) fn touched_keys(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let first = (kind, String::new());
+        let keys = self.touched.range(first..);
+        keys.take_while(move |((of, _), _)| *of == kind)
+            .map(|((_, key), _)| key.as_str())
+    }
+
+    /// An object of a kind as it was before the command, if the command wrote it. `None` also means
+    /// that it did not exist.
+    pub(crate) fn before(&self, kind: Kind, key: &str) -> Option<&Record> {
+        let touched = self.touched.get(&(kind, key.to_owned()))?;
+        touched.before.as_ref()
     }
 
     /// An id that all replicas compute alike: a UUIDv7 of the command's time, with bits of the

@@ -169,7 +169,11 @@ fn a_card_that_the_inventory_does_not_know_gets_no_boot_ticket() {
     world.ok(issue(own));
 }
 
-fn certificate(world: &World, serial: &str, allocation: Option<u128>) -> IssueCertificate {
+pub(crate) fn certificate(
+    world: &World,
+    serial: &str,
+    allocation: Option<u128>,
+) -> IssueCertificate {
     let cause = match allocation {
         Some(allocation) => Cause::Join(JoinedBy::Allocation(id(allocation))),
         None => Cause::Renewal(sha(7)),

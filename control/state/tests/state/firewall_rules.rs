@@ -227,6 +227,7 @@ fn report(applied: u64) -> ReportFirewall {
         error: None,
         agent_version: None,
         routes: None,
+        update: None,
     }
 }
 

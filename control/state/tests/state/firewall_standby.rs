@@ -49,6 +49,7 @@ pub(crate) fn report(number: u128, applied: u64, error: Option<&str>) -> ReportF
         error: error.map(str::to_owned),
         agent_version: Some("1.0.0".into()),
         routes: None,
+        update: None,
     }
 }
 
@@ -121,11 +122,18 @@ fn a_firewalls_order_has_the_files_that_control_makes() {
     };
     assert_eq!(made.path, "/etc/firewall-controller/config.yaml");
     let project = order.project;
+    let underlay = order.networks.iter();
+    let underlay = underlay.filter(|network| network.kind == NetworkType::Underlay);
+    let underlay: Vec<_> = underlay.flat_map(|network| &network.prefixes).collect();
+    let [underlay] = underlay.as_slice() else {
+        panic!("{underlay:?}");
+    };
     assert_eq!(
         made.content,
         format!(
             "# Made by control at the installation.\nname: \"fw-1\"\nsources:\n  metal:\n    \
-             projectID: \"{project}\"\ncontrollers:\n  firewall:\n    source: metal\n  cwnp:\n    \
+             projectID: \"{project}\"\ncontrollers:\n  firewall:\n    source: metal\n    \
+             selfUpdate:\n      enabled: true\n      localPrefixes: [\"{underlay}\"]\n  cwnp:\n    \
              source: metal\n  service:\n    source: metal\n"
         )
     );

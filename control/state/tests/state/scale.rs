@@ -72,3 +72,95 @@ fn a_hundred_thousand_machines() {
     let hash = copy.state_hash().unwrap();
     println!("hash: {:?} {hash:?}", began.elapsed());
 }
+
+const NODES: u128 = 5_000;
+
+/// As many machines on offer to node allocations, of one class and owner.
+fn with_nodes() -> World {
+    let mut world = World::new();
+    world.waiting(1);
+    world.ok(SetMachineOwner {
+        machine: id(1),
+        owner: Some(id(1)),
+    });
+    world.ok(SetMachineCapability {
+        machine: id(1),
+        project: None,
+        resource_class: ClassChange::Set("baremetal".parse().unwrap()),
+        traits: Some(TraitsChange::Replace(
+            (0..20)
+                .map(|n| format!("CUSTOM_{n}").parse().unwrap())
+                .collect(),
+        )),
+    });
+    // Without a managed switch no cables are needed.
+    world.ok(DeleteSwitch {
+        id: text("leaf1"),
+        force: true,
+    });
+    let (mut machine, log) = (world.machine(1).clone(), world.log(1).clone());
+    machine.hardware.nics.clear();
+    let mut tables = world.tables;
+    for number in 1..NODES {
+        let machine = Machine {
+            id: id((number << 96) | number),
+            ..machine.clone()
+        };
+        let log = EventLog {
+            machine: machine.id,
+            ..log.clone()
+        };
+        for record in [
+            Record::Machine(machine.into()),
+            Record::EventLog(log.into()),
+        ] {
+            let bytes = record.encode().unwrap();
+            tables.load(record.kind(), &bytes, 1).unwrap();
+        }
+    }
+    World::of(tables, world.now)
+}
+
+#[test]
+#[ignore = "takes a while and proves nothing by itself"]
+fn node_allocations_among_five_thousand() {
+    let world = with_nodes();
+    let mut tables = world.tables.clone();
+    let mut measure = |what: &str, count: u128, op: &dyn Fn(u128) -> Op| {
+        let commands: Vec<Command> = (0..count)
+            .map(|number| Command::new(world.now, "tester", op(number)))
+            .collect();
+        let mut taken = Vec::new();
+        let mut held = 0;
+        for command in &commands {
+            let began = Instant::now();
+            let outcome = apply(&mut tables, command);
+            taken.push(began.elapsed());
+            let made = outcome.result.unwrap().node_allocation().unwrap();
+            held += usize::from(made.machine.is_some());
+        }
+        taken.sort();
+        let (half, most) = (taken[taken.len() / 2], taken[taken.len() - 1]);
+        println!("{what}: {held} of {count} held, median {half:?}, largest {most:?}");
+    };
+    let wanted = |number: u128| CreateNodeAllocation {
+        seed: (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        ..crate::node_allocations::wanted(10_000 + number, Some(1), "baremetal")
+    };
+    measure("by class", 1_000, &|number| wanted(number).into());
+    measure("by class and three traits", 1_000, &|number| {
+        let traits = (3..6)
+            .map(|n| format!("CUSTOM_{n}").parse().unwrap())
+            .collect();
+        let op = wanted(number + 1_000);
+        CreateNodeAllocation { traits, ..op }.into()
+    });
+    measure("a trait that no machine has", 100, &|number| {
+        let traits = ["CUSTOM_X".parse().unwrap()].into();
+        let op = wanted(number + 2_000);
+        CreateNodeAllocation { traits, ..op }.into()
+    });
+    measure("until none is free", 3_100, &|number| {
+        wanted(number + 3_000).into()
+    });
+}

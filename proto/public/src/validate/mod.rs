@@ -16,6 +16,7 @@ mod known;
 mod plan;
 mod respell;
 mod rule;
+mod unruled;
 mod uri;
 mod walk;
 

@@ -7,7 +7,7 @@ use crate::methods;
 use crate::spelling::Spelling;
 
 /// Text fields without a rule whose names sound like ids, and which are something else.
-const NOT_IDS: [&str; 20] = [
+const NOT_IDS: [&str; 21] = [
     // Rules of firewalls: their own check takes canonical prefixes alone, and names are compared
     // with those of the firewall's networks as they are.
     "metalmesh.admin.v1.FirewallRateLimit.network_id",
@@ -16,6 +16,8 @@ const NOT_IDS: [&str; 20] = [
     "metalmesh.admin.v1.FirewallAddresses.cidr",
     "metalmesh.admin.v1.FirewallServiceRule.namespace",
     "metalmesh.admin.v1.FirewallServiceRule.load_balancer_ips",
+    // Names of pools.
+    "metalmesh.admin.v1.HostPool.id",
     // Names of switches.
     "metalmesh.admin.v1.FabricServiceGetRequest.id",
     "metalmesh.admin.v1.FabricServiceListDifferencesRequest.id",

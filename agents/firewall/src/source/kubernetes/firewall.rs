@@ -21,6 +21,7 @@ pub fn firewall_spec(object: &KubernetesObject) -> Option<FirewallSpec> {
     Some(FirewallSpec {
         controller_url: text("controllerURL"),
         controller_version: text("controllerVersion"),
+        controller_digest: None,
         internal_prefixes: list("internalPrefixes"),
         networks: networks.iter().map(network).collect(),
         dns_server_address: spec

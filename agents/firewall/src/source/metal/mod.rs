@@ -2,9 +2,10 @@
 //!
 //! The agent speaks with the identity of the installed system, which control made for this machine,
 //! its project and its allocation. It follows the desired state of the firewall, and reports which
-//! revisions are in the kernel, which objects were refused, how far routes keep, and the counters. It
-//! compares rules that control asks about, and applies none of those. What control sent last is kept
-//! with control's signature, and counts until control answers.
+//! revisions are in the kernel, which objects were refused, how far routes keep, its version and the
+//! phase of self-update, and the counters. It compares rules that control asks about, and applies
+//! none of those. What control sent last is kept with control's signature, and counts until control
+//! answers.
 //!
 //! The identity is that of `metalmesh-hammer phone-home`, which alone renews its certificate: this
 //! source reads each new one from the same directory.
@@ -148,6 +149,7 @@ async fn deliver(
     let mut session = agent.session();
     let mut applied = link.applied();
     let mut routes = link.routes();
+    let mut updates = link.updates();
     let mut reports = Reports::default();
     loop {
         tokio::select! {
@@ -173,6 +175,15 @@ async fn deliver(
                 }
                 let observed = routes.borrow_and_update().clone();
                 if let Some(done) = reports.observe(observed) {
+                    report.send_replace(Some(done));
+                }
+            }
+            changed = updates.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let status = updates.borrow_and_update().clone();
+                if let Some(done) = status.and_then(|status| reports.observe_update(&status)) {
                     report.send_replace(Some(done));
                 }
             }

@@ -33,6 +33,12 @@ pub fn objects(desired: &FirewallDesired) -> Result<SourceObjects, ContentError>
     if !desired.name_servers.is_empty() {
         objects.firewall.dns_server_address = value(&desired.name_servers);
     }
+    // Self-update verifies it with the keys of this host: control has none.
+    if let Some(release) = &desired.release {
+        objects.firewall.controller_version = Some(release.version.clone());
+        objects.firewall.controller_url = Some(release.url.clone());
+        objects.firewall.controller_digest = Some(release.head_digest.clone());
+    }
     for set in &desired.sets {
         add(&mut objects, set)?;
     }
@@ -99,7 +105,7 @@ fn value<T: Serialize>(object: &T) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use ipnet::IpNet;
-    use proto_mesh::FirewallAddresses;
+    use proto_mesh::{FirewallAddresses, FirewallRelease};
 
     use super::*;
     use crate::admit::admit_objects;
@@ -200,6 +206,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_release_of_control_is_what_self_update_wants() {
+        use crate::update::WantedRelease;
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        let state = FirewallDesired {
+            release: Some(FirewallRelease {
+                version: "1.3.0".to_owned(),
+                url: "https://releases.example.com/x".to_owned(),
+                head_digest: digest.clone(),
+            }),
+            ..desired(Vec::new())
+        };
+        let wanted = |state: &FirewallDesired| {
+            let spec = objects(state).unwrap().firewall;
+            WantedRelease::parse(
+                spec.controller_version.as_deref(),
+                spec.controller_url.as_deref(),
+                spec.controller_digest.as_deref(),
+            )
+        };
+        let found = wanted(&state).unwrap().unwrap();
+        assert_eq!(found.version.to_string(), "1.3.0");
+        assert_eq!(found.url, "https://releases.example.com/x");
+        assert_eq!(found.head_digest.unwrap().to_string(), digest);
+        assert_eq!(wanted(&desired(Vec::new())), Ok(None));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use proto_mesh::{
     FirewallAppliedSet, FirewallDesired, FirewallRefusal, FirewallReport, FirewallRoutes,
+    FirewallUpdate,
 };
 
 use crate::routes::ObservedDistance;
 use crate::source::{AppliedObjects, SourceObjects};
+use crate::update::{UpdateStatus, running_version};
 
 /// Most refused objects that a report names.
 pub(super) const REFUSED_MAX: usize = 64;
@@ -25,6 +27,7 @@ pub(super) struct Reports {
     problems: Vec<FirewallRefusal>,
     error: String,
     routes: Option<FirewallRoutes>,
+    update: Option<FirewallUpdate>,
     /// `true` once there is a report about rules.
     is_begun: bool,
 }
@@ -77,6 +80,20 @@ impl Reports {
         self.is_begun.then(|| self.report())
     }
 
+    /// Takes the state of self-update. Returns no report before there is one about rules, as
+    /// [`Reports::observe`], nor if control knows it.
+    pub(super) fn observe_update(&mut self, status: &UpdateStatus) -> Option<FirewallReport> {
+        let wanted = status.wanted.as_ref().map(ToString::to_string);
+        let update = Some(FirewallUpdate {
+            phase: status.phase.name().to_owned(),
+            wanted: wanted.unwrap_or_default(),
+            error: status.last_error.clone(),
+        });
+        let is_new = self.update != update;
+        self.update = update;
+        (is_new && self.is_begun).then(|| self.report())
+    }
+
     /// Takes a desired state that cannot be used.
     pub(super) fn refuse(&mut self, reason: String) -> FirewallReport {
         self.error = reason;
@@ -117,8 +134,9 @@ impl Reports {
                 .unwrap_or_default(),
             refused: self.problems.clone(),
             error: self.error.clone(),
-            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_version: running_version().to_owned(),
             routes: self.routes.clone(),
+            update: self.update.clone(),
         }
     }
 }
@@ -216,6 +234,45 @@ mod tests {
         assert_eq!((report.applied_generation, report.sets.len()), (10, 1));
         assert_eq!(report.routes.unwrap().observed, Some(0));
         assert_eq!(report.agent_version, env!("CARGO_PKG_VERSION"));
+    }
+
+    #[test]
+    fn self_update_is_told_once_there_is_a_report_about_rules() {
+        use crate::update::{ProgramRole, UpdatePhase};
+        let mut reports = Reports::default();
+        let mut status = UpdateStatus {
+            version: "1.2.0".parse().unwrap(),
+            role: ProgramRole::Installed,
+            wanted: Some("1.3.0".parse().unwrap()),
+            phase: UpdatePhase::Scheduled,
+            last_error: String::new(),
+            failures: 0,
+            failed: Vec::new(),
+        };
+        assert_eq!(reports.observe_update(&status), None, "it has just started");
+        let first = desired(10, 1, "{}");
+        let empty = objects(&first).unwrap();
+        reports.deliver(&first, empty.clone());
+        let update = |report: FirewallReport| report.update.unwrap();
+        let report = reports.take(&applied(&empty, None)).unwrap();
+        let told = update(report);
+        assert_eq!(
+            (told.phase.as_str(), told.wanted.as_str()),
+            ("scheduled", "1.3.0")
+        );
+        status.failures = 1;
+        assert_eq!(
+            reports.observe_update(&status),
+            None,
+            "nothing that control shows"
+        );
+        status.phase = UpdatePhase::Failed;
+        status.last_error = "expiry: it was valid until yesterday".to_owned();
+        let told = update(reports.observe_update(&status).unwrap());
+        assert_eq!(
+            (told.phase.as_str(), told.error),
+            ("failed", status.last_error)
+        );
     }
 
     #[test]

@@ -139,6 +139,7 @@ fn releases_that_break_a_rule_are_refused_by_its_name() {
     list.extend(of_bytes(&releases, &other));
     list.extend(of_places(&server));
     let mut failures = 0;
+    let list_url = list[0].0.clone();
     for (url, begin) in list {
         home.configure(&releases.config(VERSION, &url, &more));
         home.await_status(&url, |status| {
@@ -156,6 +157,12 @@ fn releases_that_break_a_rule_are_refused_by_its_name() {
     home.configure(&releases.config(VERSION, &server.url("expired"), &unknown));
     home.await_status("another authority", |status| {
         status.last_error.starts_with("server: ") && status.failures > failures
+    });
+    // A release of that version that a trusted key has signed, and another one than the source names.
+    let named = format!("sha256:{}", "ab".repeat(32));
+    home.configure(&releases.pinned(VERSION, &list_url, &named, &more));
+    home.await_status("another head", |status| {
+        status.last_error.starts_with("controllerDigest: ") && status.failures > failures
     });
     // Without a version that can be used nothing is fetched.
     home.configure(&releases.config("latest", &server.url("expired"), &more));

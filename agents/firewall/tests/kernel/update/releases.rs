@@ -85,6 +85,13 @@ impl Releases {
         path.to_str().unwrap().to_owned()
     }
 
+    /// A configuration that wants a version with this digest of its signed head.
+    pub(crate) fn pinned(&self, version: &str, url: &str, digest: &str, more: &str) -> String {
+        let pinned = format!("      controllerDigest: '{digest}'\n      controllerURL");
+        self.config(version, url, more)
+            .replacen("      controllerURL", &pinned, 1)
+    }
+
     /// A configuration that wants a version, with more settings of self-update.
     pub(crate) fn config(&self, version: &str, url: &str, more: &str) -> String {
         let key = self.signer.public();

@@ -9,7 +9,8 @@ use control_convert::{from_labels, parse, parse_all, parse_opt};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, refused};
 use control_state::{
-    AllocateMachine, AllocationType, ErrorCode, FirewallRules, IdempotencyRequest, WantedNetwork,
+    AllocateMachine, AllocationType, ErrorCode, FirewallRules, IdempotencyRequest, Machine,
+    WantedNetwork,
 };
 use prost::Message;
 use proto_public::api::v2::{MachineAllocationNetwork, MachineServiceCreateRequest};
@@ -17,6 +18,8 @@ use proto_types::{AllocationId, Digest};
 use ring::digest::{SHA256, digest};
 use tonic::{Request, Status};
 use uuid::Uuid;
+
+use crate::services::Services;
 
 /// Metadata with the idempotency key of a create request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -26,17 +29,13 @@ const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// The command for a request.
 ///
 /// # Errors
-/// `invalid_argument`; `permission_denied` for a machine by id from other than admin editors.
+/// `invalid_argument`.
 pub(super) fn command(
     caller: &Caller,
     request: &Request<MachineServiceCreateRequest>,
 ) -> Result<AllocateMachine, Status> {
     let idempotency = idempotency(request)?;
     let request = request.get_ref().clone();
-    if request.uuid.is_some() && !caller.is_admin_editor() {
-        let message = "only an admin editor may name the machine; give partition and size";
-        return Err(refused(ErrorCode::PermissionDenied, message));
-    }
     let kind = from_allocation_type(request.allocation_type)
         .ok_or_else(|| invalid("allocation_type", "must be machine or firewall"))?;
     if kind == AllocationType::Machine && request.firewall_spec.is_some() {
@@ -75,6 +74,33 @@ pub(super) fn command(
         seed: id.as_u64_pair().1,
         idempotency,
     })
+}
+
+impl Services {
+    /// Refuses a machine by id that the project neither owns nor leases: it gets machines of the site by
+    /// partition and size. One that does not exist is refused alike.
+    ///
+    /// # Errors
+    /// `permission_denied`, unless the caller is an admin editor.
+    pub(super) async fn check_named_machine(
+        &self,
+        caller: &Caller,
+        op: &AllocateMachine,
+    ) -> Result<(), Status> {
+        let Some(id) = op.machine.filter(|_| !caller.is_admin_editor()) else {
+            return Ok(());
+        };
+        let is_own = self.gate.read(caller, |tables| {
+            let machine = tables.get::<Machine>(&id);
+            Ok(machine.is_some_and(|machine| machine.tenure.relation(op.project).is_some()))
+        });
+        if is_own.await? {
+            return Ok(());
+        }
+        let message = "only an admin editor may name a machine that the project neither owns nor \
+                       leases; give partition and size";
+        Err(refused(ErrorCode::PermissionDenied, message))
+    }
 }
 
 /// Refuses keys and user data of a project for a firewall: it has access to the underlay, which no

@@ -56,6 +56,7 @@ impl MachineService for Services {
     ) -> ApiResult<MachineServiceCreateResponse> {
         let caller = Caller::of(&request)?;
         let op = allocate::command(&caller, &request)?;
+        self.check_named_machine(&caller, &op).await?;
         let made = self.allocate(&caller, op).await?;
         ok(MachineServiceCreateResponse {
             machine: Some(self.machine_now(&made, Viewer::Tenant).await?),
@@ -92,6 +93,7 @@ impl MachineService for Services {
         let project: ProjectId = parse("project", &request.project)?;
         let listed = self.gate.read(&caller, |tables| {
             let own = state::query::project_machines(tables, project)
+                .filter(|machine| machine.is_held_by(project))
                 .filter(|machine| matches(tables, machine, request.query.as_ref()));
             Ok(machines(tables, own, Viewer::Tenant))
         });

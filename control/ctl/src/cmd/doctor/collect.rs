@@ -8,7 +8,8 @@ use control_client::{Client, ClientSettings, ServerContexts};
 use proto_public::admin::v2::MachineServiceIssuesRequest;
 use proto_public::metalmesh::admin::v1::{
     AuditTrailServiceExportsRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
-    DoctorServiceGetRequest, IdentityServiceListRequest, SettingsServiceGetRequest,
+    DoctorServiceGetRequest, FirewallStatus, IdentityServiceListRequest,
+    OperatorRulesServiceListFirewallsRequest, SettingsServiceGetRequest,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -64,6 +65,10 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         Err(error) => Err(error.clone()),
         Ok(client) => ask_audit(client).await,
     };
+    let firewalls = match &client {
+        Err(error) => Err(error.clone()),
+        Ok(client) => ask_firewalls(client).await,
+    };
     let (cluster, identities, issues) = match &client {
         Err(error) => (Err(error.clone()), Err(error.clone()), Err(error.clone())),
         Ok(client) => ask_cluster(client).await,
@@ -77,6 +82,7 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         cluster,
         identities: identities.map(|answer| answer.identities),
         issues: issues.map(|answer| answer.issues),
+        firewalls,
         audit,
     }
 }
@@ -94,6 +100,13 @@ async fn ask_audit(client: &Client) -> FactResult<AuditFacts> {
         exports: exports?.exports,
         unread_max: u64::from(unread_max),
     })
+}
+
+/// Reads the firewalls of all projects.
+async fn ask_firewalls(client: &Client) -> FactResult<Vec<FirewallStatus>> {
+    let mut rules = client.operator_rules();
+    let asked = rules.list_firewalls(OperatorRulesServiceListFirewallsRequest {});
+    Ok(answer(asked).await?.firewalls)
 }
 
 type ClusterAnswers<T, U, V> = (FactResult<T>, FactResult<U>, FactResult<V>);

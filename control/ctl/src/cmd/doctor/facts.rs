@@ -2,7 +2,7 @@
 
 use proto_public::api::v2::MachineIssues;
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceStatusResponse, DoctorServiceGetResponse, Identity,
+    ClusterServiceStatusResponse, DoctorServiceGetResponse, FirewallStatus, Identity,
 };
 
 use super::audit::AuditFacts;
@@ -25,6 +25,7 @@ pub(super) struct DoctorFacts {
     pub(super) cluster: FactResult<ClusterServiceStatusResponse>,
     pub(super) identities: FactResult<Vec<Identity>>,
     pub(super) issues: FactResult<Vec<MachineIssues>>,
+    pub(super) firewalls: FactResult<Vec<FirewallStatus>>,
     pub(super) audit: FactResult<AuditFacts>,
 }
 

@@ -7,6 +7,7 @@ mod audit;
 mod cluster;
 mod collect;
 mod facts;
+mod firewalls;
 mod fleet;
 mod level;
 mod local;

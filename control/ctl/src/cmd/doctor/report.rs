@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::facts::DoctorFacts;
 use super::level::FindingLevel;
-use super::{audit, cluster, fleet, local};
+use super::{audit, cluster, firewalls, fleet, local};
 
 /// Page that explains the checks.
 const DOC: &str = "docs/reference/doctor.md";
@@ -79,7 +79,7 @@ pub(super) struct DoctorCheck {
 }
 
 /// All checks, in the order of the report.
-pub(super) const CHECKS: [DoctorCheck; 21] = [
+pub(super) const CHECKS: [DoctorCheck; 22] = [
     check("context-file", local::context_file),
     check("key-files", local::key_files),
     check("api", local::api),
@@ -101,6 +101,7 @@ pub(super) const CHECKS: [DoctorCheck; 21] = [
     check("partitions", fleet::partitions),
     check("agents", fleet::agents),
     check("machines", fleet::machines),
+    check("firewalls", firewalls::firewalls),
 ];
 
 const fn check(code: &'static str, run: fn(&DoctorFacts) -> Vec<DoctorFinding>) -> DoctorCheck {

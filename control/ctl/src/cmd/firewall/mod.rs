@@ -5,6 +5,7 @@ mod differences;
 mod effects;
 mod explain;
 mod list;
+mod release;
 mod roll;
 mod rules;
 mod rules_file;
@@ -31,6 +32,9 @@ pub(crate) enum FirewallCommand {
     Show(show::ShowArgs),
     /// Show which rule decides about a new flow through a firewall.
     Explain(explain::ExplainArgs),
+    /// Name the release of the agent that all firewalls are to run.
+    #[command(subcommand)]
+    Release(release::FirewallReleaseCommand),
     /// Replace a firewall by a new one, which takes its place once it is healthy and has its rules.
     /// A roll that was interrupted goes on when the command is run again.
     Roll(Box<roll::RollArgs>),
@@ -42,6 +46,7 @@ pub(crate) async fn run(app: &App, command: FirewallCommand) -> Result<()> {
         FirewallCommand::Ls(args) => list::run(app, &args).await,
         FirewallCommand::Show(args) => show::run(app, args).await,
         FirewallCommand::Explain(args) => explain::run(app, args).await,
+        FirewallCommand::Release(command) => release::run(app, command).await,
         FirewallCommand::Roll(args) => roll::run(app, &args).await,
     }
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use proto_public::metalmesh::admin::v1::{
     FirewallRoutesStatus, FirewallRuleCounter, FirewallSetStatus, FirewallStatistics,
-    FirewallStatus,
+    FirewallStatus, FirewallUpdateStatus,
 };
 
 use super::calls::statistics;
@@ -47,10 +47,12 @@ fn standing(status: &FirewallStatus) -> Vec<String> {
     let line = |title: &str, value: &str| format!("{:<13}{value}", format!("{title}:"));
     let mut all = vec![
         line("role", &firewall_role(status)),
-        line("health", firewall_health(status)),
+        line("health", &firewall_health(status)),
         line("agent", &agent(status)),
         line("routes", &routes(status)),
     ];
+    let update = status.update.as_ref().map(update);
+    all.extend(update.map(|update| line("self-update", &update)));
     all.extend(status.sets.iter().map(|set| line("rules", &rules(set))));
     if !status.replaces.is_empty() {
         let taken = match status.took_over_at {
@@ -61,6 +63,10 @@ fn standing(status: &FirewallStatus) -> Vec<String> {
     }
     if !status.replaced_by.is_empty() {
         all.push(line("replaced by", &status.replaced_by));
+    }
+    for fault in &status.faults {
+        all.push(line("fault", &format!("{}: {}", fault.code, fault.problem)));
+        all.push(line("remedy", &fault.remedy));
     }
     all
 }
@@ -79,6 +85,18 @@ fn agent(status: &FirewallStatus) -> String {
         None => "no report".to_owned(),
     };
     format!("{version}, {heard}, {reported}")
+}
+
+/// The phase of self-update, the wanted version, and the problem.
+fn update(update: &FirewallUpdateStatus) -> String {
+    let mut text = update.phase.clone();
+    if !update.wanted.is_empty() {
+        text.push_str(&format!(", wants {}", update.wanted));
+    }
+    if !update.error.is_empty() {
+        text.push_str(&format!(": {}", update.error));
+    }
+    text
 }
 
 /// The place that control orders, and what the firewall has.
@@ -165,6 +183,8 @@ fn set(counter: &FirewallRuleCounter) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proto_public::metalmesh::admin::v1::FirewallFault;
+
     use super::*;
 
     #[test]
@@ -196,18 +216,31 @@ mod tests {
                 },
             ],
             replaced_by: "f2".into(),
+            update: Some(FirewallUpdateStatus {
+                phase: "failed".into(),
+                wanted: "1.3.0".into(),
+                error: "expiry: it was valid until yesterday".into(),
+            }),
+            faults: vec![FirewallFault {
+                code: "tenant-access".into(),
+                problem: "somebody has keys".into(),
+                remedy: "metalmesh firewall roll f1".into(),
+            }],
             ..FirewallStatus::default()
         };
         assert_eq!(
             standing(&status),
             [
                 "role:        standby, place 1",
-                "health:      ok",
+                "health:      ok, but tenant-access",
                 "agent:       1.2.3, never heard, no report",
                 "routes:      control orders place 1; its agent wants 1, and its routing daemon has 0",
+                "self-update: failed, wants 1.3.0: expiry: it was valid until yesterday",
                 "rules:       operator firewall, revision 3, in its kernel",
                 "rules:       tenant network/private, revision 5, revision 4 in its kernel",
                 "replaced by: f2",
+                "fault:       tenant-access: somebody has keys",
+                "remedy:      metalmesh firewall roll f1",
             ]
         );
         let silent = FirewallStatus {

@@ -19,10 +19,10 @@ use view::ObjectView;
 pub(crate) struct GetArgs {
     /// Kind of the objects, singular or plural.
     ///
-    /// One of audit, component, filesystem-layout, firewall-rules, image, ip, join-ticket, machine,
-    /// network, partition, policy, project, project-invite, quota, size, size-image-constraint,
-    /// size-reservation, switch, task, tenant, tenant-invite, token. Invites are shown without their
-    /// secrets.
+    /// One of audit, claim, component, filesystem-layout, firewall-rules, image, ip, join-ticket, lease,
+    /// machine, network, node-allocation, partition, policy, pool, pool-host, project, project-invite,
+    /// project-labels, quota, size, size-image-constraint, size-reservation, switch, task, tenant,
+    /// tenant-invite, token. Invites are shown without their secrets.
     kind: String,
     /// Only the object with this id; machines and projects also by name.
     id: Option<String>,
@@ -116,9 +116,8 @@ async fn scopes(app: &App, known: &ObjectKind, get: &GetArgs) -> Result<Vec<Watc
         "project-invite" => project.into_iter().collect(),
         "tenant-invite" => own_tenant(app).await.into_iter().collect(),
         _ if app.everything() || known.is_admins_only() => vec![WatchScope::All],
-        "firewall-rules" | "ip" | "machine" | "network" | "size-reservation" => {
-            vec![project.unwrap_or(WatchScope::All)]
-        }
+        "firewall-rules" | "ip" | "lease" | "machine" | "network" | "node-allocation"
+        | "size-reservation" => vec![project.unwrap_or(WatchScope::All)],
         "quota" if project.is_some() => project.into_iter().collect(),
         "audit" | "project" | "quota" | "tenant" => {
             let mut scopes = vec![WatchScope::All];

@@ -16,6 +16,16 @@ const NETWORKING_LABEL: &str = "metalmesh.dev/networking";
 /// Label of a partition with the way in which its leaves connect tenants.
 const FABRIC_LABEL: &str = "metalmesh.dev/fabric";
 
+/// Labels with whose the machine is, and by what node allocations choose it.
+const TENURE_LABELS: [(&str, &str); 6] = [
+    ("owner", "metalmesh.dev/owner"),
+    ("lessee", "metalmesh.dev/lessee"),
+    ("lease until", "metalmesh.dev/lease-expires"),
+    ("lease warned", "metalmesh.dev/lease-warned"),
+    ("class", "metalmesh.dev/resource-class"),
+    ("traits", "metalmesh.dev/traits"),
+];
+
 fn line(title: &str, value: impl Into<String>) {
     outln!("{:<14}{}", format!("{title}:"), value.into());
 }
@@ -55,6 +65,7 @@ pub(crate) fn print(machine: &Machine) {
     line("last event", last_event(machine));
     error_event(machine);
     line("labels", or_dash(show_labels(machine.meta.as_ref())));
+    print_tenure(machine);
     if let Some(allocation) = &machine.allocation {
         print_allocation(allocation, machine.partition.as_ref());
     }
@@ -62,6 +73,16 @@ pub(crate) fn print(machine: &Machine) {
         print_hardware(hardware);
     }
     print_events(machine);
+}
+
+/// Owner, lease and capability; nothing for a machine that has none of them.
+fn print_tenure(machine: &Machine) {
+    let meta = machine.meta.as_ref();
+    for (title, key) in TENURE_LABELS {
+        if let Some(value) = label(meta, key) {
+            line(title, value);
+        }
+    }
 }
 
 fn error_event(machine: &Machine) {

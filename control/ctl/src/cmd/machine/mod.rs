@@ -11,9 +11,13 @@ use proto_public::api::v2::{
 };
 
 mod bmc;
+mod capability;
 mod create;
 mod details;
 pub(crate) mod issues;
+mod lease;
+mod lease_end;
+mod owner;
 pub(crate) mod wait;
 
 use super::{given, label_patch, server_lock};
@@ -106,6 +110,14 @@ pub(crate) enum MachineCommand {
         /// Address of the BMC, with or without a port; `machine issues` shows those that claim it.
         address: String,
     },
+    /// Set, clear or transfer the owner of a machine: the project that administers it.
+    #[command(subcommand)]
+    Owner(owner::MachineOwnerCommand),
+    /// Lease machines: grant, extend, transfer and end leases, and show them.
+    #[command(subcommand)]
+    Lease(lease::MachineLeaseCommand),
+    /// Set resource class and traits of a machine, by which node allocations choose it.
+    Capability(capability::MachineCapabilityArgs),
     /// Show the console password of an allocated machine, as an administrator.
     ConsolePassword {
         /// Machine: its id, the name of its allocation, or the beginning of its id.
@@ -220,6 +232,9 @@ pub(crate) async fn run(app: &App, command: MachineCommand) -> Result<()> {
         MachineCommand::ConfirmBmc { machine, address } => {
             bmc::confirm(app, &machine, address).await
         }
+        MachineCommand::Owner(command) => owner::run(app, command).await,
+        MachineCommand::Lease(command) => lease::run(app, command).await,
+        MachineCommand::Capability(command) => capability::set(app, command).await,
         MachineCommand::ConsolePassword { machine, reason } => {
             bmc::console_password(app, &machine, reason).await
         }

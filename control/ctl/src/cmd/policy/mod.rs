@@ -1,6 +1,8 @@
 //! `metalmesh policy`.
 
 mod decisions;
+mod lint;
+mod lint_rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +46,12 @@ pub(crate) enum PolicyCommand {
     },
     /// Show which rule decides a method for a sample caller, or for all of them.
     Explain(decisions::PolicyExplainArgs),
+    /// Compare a policy file of Ironic (oslo.policy) with Ironic's defaults; needs no server.
+    ///
+    /// Sample callers and objects show who gains and who loses which call. A rule that gives a
+    /// project what belongs to others is dangerous: the command exits with 1 unless
+    /// --allow-dangerous names it.
+    Lint(lint::PolicyLintArgs),
     /// Put a policy in force, or replace it.
     ///
     /// The policy has the name of its file. A broken policy is refused, and the previous one stays in
@@ -93,6 +101,7 @@ pub(crate) fn offline(
 ) -> Result<Option<PolicyCommand>> {
     match command {
         PolicyCommand::Check { files } => checked(output, &files).map(|()| None),
+        PolicyCommand::Lint(args) => lint::lint(output, &args).map(|()| None),
         PolicyCommand::Diff {
             files,
             removed,
@@ -116,6 +125,7 @@ pub(crate) async fn run(app: &App, command: PolicyCommand) -> Result<()> {
     let mut policies = app.client.policies();
     match command {
         PolicyCommand::Check { files } => checked(&app.output, &files),
+        PolicyCommand::Lint(args) => lint::lint(&app.output, &args),
         PolicyCommand::Diff { files, removed, .. } => {
             let before = of_server(app).await?;
             let after = changed(&before, &files, &removed)?;

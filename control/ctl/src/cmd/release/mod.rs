@@ -14,12 +14,15 @@ use serde_json::json;
 use crate::files;
 use crate::output::OutputFormat;
 
+pub(crate) use verify::{VerifiedRelease, verified};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReleaseCommand {
     /// Generate a key that signs releases, and print its public half.
     ///
     /// The file is secret and gets mode 0600. Agents trust the public half: put it into
-    /// controllers.firewall.selfUpdate.keys of a firewall's configuration.
+    /// controllers.firewall.selfUpdate.keys of a firewall's configuration, or into the file release-keys
+    /// beside it.
     Keygen {
         /// New file for the secret key.
         file: PathBuf,

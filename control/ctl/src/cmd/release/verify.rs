@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use prost_types::Timestamp;
 use proto_release::{
-    PayloadMeter, ReleaseContext, ReleaseKey, ReleaseManifest, SignedHead, check_release, unpack,
+    FileDigest, PayloadMeter, ReleaseContext, ReleaseKey, ReleaseManifest, SignedHead,
+    check_release, unpack,
 };
+use proto_types::Digest;
 use serde_json::json;
 
 use crate::output::OutputFormat;
@@ -27,14 +29,28 @@ pub(crate) struct ReleaseVerifyArgs {
     key: Vec<ReleaseKey>,
 }
 
+/// A release that keeps every rule.
+#[derive(Debug)]
+pub(crate) struct VerifiedRelease {
+    pub(crate) manifest: ReleaseManifest,
+    /// SHA-256 of its signed head.
+    pub(crate) head_digest: Digest,
+}
+
 /// Verifies a release as an agent does that runs an older version, on a host of its architecture.
 ///
 /// # Errors
 /// The file cannot be read, or the release breaks a rule.
 pub(super) fn verify(output: &OutputFormat, args: &ReleaseVerifyArgs) -> Result<()> {
-    let manifest = verified(args).with_context(|| format!("{}", args.file.display()))?;
+    let found = verified(&args.file, &args.key);
+    let VerifiedRelease {
+        manifest,
+        head_digest,
+    } = found.with_context(|| format!("{}", args.file.display()))?;
     if !output.is_table() {
-        return output.value(&json!({ "file": args.file, "manifest": manifest }));
+        return output.value(&json!({
+            "file": args.file, "manifest": manifest, "head_digest": head_digest,
+        }));
     }
     let time = |seconds: u64| {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
@@ -57,16 +73,21 @@ pub(super) fn verify(output: &OutputFormat, args: &ReleaseVerifyArgs) -> Result<
         outln!("may replace:     {}", downgrades.join(", "));
     }
     outln!("sha256:          {}", manifest.program.digest.hex());
+    outln!("head:            {head_digest}");
     Ok(())
 }
 
-fn verified(args: &ReleaseVerifyArgs) -> Result<ReleaseManifest> {
-    let mut file = File::open(&args.file).context("cannot be read")?;
+/// Reads a release to its end, and checks every rule but those of a host.
+///
+/// # Errors
+/// The file cannot be read, or the release breaks a rule.
+pub(crate) fn verified(path: &Path, keys: &[ReleaseKey]) -> Result<VerifiedRelease> {
+    let mut file = File::open(path).context("cannot be read")?;
     let mut head = Vec::new();
     take(&mut file, SignedHead::PREFIX_BYTES, &mut head)?;
     let rest = SignedHead::rest_bytes(&head)?;
     take(&mut file, rest, &mut head)?;
-    let manifest = SignedHead::decode(&head)?.verify(&args.key)?;
+    let manifest = SignedHead::decode(&head)?.verify(keys)?;
     let now_s = u64::try_from(from_now(std::time::Duration::ZERO).seconds)?;
     check_release(
         &manifest,
@@ -92,7 +113,10 @@ fn verified(args: &ReleaseVerifyArgs) -> Result<ReleaseManifest> {
     // The payload again, to see whether it is the program of the manifest.
     file.seek(SeekFrom::Start(head.len() as u64))?;
     unpack(&manifest, BufReader::new(file), std::io::sink())?;
-    Ok(manifest)
+    Ok(VerifiedRelease {
+        manifest,
+        head_digest: FileDigest::of(head.as_slice())?.digest,
+    })
 }
 
 /// Reads so many bytes more, or what is there.

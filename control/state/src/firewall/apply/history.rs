@@ -4,6 +4,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_firewall::RuleContent;
 use proto_types::ProjectId;
 
+use super::guests;
 use crate::firewall::entity::{
     FirewallRuleHistory, FirewallRuleSet, RuleHistoryKey, RuleRevision, RuleSetKey,
 };
@@ -22,6 +23,7 @@ pub(super) fn write(
     mut revision: RuleRevision,
 ) -> ApplyResult {
     check_contents(tx.tables(), set, project, revision.bytes)?;
+    guests::check_contents(tx.tables(), set, project, revision.bytes)?;
     let old = tx.get::<FirewallRuleSet>(set).cloned();
     let history_bytes = if let Some(old) = old {
         revision.number = old.current.number + 1;

@@ -1,6 +1,8 @@
-//! Transitions of firewall rules.
+//! Transitions of firewalls and their rules.
 
+pub(crate) mod guests;
 mod history;
+pub(crate) mod release;
 pub(crate) mod replace;
 pub(crate) mod report;
 mod rule_checks;

@@ -25,6 +25,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportFirewall) -> ApplyResult {
         error: op.error.clone(),
         agent_version: op.agent_version.clone(),
         routes: op.routes.clone(),
+        update: op.update.clone(),
     });
     Ok(Reply::None)
 }

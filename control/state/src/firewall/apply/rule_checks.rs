@@ -144,7 +144,7 @@ fn names(
     if named.is_empty() {
         return Vec::new();
     }
-    let mut firewalls = firewalls_of_set(tables, &set.target, project).into_iter();
+    let mut firewalls = firewalls_of_set(tables, set, project).into_iter();
     let without =
         |id: &MachineId| name_servers(tables, *id).is_some_and(|servers| servers.is_empty());
     let Some(firewall) = firewalls.find(without) else {

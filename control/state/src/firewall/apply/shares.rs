@@ -53,7 +53,7 @@ pub(super) fn check(
     let share = RuleShare::of(set.owner);
     // Several firewalls get the same sets of networks: each is counted once.
     let mut known = FirewallSets::new();
-    for firewall in firewalls_of_set(tables, &set.target, project) {
+    for firewall in firewalls_of_set(tables, set, project) {
         let mut others = rule_sets_of_firewall(tables, firewall);
         others.retain(|row| row.set.owner == set.owner && row.set != *set);
         if others.is_empty() {

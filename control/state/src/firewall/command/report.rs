@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto_types::{AllocationId, MachineId};
 use serde::{Deserialize, Serialize};
 
-use crate::firewall::entity::{FirewallRoutes, RefusedRule};
+use crate::firewall::entity::{FirewallRoutes, FirewallUpdate, RefusedRule};
 
 /// See [`Op::ReportFirewall`](crate::Op::ReportFirewall).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,4 +30,7 @@ pub struct ReportFirewall {
     /// The distance of its routes. `None` means that the agent has not read one.
     #[serde(default)]
     pub routes: Option<FirewallRoutes>,
+    /// Self-update of the agent. `None` means that it has not said anything of it.
+    #[serde(default)]
+    pub update: Option<FirewallUpdate>,
 }

@@ -33,6 +33,19 @@ pub struct FirewallRoutes {
     pub error: Option<String>,
 }
 
+/// Self-update of a firewall's agent, as the agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirewallUpdate {
+    /// The agent's word for its phase.
+    pub phase: String,
+    /// The version that its source names. `None` means that it names none.
+    #[serde(default)]
+    pub wanted: Option<String>,
+    /// The rule that a release breaks, or another reason. `None` means that there is none.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
 /// The last report of a firewall's agent. It belongs to one allocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirewallStatus {
@@ -61,4 +74,7 @@ pub struct FirewallStatus {
     /// The distance of its routes. `None` means that the agent has not reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routes: Option<FirewallRoutes>,
+    /// Self-update of the agent. `None` means that it has not reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<FirewallUpdate>,
 }

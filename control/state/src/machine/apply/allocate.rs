@@ -12,13 +12,14 @@ use crate::catalog::entity::{
 use crate::catalog::read::{check_image_constraint, default_layout, layout_for, newest_image};
 use crate::cluster::read::{not_reconciled, restored};
 use crate::fields::{check_description, check_name};
-use crate::levels::{FABRIC_LABELS, feature_level};
+use crate::firewall::apply::guests::check_joined;
+use crate::levels::{CLOSED_FIREWALLS, FABRIC_LABELS, feature_level};
 use crate::machine::apply::allocate_networks::{check_networks, connect};
 use crate::machine::apply::candidates::{best, chosen, not_ready};
 use crate::machine::apply::idempotency::{remember, replay};
 use crate::machine::command::AllocateMachine;
 use crate::machine::entity::{
-    Allocation, AllocationNetwork, AllocationType, EventLog, Install, Machine,
+    Allocation, AllocationNetwork, AllocationType, ClaimGrant, EventLog, Install, Machine,
 };
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::check_layout_fits;
@@ -89,8 +90,17 @@ fn check_request(op: &AllocateMachine) -> CheckResult {
     }
 }
 
+/// The claim that an allocation is made for.
+#[derive(Debug, Clone)]
+pub(crate) struct ClaimAllocation {
+    /// The claim, and the epoch of its binding.
+    pub(crate) grant: ClaimGrant,
+    /// The caller that made the claim: the command may be another one's.
+    pub(crate) created_by: String,
+}
+
 /// Allocates without a look at the quota.
-pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
+fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine, claim: Option<&ClaimAllocation>) -> ApplyResult {
     // The replay comes before every check: the image or size may be gone by the time a client
     // repeats a call whose answer it lost, and it must still get its machine.
     if let Some(machine) = replay(tx, op)? {
@@ -109,7 +119,7 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
         tx.tables().require::<Size>(size)?;
         usable_layout(tx.tables(), op, size, &image)?;
     }
-    let mut machine = offered(tx.tables(), op)?;
+    let mut machine = offered(tx.tables(), op, claim, tx.now)?;
     let (Some(partition), Some(size)) = (machine.partition.clone(), machine.size.clone()) else {
         return Err(not_ready(&machine, "it is in no partition or has no size"));
     };
@@ -119,13 +129,13 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     let asn = pool::next_asn(tx, op.project)?;
     let connected = connect(tx, op, &networks, &partition, machine.id, asn)?;
     let partition = tx.tables().require::<Partition>(&partition)?.clone();
-    check_reachable(tx.tables(), op.kind, &partition, &image, &connected)?;
+    check_connected(tx.tables(), op.kind, &partition, &image, &connected)?;
     machine.allocation = Some(Box::new(Allocation {
         id: op.id,
         created_at: tx.now,
         updated_at: Timestamp::ZERO,
         generation: 1,
-        created_by: tx.actor.to_owned(),
+        created_by: claim.map_or_else(|| tx.actor.to_owned(), |claim| claim.created_by.clone()),
         project: op.project,
         name: op.name.clone(),
         description: op.description.clone(),
@@ -147,11 +157,10 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
             attempt: 1,
             ..Install::default()
         },
-        // Remembered, so that a reader can tell this tenancy's events from the last tenant's.
-        events_before: tx
-            .get::<EventLog>(&machine.id)
-            .map_or(0, |log| log.recorded),
+        events_before: recorded_events(tx.tables(), &machine),
+        closed_to_project: is_closed(tx.tables(), op.kind),
         replaces: None,
+        claim: claim.map(|claim| claim.grant),
     }));
     begin(tx, &mut machine, asn);
     let machine = tx.update(machine);
@@ -160,17 +169,41 @@ pub(crate) fn allocate(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
     Ok(Reply::Machine(machine))
 }
 
-/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
-/// its child network and no route to another address, which only a machine that speaks BGP announces.
-fn check_reachable(
+/// Number of events of a machine so far: a reader tells this tenancy's from the last tenant's by it.
+fn recorded_events(tables: &Tables, machine: &Machine) -> u64 {
+    let log = tables.get::<EventLog>(&machine.id);
+    log.map_or(0, |log| log.recorded)
+}
+
+/// `true` for a firewall whose keys and user data cannot be its project's.
+fn is_closed(tables: &Tables, kind: AllocationType) -> bool {
+    kind == AllocationType::Firewall && feature_level(tables) >= CLOSED_FIREWALLS
+}
+
+/// Refuses networks that are not for a machine of this kind.
+fn check_connected(
     tables: &Tables,
     kind: AllocationType,
     partition: &Partition,
     image: &Image,
     connected: &[AllocationNetwork],
 ) -> CheckResult {
-    let is_machine = kind == AllocationType::Machine && partition.has_evpn();
-    if !is_machine || networking(tables, kind, partition, image)? == Networking::Routed {
+    match kind {
+        AllocationType::Firewall => check_joined(tables, connected),
+        AllocationType::Machine => check_reachable(tables, partition, image, connected),
+    }
+}
+
+/// Refuses an address that a bridged machine could not be reached at. Its leaves know the prefixes of
+/// its child network and no route to another address, which only a machine that speaks BGP announces.
+fn check_reachable(
+    tables: &Tables,
+    partition: &Partition,
+    image: &Image,
+    connected: &[AllocationNetwork],
+) -> CheckResult {
+    let networking = networking(tables, AllocationType::Machine, partition, image);
+    if !partition.has_evpn() || networking? == Networking::Routed {
         return Ok(());
     }
     let mut others = connected.iter().filter(|network| !network.kind.is_child());
@@ -216,14 +249,19 @@ fn or_default<T: Clone>(named: &[T], default: &[T]) -> Vec<T> {
 }
 
 /// The machine named by the request, or the best candidate for it.
-fn offered(tables: &Tables, op: &AllocateMachine) -> Result<Machine, Error> {
+fn offered(
+    tables: &Tables,
+    op: &AllocateMachine,
+    claim: Option<&ClaimAllocation>,
+    now: Timestamp,
+) -> Result<Machine, Error> {
     // A machine that is free in the backup may be a tenant's since: nothing is handed out before
     // the operator has reconciled the state.
     if restored(tables).is_some() {
         return Err(not_reconciled());
     }
     match op.machine {
-        Some(id) => chosen(tables, id),
+        Some(id) => chosen(tables, op, id, claim.map(|claim| claim.grant.claim), now),
         None => best(tables, op),
     }
 }
@@ -294,7 +332,27 @@ fn usable_layout(
     }
 }
 
+/// Refuses a request that cannot be met whatever machine it gets.
+pub(crate) fn check_wanted(tx: &Tx<'_>, op: &AllocateMachine) -> CheckResult {
+    check_request(op)?;
+    usable_image(tx, op)?;
+    check_networks(tx.tables(), op)?;
+    match &op.layout {
+        Some(id) if id.as_str() != LAYOUT_DEFAULT => tx.tables().require::<Layout>(id).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// Allocates within the project's quota.
 pub(crate) fn allocate_machine(tx: &mut Tx<'_>, op: &AllocateMachine) -> ApplyResult {
-    within(tx, op.project, |tx| allocate(tx, op))
+    within(tx, op.project, |tx| allocate(tx, op, None))
+}
+
+/// Allocates the host that is bound to a claim, within the quota of its project.
+pub(crate) fn allocate_for_claim(
+    tx: &mut Tx<'_>,
+    op: &AllocateMachine,
+    claim: &ClaimAllocation,
+) -> ApplyResult {
+    within(tx, op.project, |tx| allocate(tx, op, Some(claim)))
 }

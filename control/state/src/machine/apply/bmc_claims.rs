@@ -7,7 +7,7 @@
 use proto_errors::Error;
 use proto_types::Timestamp;
 
-use crate::machine::command::{BmcReading, ConfirmBmc};
+use crate::machine::command::{BmcReading, ConfirmBmc, KeepBmcAccess};
 use crate::machine::entity::{Bmc, BmcClaim, Machine, bmc_host};
 use crate::machine::read::{is_claim, is_old_claim};
 use crate::reply::{ApplyResult, Reply};
@@ -103,4 +103,12 @@ pub(crate) fn confirm(tx: &mut Tx<'_>, op: &ConfirmBmc) -> ApplyResult {
         claim.rejected = true;
     }
     Ok(Reply::Machine(tx.save(machine)))
+}
+
+/// Stores how agents of the published stack log in at the machine's BMC.
+pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> ApplyResult {
+    let mut machine: Machine = tx.require(&op.machine)?;
+    machine.bmc_access = Some(op.access.clone());
+    tx.save(machine);
+    Ok(Reply::None)
 }

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{MachineId, PartitionId, ProjectId, SizeId};
+use proto_types::{ClaimId, MachineId, PartitionId, ProjectId, SizeId, Timestamp};
 use uuid::Uuid;
 
 use crate::catalog::entity::{Partition, Size, SizeReservation};
+use crate::lease::read::check_use;
 use crate::machine::command::AllocateMachine;
-use crate::machine::entity::Machine;
+use crate::machine::entity::{Availability, Machine, MachinePool};
 use crate::machine::read::{candidates, obstacle};
+use crate::pool::entity::PoolHost;
 use crate::reply::CheckResult;
 use crate::tables::Tables;
 
@@ -22,9 +24,19 @@ pub(crate) fn not_ready(machine: &Machine, why: &str) -> Error {
     .object("machine", machine.id)
 }
 
-/// The machine that a request names, if it can be allocated. Tainted ones can.
-pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
+/// The machine that a request names, if it can be allocated to the request's project. Tainted ones of
+/// the site can. `claim` is the claim that the request is made for; `None` means that it is a call for
+/// a machine.
+pub(crate) fn chosen(
+    tables: &Tables,
+    op: &AllocateMachine,
+    id: MachineId,
+    claim: Option<ClaimId>,
+    now: Timestamp,
+) -> Result<Machine, Error> {
     let machine = tables.require::<Machine>(&id)?;
+    check_host(tables, machine, claim)?;
+    check_use(tables, machine, op.project, now)?;
     if machine.allocation.is_some() {
         return Err(Error::new(
             ErrorCode::MachineAllocated,
@@ -33,10 +45,32 @@ pub(crate) fn chosen(tables: &Tables, id: MachineId) -> Result<Machine, Error> {
         .object("machine", id)
         .hint(format!("free it first: metalmesh machine free {id}")));
     }
+    // Only administrators name machines of the site; owners and lessees name their own.
+    let is_owned = machine.tenure.pool() != MachinePool::Shared;
+    if is_owned && machine.condition.state == Availability::Tainted {
+        let why = format!("it is tainted: {}", machine.condition.description);
+        return Err(not_ready(machine, &why));
+    }
     match obstacle(tables, machine) {
         None => Ok(Machine::clone(machine)),
         Some(why) => Err(not_ready(machine, &why)),
     }
+}
+
+/// Refuses a host of a pool, unless it is bound to the claim that the request is made for.
+fn check_host(tables: &Tables, machine: &Machine, claim: Option<ClaimId>) -> CheckResult {
+    let Some(pool) = &machine.pool else {
+        return Ok(());
+    };
+    let id = machine.id;
+    let binding = tables.get::<PoolHost>(&id);
+    let binding = binding.and_then(|host| host.binding.as_ref());
+    if binding.is_some_and(|binding| Some(binding.claim) == claim) {
+        return Ok(());
+    }
+    let message =
+        format!("machine \"{id}\" is a host of pool \"{pool}\": projects get it by claims alone");
+    Err(Error::new(ErrorCode::HostOfPool, message).object("machine", id))
 }
 
 /// The best machine on offer of the partition and size of a request: in the rack that its project
@@ -148,6 +182,7 @@ fn check_reservations(
         let used = machines
             .filter_map(|id| tables.get::<Machine>(id))
             .filter(|m| m.partition.as_ref() == Some(partition) && m.size.as_ref() == Some(size))
+            .filter(|m| m.uses_reservation())
             .count();
         amount.saturating_sub(used)
     };

@@ -4,11 +4,13 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
+use crate::levels::{CLOSED_FIREWALLS, feature_level};
 use crate::machine::apply::liveliness::DEAD_AFTER_MS;
 use crate::machine::apply::{allocate, boots, links, orders, reclaim, restored};
 use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::machine::entity::{
-    Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine, Phase, Segment,
+    AllocationType, Availability, BmcOrder, Condition, EventLog, HoldCause, Liveliness, Machine,
+    Phase, Segment,
 };
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::cables::concerned::concerned;
@@ -19,10 +21,9 @@ use crate::tables::{Tables, Tx};
 pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.id)?;
     let (meta, phase) = (machine.meta.clone(), machine.phase);
-    let allocation = machine
-        .allocation
-        .as_mut()
-        .filter(|a| a.project == op.project);
+    let is_closed = feature_level(tx.tables()) >= CLOSED_FIREWALLS;
+    let is_own = machine.is_held_by(op.project);
+    let allocation = machine.allocation.as_mut().filter(|_| is_own);
     let allocation = allocation.ok_or_else(|| Error::not_found("machine", op.id))?;
     op.lock.check("machine", &op.id.to_string(), &meta)?;
     let before = allocation.clone();
@@ -36,6 +37,11 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateMachine) -> ApplyResult {
     if let Some(keys) = &op.ssh_public_keys {
         allocate::check_keys(keys)?;
         allocation.ssh_public_keys.clone_from(keys);
+        // Only an administrator changes a firewall's keys. User data of the project stays, and with it
+        // the doubt.
+        allocation.closed_to_project |= allocation.kind == AllocationType::Firewall
+            && allocation.userdata.is_empty()
+            && is_closed;
     }
     if *allocation == before {
         return Ok(Reply::Machine(tx.save(machine)));
@@ -152,6 +158,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
         )
         .object("machine", op.id));
     }
+    check_not_held(&machine)?;
     if machine.segment != Segment::Isolated {
         check_is_dead(tx.tables(), &machine)?;
     } else if reclaim::may_be_connected(tx.tables(), &machine) {
@@ -163,6 +170,24 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteMachine) -> ApplyResult {
     forget(tx, op.id);
     links::take_again(tx, concerned);
     Ok(Reply::Machine(machine))
+}
+
+/// Refuses to delete a machine that a lease or a node allocation promises to a project.
+fn check_not_held(machine: &Machine) -> CheckResult {
+    let id = machine.id;
+    let (code, holder) = match (&machine.tenure.lessee, &machine.tenure.reserved_by) {
+        (Some(lessee), _) => (
+            ErrorCode::MachineLeased,
+            format!("leased to project \"{lessee}\""),
+        ),
+        (None, Some(by)) => (
+            ErrorCode::MachineReserved,
+            format!("held by node allocation \"{by}\""),
+        ),
+        (None, None) => return Ok(()),
+    };
+    let message = format!("machine \"{id}\" is {holder}");
+    Err(Error::new(code, message).object("machine", id))
 }
 
 /// Refuses an administrator's action that needs a machine without signs of life.

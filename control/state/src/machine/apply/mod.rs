@@ -5,6 +5,7 @@ pub(crate) mod allocate_networks;
 pub(crate) mod bmc_claims;
 pub(crate) mod boots;
 pub(crate) mod candidates;
+pub(crate) mod capability;
 pub(crate) mod deadlines;
 pub(crate) mod event_log;
 pub(crate) mod events;

@@ -10,14 +10,13 @@ use uuid::Uuid;
 use crate::cluster::read::{not_reconciled, restored};
 use crate::machine::apply::order_outcome::{observe, record_order_failure};
 use crate::machine::apply::{bmc_claims, events, reclaim};
-use crate::machine::command::{
-    BmcOrderDone, DeleteBmcOrder, KeepBmcAccess, OrderBmc, ReportBmc, TakeBmcOrder,
-};
+use crate::machine::command::{BmcOrderDone, DeleteBmcOrder, OrderBmc, ReportBmc, TakeBmcOrder};
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, BmcStream, EventKind, Machine, ORDER_DEADLINE_MS,
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::machine::read::{bmc_of, has_bmc_room};
+use crate::pool::entity::PoolHost;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
@@ -26,11 +25,18 @@ const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote
 
 /// Creates an order on behalf of a caller of the API.
 pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> ApplyResult {
-    let mut machine: Machine = tx.require(&op.machine)?;
-    let owner = machine.allocation.as_ref().map(|a| a.project);
-    if op.project.is_some() && owner != op.project {
+    let machine: Machine = tx.require(&op.machine)?;
+    if op
+        .project
+        .is_some_and(|project| !machine.is_held_by(project))
+    {
         return Err(Error::not_found("machine", op.machine));
     }
+    order_for_user(tx, op, machine)
+}
+
+/// Creates an order on behalf of a caller that may use the machine.
+pub(crate) fn order_for_user(tx: &mut Tx<'_>, op: &OrderBmc, mut machine: Machine) -> ApplyResult {
     let is_led = matches!(op.action, BmcAction::LedOn | BmcAction::LedOff);
     // A power order of a user would race with the orders of the reclaim. The LED disturbs nothing.
     let busy = matches!(
@@ -132,6 +138,8 @@ fn order(
     // Derived from the log entry, and not random: every replica applies the entry by itself.
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
+    let host = tx.get::<PoolHost>(&machine.id);
+    let epoch = host.map_or(0, |host| host.epoch);
     Ok(tx.save(BmcOrder {
         id,
         machine: machine.id,
@@ -147,6 +155,7 @@ fn order(
         trace,
         taken_by: None,
         nonce: None,
+        epoch,
     }))
 }
 
@@ -166,8 +175,19 @@ pub(crate) fn cancel_open(tx: &mut Tx<'_>, machine: MachineId) {
 
 /// Cancels the open orders of the life cycle; those of users and for nonces stay.
 pub(crate) fn cancel_life(tx: &mut Tx<'_>, machine: MachineId) {
+    cancel_where(tx, machine, |purpose| *purpose == OrderPurpose::Life);
+}
+
+/// Cancels the open orders of users.
+pub(crate) fn cancel_of_users(tx: &mut Tx<'_>, machine: MachineId) {
+    cancel_where(tx, machine, |purpose| {
+        matches!(purpose, OrderPurpose::User(_))
+    });
+}
+
+fn cancel_where(tx: &mut Tx<'_>, machine: MachineId, is_meant: impl Fn(&OrderPurpose) -> bool) {
     for order in open_orders(tx, machine) {
-        if order.purpose == OrderPurpose::Life {
+        if is_meant(&order.purpose) {
             end(tx, &order, OrderState::Cancelled, None);
         }
     }
@@ -309,14 +329,6 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> ApplyResult {
             Ok(Reply::BmcOrder(order))
         }
     }
-}
-
-/// Stores how agents of the published stack log in at the machine's BMC.
-pub(crate) fn keep_access(tx: &mut Tx<'_>, op: &KeepBmcAccess) -> ApplyResult {
-    let mut machine: Machine = tx.require(&op.machine)?;
-    machine.bmc_access = Some(op.access.clone());
-    tx.save(machine);
-    Ok(Reply::None)
 }
 
 /// Takes the readings of a BMC agent. Ids of machines that became known by them are the reply.

@@ -10,6 +10,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, Vni};
 
+use crate::allocation::entity::NodeAllocation;
 use crate::firewall::apply::rules::forget_firewall;
 use crate::identity::apply::certificate;
 use crate::machine::apply::orders::{cancel_life, cancel_open, open_orders, order_life};
@@ -27,9 +28,20 @@ use crate::reply::{ApplyResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
 
-/// Ends the tenancy of a machine and begins its reclaim.
+/// Ends the tenancy of a machine and begins its reclaim, for a caller of the API.
 pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
-    let mut machine: Machine = tx.require(&op.id)?;
+    let allocation = tx.get::<Machine>(&op.id);
+    let allocation = allocation.and_then(|machine| machine.allocation.as_ref());
+    // A project deletes its claim, and does not know the machine.
+    if op.project.is_some() && allocation.is_some_and(|found| found.claim.is_some()) {
+        return Err(Error::not_found("machine", op.id));
+    }
+    free_machine(tx, op)
+}
+
+/// Ends the tenancy of a machine and begins its reclaim.
+pub(crate) fn free_machine(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
+    let machine: Machine = tx.require(&op.id)?;
     let owner = machine.allocation.as_ref().map(|a| a.project);
     if op.project.is_some() && owner != op.project {
         return Err(Error::not_found("machine", op.id));
@@ -50,33 +62,51 @@ pub(crate) fn free(tx: &mut Tx<'_>, op: &FreeMachine) -> ApplyResult {
     if machine.phase.is_reclaim() || is_under_way {
         return Ok(Reply::Machine(tx.save(machine)));
     }
-    let Some(allocation) = &machine.allocation else {
+    if machine.allocation.is_none() {
         return Err(Error::new(
             ErrorCode::MachineNotAllocated,
             format!("machine \"{}\" is not allocated", op.id),
         )
         .object("machine", op.id));
-    };
+    }
     if op.project.is_none() {
         // An administrator frees only a dead machine: a living one is its project's to give back.
         machine::check_is_dead(tx.tables(), &machine)?;
     }
-    // Credentials end with the call, not with the reclaim: the tenant's system may run on until
-    // its power is cut, and must not act for the project any more.
     let reason = format!("freed by {}", tx.actor);
-    certificate::revoke_allocation(tx, op.id, allocation.id, "the machine was freed");
-    boots::end(tx, op.id, "the machine was freed");
-    // An open order of the tenant, a power-on say, would undo the power-off that follows.
-    cancel_open(tx, op.id);
-    let now = tx.now;
-    events::record(tx, op.id, EventKind::MachineReclaim, &reason, now);
-    enter(&mut machine, PhaseEvent::Freed, now, reason);
-    machine.trace = tx.trace.map(str::to_owned);
-    let machine = tx.update(machine);
-    power_off(tx, machine.id)?;
-    // Read again: `power_off` may have held the machine.
+    end_tenancy(tx, machine, &reason, "the machine was freed")?;
+    // Read again: the power-off may have held the machine.
     tx.require::<Machine>(&op.id)
         .map(|machine| Reply::Machine(tx.save(machine)))
+}
+
+/// Ends the tenancy of an allocated machine and begins its reclaim. `reason` is for the machine's
+/// events, `revoked` for the credentials that end.
+pub(crate) fn end_tenancy(
+    tx: &mut Tx<'_>,
+    mut machine: Machine,
+    reason: &str,
+    revoked: &str,
+) -> Result<(), Error> {
+    let id = machine.id;
+    // Credentials end with the call, not with the reclaim: the tenant's system may run on until
+    // its power is cut, and must not act for the project any more.
+    if let Some(allocation) = &machine.allocation {
+        certificate::revoke_allocation(tx, id, allocation.id, revoked);
+    }
+    boots::end(tx, id, revoked);
+    // An open order of the tenant, a power-on say, would undo the power-off that follows.
+    cancel_open(tx, id);
+    // A node allocation ends with the use for which it held the machine.
+    if let Some(allocation) = machine.tenure.reserved_by.take() {
+        tx.delete::<NodeAllocation>(&allocation);
+    }
+    let now = tx.now;
+    events::record(tx, id, EventKind::MachineReclaim, reason, now);
+    enter(&mut machine, PhaseEvent::Freed, now, reason);
+    machine.trace = tx.trace.map(str::to_owned);
+    tx.update(machine);
+    power_off(tx, id)
 }
 
 /// Begins the reclaim of a held machine anew. The caller saves the machine and orders the power

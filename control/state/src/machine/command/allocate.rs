@@ -37,8 +37,9 @@ pub struct AllocateMachine {
     pub id: AllocationId,
     /// The project that gets the machine.
     pub project: ProjectId,
-    /// Exactly this machine, even if tainted. Only for admins, which the API checks. `None` means
-    /// the best one of `partition` and `size`.
+    /// Exactly this machine: one that the project owns or leases, or, for admins, one of the site,
+    /// even if tainted. The API checks who may name one. `None` means the best one of `partition`
+    /// and `size`.
     #[serde(default)]
     pub machine: Option<MachineId>,
     /// Display name.

@@ -8,7 +8,7 @@ use proto_types::{AllocationId, Asn, ImageId, NetworkId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::entity::{Layout, Networking};
-use crate::machine::entity::{FirewallRules, Install, ReplacedFirewall};
+use crate::machine::entity::{ClaimGrant, FirewallRules, Install, ReplacedFirewall};
 use crate::meta::Labels;
 use crate::network::entity::{NatType, NetworkType};
 
@@ -123,9 +123,16 @@ pub struct Allocation {
     /// Number of events that the machine had before; this tenant is not shown them.
     #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
     pub events_before: u64,
+    /// `true` for a firewall whose SSH keys and user data are an administrator's. `false` for other machines,
+    /// and for firewalls from a time when their project could give them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed_to_project: bool,
     /// The firewall that this one takes the place of. `None` means that it takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<ReplacedFirewall>,
+    /// The claim that it serves. `None` means that its project asked for a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimGrant>,
 }
 
 /// Version of an allocation that was never changed.
@@ -145,6 +152,12 @@ impl Allocation {
         let replaced = self.replaces.as_ref();
         let taken = replaced.filter(|replaced| replaced.taken_at.is_some());
         taken.map_or(self.created_at, |replaced| replaced.since)
+    }
+
+    /// `true` for a firewall that may have SSH keys or user data of its project.
+    pub fn may_be_entered_by_project(&self) -> bool {
+        let has_access = !self.ssh_public_keys.is_empty() || !self.userdata.is_empty();
+        self.kind == AllocationType::Firewall && !self.closed_to_project && has_access
     }
 
     /// `true` if the installed system speaks BGP with its leaves in an EVPN partition.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_types::{MacAddr, MachineId, PartitionId, SizeId, Timestamp};
+use proto_types::{MacAddr, MachineId, PartitionId, PoolId, ProjectId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
-    Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Condition, Fru, Hardware, HoldCause,
-    Phase, PortLink, RelayedPort, Segment, WipeRecord,
+    Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Capability, Condition, Fru, Hardware,
+    HoldCause, MachinePool, Phase, PortLink, RelayedPort, Segment, Tenure, WipeRecord,
 };
 use crate::meta::Meta;
 
@@ -107,10 +107,20 @@ pub struct Machine {
     /// The allocation; `None` means that it is free.
     #[serde(default)]
     pub allocation: Option<Box<Allocation>>,
+    /// The projects that own and lease it.
+    #[serde(default, skip_serializing_if = "Tenure::is_default")]
+    pub tenure: Tenure,
+    /// Resource class and traits.
+    #[serde(default, skip_serializing_if = "Capability::is_default")]
+    pub capability: Capability,
     /// `traceparent` of the call that set the machine on its way. `None` once it arrived, or if the
     /// call was not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// The pool that it is a host of: it is on offer to claims, and to nobody else. Nobody owns, leases
+    /// or holds it then. `None` means that it is in no pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolId>,
 }
 
 impl Machine {
@@ -146,7 +156,10 @@ impl Machine {
             wipes: Vec::new(),
             condition: Condition::default(),
             allocation: None,
+            tenure: Tenure::default(),
+            capability: Capability::default(),
             trace: None,
+            pool: None,
         }
     }
 
@@ -157,6 +170,25 @@ impl Machine {
             || matches!(self.phase, Phase::Held(HoldCause::Bmc | HoldCause::Ports))
     }
 
+    /// `true` if a project has the machine by its id. A machine that serves a claim of the project is
+    /// not shown to it: the project has the claim.
+    pub fn is_held_by(&self, project: ProjectId) -> bool {
+        let allocation = self.allocation.as_ref();
+        allocation.is_some_and(|found| found.project == project && found.claim.is_none())
+    }
+
+    /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, and
+    /// it is in no pool.
+    pub fn is_shared(&self) -> bool {
+        self.tenure.is_default() && self.pool.is_none()
+    }
+
+    /// `true` if a project that has the machine has one of those that are reserved for it. Machines of
+    /// its own are not, and neither are hosts of pools, which it gets by claims.
+    pub fn uses_reservation(&self) -> bool {
+        self.tenure.pool() == MachinePool::Shared && self.pool.is_none()
+    }
+
     /// `true` if it was only seen so far: it never registered, and no BMC or operator vouches for
     /// it.
     pub fn is_stranger(&self) -> bool {
@@ -164,6 +196,7 @@ impl Machine {
             && self.bmc.is_none()
             && self.allocation.is_none()
             && self.condition.state == Availability::Available
+            && self.is_shared()
     }
 
     /// `true` if its orders are held because another BMC claims the machine as well.

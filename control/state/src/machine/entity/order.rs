@@ -83,4 +83,8 @@ pub struct BmcOrder {
     /// `None` before, and once a machine joined with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Digest>,
+    /// Epoch of the pool host at the time of the order; 0 for machines that are in no pool. An order
+    /// of an earlier epoch is not sent.
+    #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
+    pub epoch: u64,
 }

@@ -132,7 +132,9 @@ fn allocation(is_installed: bool) -> Allocation {
             ..Install::default()
         },
         events_before: 0,
+        closed_to_project: false,
         replaces: None,
+        claim: None,
     }
 }
 

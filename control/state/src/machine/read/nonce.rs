@@ -151,6 +151,7 @@ mod tests {
             trace: None,
             taken_by: None,
             nonce: nonce.map(sha),
+            epoch: 0,
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{IpId, MachineId, ProjectId};
+use proto_types::{ClaimId, IpId, MachineId, ProjectId};
 
 use crate::fields::{check_description, check_name};
 use crate::meta::{Meta, label};
@@ -56,6 +56,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, op: &CreateIp) -> ApplyResult {
         project: op.project,
         kind: op.kind,
         machine: op.machine,
+        claim: None,
     })
     .map(Reply::Ip)
 }
@@ -155,6 +156,7 @@ pub(crate) fn create_for_machine(
         project,
         kind: IpType::Ephemeral,
         machine: Some(machine),
+        claim: None,
     })?;
     Ok(ip)
 }
@@ -176,18 +178,15 @@ pub(crate) fn bind(
         let message = format!("address {ip} is not in network \"{}\"", network.id);
         return Err(Error::new(ErrorCode::AddressNotInNetwork, message).object("ip", ip));
     }
-    if let Some(other) = address.machine {
+    if let Some(other) = address.user_text() {
         return Err(Error::new(
             ErrorCode::AddressInUse,
-            format!("address {ip} belongs to machine \"{other}\""),
+            format!("address {ip} belongs to {other}"),
         )
         .object("ip", ip));
     }
     address.machine = Some(machine);
-    address
-        .meta
-        .labels
-        .insert(label::MACHINE_ID.into(), machine.to_string());
+    address.label_machine();
     tx.update(address);
     Ok(())
 }
@@ -231,9 +230,23 @@ pub(crate) fn release_all(tx: &mut Tx<'_>, machine: MachineId) {
             remove(tx, &ip);
         } else {
             ip.machine = None;
-            ip.meta.labels.remove(label::MACHINE_ID);
+            ip.claim = None;
+            ip.label_machine();
             tx.update(ip);
         }
+    }
+}
+
+/// Shows a claim as the user of a machine's addresses, in place of the machine.
+pub(crate) fn show_claim(tx: &mut Tx<'_>, machine: MachineId, claim: ClaimId) {
+    let keys = tx.tables().index().machine_ips.get(&machine);
+    for key in keys.cloned().unwrap_or_default() {
+        let Some(mut ip) = tx.get::<Ip>(&key).map(|ip| Ip::clone(ip)) else {
+            continue;
+        };
+        ip.claim = Some(claim);
+        ip.label_machine();
+        tx.save(ip);
     }
 }
 
@@ -267,13 +280,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> ApplyResult {
         labels.apply(&mut ip.meta.labels)?;
         // The label of the system follows the field: a user's value would bind the address to
         // another machine for readers of labels.
-        match ip.machine {
-            Some(id) => ip
-                .meta
-                .labels
-                .insert(label::MACHINE_ID.into(), id.to_string()),
-            None => ip.meta.labels.remove(label::MACHINE_ID),
-        };
+        ip.label_machine();
     }
     if ip != before {
         check_underlay(tx.tables(), &ip, op.underlay)?;
@@ -284,13 +291,13 @@ pub(crate) fn update(tx: &mut Tx<'_>, op: &UpdateIp) -> ApplyResult {
 pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteIp) -> ApplyResult {
     let ip = own(tx, &op.key, op.project)?;
     check_underlay(tx.tables(), &ip, op.underlay)?;
-    if let Some(machine) = ip.machine {
+    if let Some(user) = ip.user_text() {
         return Err(Error::new(
             ErrorCode::AddressInUse,
-            format!("address {} belongs to machine \"{machine}\"", ip.ip),
+            format!("address {} belongs to {user}", ip.ip),
         )
         .object("ip", ip.ip)
-        .hint("free the machine first"));
+        .hint("free the machine, or delete the claim, first"));
     }
     remove(tx, &ip)
         .map(Reply::Ip)

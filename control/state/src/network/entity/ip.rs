@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use proto_types::{IpId, MachineId, NetworkId, ProjectId};
+use proto_types::{ClaimId, IpId, MachineId, NetworkId, ProjectId};
 use serde::{Deserialize, Serialize};
 
-use crate::meta::Meta;
+use crate::meta::{Meta, label};
 
 /// Life of an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,4 +65,33 @@ pub struct Ip {
     /// The machine that uses it. `None` means none.
     #[serde(default)]
     pub machine: Option<MachineId>,
+    /// The claim that its machine serves. The project is shown the claim, and not the machine.
+    /// `None` means that it serves none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimId>,
+}
+
+impl Ip {
+    /// The machine that uses it, unless that one serves a claim.
+    pub fn shown_machine(&self) -> Option<MachineId> {
+        self.machine.filter(|_| self.claim.is_none())
+    }
+
+    /// The user of the address as text: a claim, or a machine.
+    pub(crate) fn user_text(&self) -> Option<String> {
+        match self.claim {
+            Some(claim) => Some(format!("claim \"{claim}\"")),
+            None => self.machine.map(|machine| format!("machine \"{machine}\"")),
+        }
+    }
+
+    /// Sets the label of the system to the machine that is shown.
+    pub(crate) fn label_machine(&mut self) {
+        let shown = self.shown_machine();
+        let labels = &mut self.meta.labels;
+        match shown {
+            Some(machine) => labels.insert(label::MACHINE_ID.into(), machine.to_string()),
+            None => labels.remove(label::MACHINE_ID),
+        };
+    }
 }

@@ -3,7 +3,7 @@
 use proto_types::{NetworkId, PartitionId, ProjectId, SizeId, SwitchId};
 
 use crate::machine::entity::{AllocationType, Availability, BmcOrder, Machine, OrderState, Phase};
-use crate::tables::index::{Index, Indexed, insert, remove, subtract};
+use crate::tables::index::{Index, Indexed, insert, remove, subtract, tenure};
 
 /// Partition and size in which a machine is on offer, by the fields of the machine alone. `None`
 /// means that it is not on offer.
@@ -11,7 +11,8 @@ fn class_of(machine: &Machine) -> Option<(PartitionId, SizeId)> {
     let is_offered = machine.phase == Phase::Waiting
         && !machine.dirty
         && machine.allocation.is_none()
-        && machine.condition.state == Availability::Available;
+        && machine.condition.state == Availability::Available
+        && machine.is_shared();
     let place = (machine.partition.clone()?, machine.size.clone()?);
     is_offered.then_some(place)
 }
@@ -85,6 +86,7 @@ impl Indexed for Machine {
             index.asn_machine.insert(allocation.asn.0, self.id);
             insert(&mut index.project_machines, allocation.project, self.id);
         }
+        tenure::add_machine(self, index);
         for (network, project) in firewall_networks(self) {
             let firewall = (project, self.id);
             insert(&mut index.network_firewalls, network.clone(), firewall);
@@ -134,6 +136,7 @@ impl Indexed for Machine {
             index.asn_machine.remove(&allocation.asn.0);
             remove(&mut index.project_machines, &allocation.project, &self.id);
         }
+        tenure::remove_machine(self, index);
         for (network, project) in firewall_networks(self) {
             remove(&mut index.network_firewalls, network, &(project, self.id));
         }

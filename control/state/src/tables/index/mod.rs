@@ -1,20 +1,27 @@
 //! Indexes: derived from the tables, never stored, rebuilt by loading.
 
 mod audit;
+mod claims;
+mod hosts;
 mod identity;
 mod machine;
 mod network;
 mod switch;
 mod tenancy;
+mod tenure;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{
-    BootTicketId, Digest, MacAddr, MachineId, NetworkId, OrderId, PartitionId, ProjectId, SizeId,
-    SwitchId, TenantId, Timestamp, TokenId,
+    BootTicketId, Digest, MacAddr, MachineId, NetworkId, NodeAllocationId, OrderId, PartitionId,
+    ProjectId, SizeId, SwitchId, TenantId, Timestamp, TokenId, TraitName,
 };
 
+use crate::machine::entity::MachinePool;
 use crate::network::entity::IpKey;
+
+pub(crate) use claims::ClaimIndex;
+pub(crate) use hosts::{HostIndex, ShapeHosts};
 
 /// Lookups of objects by other fields than their key.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,6 +99,25 @@ pub struct Index {
     pub(crate) audit_gaps: BTreeSet<u64>,
     /// The audit record that lists the gaps.
     pub(crate) audit_retention: Option<u64>,
+    /// Machines that a project owns or leases.
+    pub(crate) tenured_machines: BTreeMap<ProjectId, BTreeSet<MachineId>>,
+    /// Leased machines by the time of the next change that a tick makes of the lease.
+    pub(crate) due_leases: BTreeSet<(Timestamp, MachineId)>,
+    /// Number of machines by canonical resource class and pool.
+    pub(crate) class_machines: BTreeMap<(String, MachinePool), usize>,
+    /// Machines that node allocations may choose, by canonical resource class and pool. They may still
+    /// be dead.
+    pub(crate) free_machines: BTreeMap<(String, MachinePool), BTreeSet<MachineId>>,
+    /// The same machines by each of their traits too.
+    pub(crate) free_traits: BTreeMap<(String, MachinePool, TraitName), BTreeSet<MachineId>>,
+    /// Node allocations of a project, and of administrators.
+    pub(crate) pool_allocations: BTreeMap<MachinePool, BTreeSet<NodeAllocationId>>,
+    /// Node allocation of a name.
+    pub(crate) allocation_names: BTreeMap<(MachinePool, String), NodeAllocationId>,
+    /// Claims.
+    pub(crate) claims: ClaimIndex,
+    /// Pools and their hosts.
+    pub(crate) hosts: HostIndex,
 }
 
 /// An object that is in indexes. `remove_from` removes exactly what `add_to` adds: the index must

@@ -1,11 +1,12 @@
 //! Projects.
 
 use proto_errors::Error;
-use proto_types::{ProjectId, TenantId};
+use proto_types::{MachineId, ProjectId, TenantId};
 
 use crate::fields::{check_description, check_name, in_use};
 use crate::identity::entity::Token;
 use crate::meta::Meta;
+use crate::pool::entity::{PoolHost, ProjectLabels};
 use crate::references;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
@@ -87,9 +88,25 @@ pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> ApplyResult
     }
     invite::forget(tx, &InvitePlace::Project(op.id));
     tx.delete::<Quota>(&QuotaSubject::Project(op.id));
+    tx.delete::<ProjectLabels>(&op.id);
+    end_reservations(tx, op.id);
     revoke_components(tx, op.id);
     tx.delete::<Project>(&op.id);
     Ok(Reply::Project(project))
+}
+
+/// Ends the reservations of hosts for a project that is deleted.
+fn end_reservations(tx: &mut Tx<'_>, project: ProjectId) {
+    let reserved = &tx.tables().index().hosts.reserved;
+    let own = reserved.range((project, String::new())..);
+    let own = own.take_while(|((of, _), _)| *of == project);
+    let hosts: Vec<MachineId> = own.flat_map(|(_, hosts)| hosts).copied().collect();
+    for id in hosts {
+        if let Some(mut host) = tx.get::<PoolHost>(&id).map(|host| PoolHost::clone(host)) {
+            host.reserved = None;
+            tx.save(host);
+        }
+    }
 }
 
 /// Revokes the tokens of a project's components. They were made for the project, and would

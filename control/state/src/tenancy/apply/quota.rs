@@ -3,7 +3,7 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::ProjectId;
 
-use crate::holdings::{Counts, counts};
+use crate::holdings::{Counts, counts, quotas};
 use crate::references;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
@@ -67,22 +67,6 @@ pub(crate) fn within(
 pub(crate) fn bounds_networks(tables: &Tables, project: ProjectId) -> bool {
     let quotas = quotas(tables, project);
     quotas.iter().any(|quota| quota.limits.networks.is_some())
-}
-
-/// The quotas of a project: its own and its tenant's.
-fn quotas(tables: &Tables, project: ProjectId) -> Vec<Quota> {
-    let tenant = tables
-        .get::<Project>(&project)
-        .map(|project| project.tenant.clone());
-    let subjects = [
-        Some(QuotaSubject::Project(project)),
-        tenant.map(QuotaSubject::Tenant),
-    ];
-    let found = subjects.iter().flatten();
-    found
-        .filter_map(|subject| tables.get::<Quota>(subject))
-        .map(|quota| Quota::clone(quota))
-        .collect()
 }
 
 /// Checks only holdings that grew: below a lowered quota, a project keeps what it has and can still

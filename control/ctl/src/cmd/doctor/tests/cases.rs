@@ -10,7 +10,7 @@ pub(super) type Case = (
     fn(&mut DoctorFacts),
 );
 
-pub(super) const CASES: [Case; 38] = [
+pub(super) const CASES: [Case; 42] = [
     ("context-file", FindingLevel::Fail, "chmod 600", |f| {
         f.context.as_mut().unwrap().mode = 0o644
     }),
@@ -244,4 +244,39 @@ pub(super) const CASES: [Case; 38] = [
             f.issues.as_mut().unwrap().push(issue());
         },
     ),
+    (
+        "firewalls",
+        FindingLevel::Warn,
+        "metalmesh firewall roll f1",
+        |facts| {
+            facts.firewalls = Ok(vec![faulty("tenant-access", "somebody has keys")]);
+        },
+    ),
+    (
+        "firewalls",
+        FindingLevel::Fail,
+        "firewall f1 (fw): no-agent",
+        |facts| {
+            facts.firewalls = Ok(vec![faulty("no-agent", "nobody is there")]);
+        },
+    ),
+    (
+        "firewalls",
+        FindingLevel::Warn,
+        "its agent does not become 1.3.0 (failed) — expiry: it was valid",
+        |facts| {
+            facts.firewalls.as_mut().unwrap()[0].update = Some(FirewallUpdateStatus {
+                phase: "failed".into(),
+                wanted: "1.3.0".into(),
+                error: "expiry: it was valid until yesterday".into(),
+            });
+        },
+    ),
+    ("firewalls", FindingLevel::Warn, "update retry", |facts| {
+        facts.firewalls.as_mut().unwrap()[0].update = Some(FirewallUpdateStatus {
+            phase: "refused".into(),
+            wanted: "1.3.0".into(),
+            error: String::new(),
+        });
+    }),
 ];

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use proto_public::api::v2::{MachineIssue, MachineIssueSeverity, MachineIssueType, MachineIssues};
 use proto_public::metalmesh::admin::v1::{
     AuditExport, ClusterServiceStatusResponse, ClusterTime, DoctorAuthority, DoctorBackup,
-    DoctorServiceGetResponse, DoctorTurnedAway, DoctorUnknownMachines, Identity, IdentityKind,
-    Node as Member, NodeRole,
+    DoctorServiceGetResponse, DoctorTurnedAway, DoctorUnknownMachines, FirewallFault,
+    FirewallStatus, FirewallUpdateStatus, Identity, IdentityKind, Node as Member, NodeRole,
 };
 
 use super::audit::AuditFacts;
@@ -111,6 +111,7 @@ fn well() -> DoctorFacts {
         }),
         identities: Ok(vec![agent()]),
         issues: Ok(Vec::new()),
+        firewalls: Ok(vec![firewall()]),
         audit: Ok(AuditFacts {
             exports: vec![AuditExport {
                 name: "siem".into(),
@@ -119,6 +120,30 @@ fn well() -> DoctorFacts {
             }],
             unread_max: 50_000,
         }),
+    }
+}
+
+fn firewall() -> FirewallStatus {
+    FirewallStatus {
+        firewall: "f1".into(),
+        hostname: "fw".into(),
+        update: Some(FirewallUpdateStatus {
+            phase: "current".into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// A firewall with a fault.
+fn faulty(code: &str, problem: &str) -> FirewallStatus {
+    FirewallStatus {
+        faults: vec![FirewallFault {
+            code: code.into(),
+            problem: problem.into(),
+            remedy: "metalmesh firewall roll f1".into(),
+        }],
+        ..firewall()
     }
 }
 
@@ -200,6 +225,17 @@ fn a_revoked_identity_that_knocks_and_one_that_does_not_renew() {
 }
 
 #[test]
+fn a_firewall_that_is_freed_needs_no_remedy() {
+    let mut facts = well();
+    facts.firewalls = Ok(vec![FirewallStatus {
+        freed: true,
+        ..faulty("tenant-access", "somebody has keys")
+    }]);
+    let lines = report(&facts, &["firewalls".to_owned()], &[]);
+    assert_eq!(worst(&lines), FindingLevel::Ok);
+}
+
+#[test]
 fn nobody_answers() {
     let mut facts = well();
     for node in &mut facts.nodes {
@@ -211,6 +247,7 @@ fn nobody_answers() {
     facts.cluster = Err("refused".into());
     facts.identities = Err("refused".into());
     facts.issues = Err("refused".into());
+    facts.firewalls = Err("refused".into());
     let lines = report(&facts, &[], &[]);
     assert_eq!(worst(&lines), FindingLevel::Fail);
     let unknown = lines

@@ -4,11 +4,10 @@
 //! a token's principal, the path of a method. What is before it (the token's signature, reading
 //! the state) and behind it is not measured.
 
-use std::fmt::Write as _;
-use std::hint::black_box;
-use std::time::Instant;
+mod oslo;
+mod timing;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use control_authz::{Principal, PrincipalKind, TokenRights};
 use control_gate::{Looked, Policies};
@@ -19,15 +18,12 @@ use control_state::{
 };
 use proto_public::api::v2::ProjectRole;
 use proto_types::{ProjectId, Timestamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use timing::{DecisionReport, Measured, ROUNDS, timed};
+
 const TENANTS: u64 = 2_000;
-/// Decisions between two looks at the clock, so that the clock is not what is measured.
-const BATCH: u32 = 32;
-/// Times that each row has its turn. Its median round is reported: what else the machine had to do
-/// in one of them does not count.
-const ROUNDS: u32 = 9;
 const PROVIDER: &str = "metal-stack";
 /// Where no rule exists.
 const TABLE_NS_MAX: f64 = 200.0;
@@ -60,72 +56,51 @@ struct Row {
     policies: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Measured {
-    mean: f64,
-    p50: f64,
-    p99: f64,
-}
-
 #[expect(clippy::print_stdout, reason = "the report is the output")]
 pub(crate) fn run(args: &AuthzArgs) -> Result<()> {
     let plain = site(&[])?;
     let judged = site(&[
         (
             "guests",
-            include_str!("../../../control/policy/tests/examples/guests.rego"),
+            include_str!("../../../../control/policy/tests/examples/guests.rego"),
         ),
         (
             "office-hours",
-            include_str!("../../../control/policy/tests/examples/office-hours.rego"),
+            include_str!("../../../../control/policy/tests/examples/office-hours.rego"),
         ),
         (
             "big-machines",
-            include_str!("../../../control/policy/tests/examples/big-machines.rego"),
+            include_str!("../../../../control/policy/tests/examples/big-machines.rego"),
         ),
     ])?;
-    let mut figures = Map::new();
-    let mut text = format!(
-        "{:<62} {:>8} {:>8} {:>8} {:>9}\n",
-        "ONE DECISION, NS", "MEAN", "P50", "P99", "MEAN <="
-    );
-    let mut missed = Vec::new();
-    let rows = rows();
+    let (rows, oslo_rows) = (rows(), oslo::rows()?);
     let mut rounds = vec![Vec::new(); rows.len()];
+    let mut oslo_rounds = vec![Vec::new(); oslo_rows.len()];
     for _ in 0..ROUNDS {
         for (row, taken) in rows.iter().zip(&mut rounds) {
             let tables = if row.policies { &judged } else { &plain };
             taken.push(measure(row, tables, args.thousands)?);
         }
+        for (row, taken) in oslo_rows.iter().zip(&mut oslo_rounds) {
+            taken.push(row.measure(args.thousands)?);
+        }
     }
+    let mut report = DecisionReport::default();
     for (row, taken) in rows.iter().zip(rounds) {
-        let of = median(taken).context("nothing was measured")?;
-        let good = of.mean <= row.max_ns;
-        if !good {
-            missed.push(row.name);
-        }
-        writeln!(
-            text,
-            "{:<62} {:>8.0} {:>8.0} {:>8.0} {:>9.0}{}",
-            row.title,
-            of.mean,
-            of.p50,
-            of.p99,
-            row.max_ns,
-            if good { "" } else { "  MISSED" }
-        )?;
-        for (unit, value) in [("mean", of.mean), ("p50", of.p50), ("p99", of.p99)] {
-            figures.insert(format!("{}_{unit}_ns", row.name), json!(value.round()));
-        }
+        report.add(row.name, row.title, row.max_ns, taken)?;
+    }
+    for (row, taken) in oslo_rows.iter().zip(oslo_rounds) {
+        report.add(row.name, row.title, oslo::MAX_NS, taken)?;
     }
     if args.output != "json" {
-        println!("{text}");
+        println!("{}", report.table());
     }
-    println!(
-        "{}",
-        json!({ "bench": "authz", "figures": figures, "missed": missed })
+    println!("{}", report.json());
+    ensure!(
+        report.missed.is_empty(),
+        "missed: {}",
+        report.missed.join(", ")
     );
-    ensure!(missed.is_empty(), "missed: {}", missed.join(", "));
     Ok(())
 }
 
@@ -275,33 +250,7 @@ fn measure(row: &Row, tables: &Tables, thousands: u32) -> Result<Measured> {
     let decide = || looked.decide(row.path, Some(&subject), row.request.as_ref());
     let answer = decide();
     ensure!(answer.is_ok() == row.permitted, "{}: {answer:?}", row.name);
-    let batches = usize::try_from(thousands)? * 1000 / usize::try_from(ROUNDS * BATCH)?;
-    let mut took = Vec::with_capacity(batches);
-    for round in 0..batches + batches / 10 {
-        let began = Instant::now();
-        for _ in 0..BATCH {
-            black_box(decide().is_ok());
-        }
-        let each = began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH);
-        // The first tenth warms caches up.
-        if round >= batches / 10 {
-            took.push(each);
-        }
-    }
-    took.sort_by(f64::total_cmp);
-    let at = |part: usize| took.get(took.len() * part / 100).copied();
-    let count = u32::try_from(took.len())?;
-    Ok(Measured {
-        mean: took.iter().sum::<f64>() / f64::from(count),
-        p50: at(50).context("nothing was measured")?,
-        p99: at(99).context("nothing was measured")?,
-    })
-}
-
-/// The round in the middle by its mean.
-fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
-    rounds.sort_by(|a, b| a.mean.total_cmp(&b.mean));
-    rounds.get(rounds.len() / 2).copied()
+    timed(thousands, || decide().is_ok())
 }
 
 fn principal(user: &str, kind: PrincipalKind, rights: TokenRights) -> Principal {

@@ -1,0 +1,152 @@
+//! `metalmesh firewall release`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Args, Subcommand};
+use proto_public::metalmesh::admin::v1::{
+    FirewallRelease, FirewallReleaseServiceGetRequest, FirewallReleaseServiceRemoveRequest,
+    FirewallReleaseServiceSetRequest,
+};
+use proto_release::ReleaseKey;
+
+use crate::app::App;
+use crate::cmd::given;
+use crate::cmd::release::{VerifiedRelease, verified};
+
+/// Name of the agent in manifests.
+const AGENT: &str = "metalmesh-firewall";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FirewallReleaseCommand {
+    /// Name the release that all firewalls are to run. Each runs it only if a key of its own files has
+    /// signed it.
+    Set(FirewallReleaseSetArgs),
+    /// Show the release that firewalls are to run; `metalmesh firewall ls` shows which do.
+    #[command(visible_alias = "describe")]
+    Show,
+    /// Name no release: firewalls keep the program that they run.
+    Clear,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FirewallReleaseSetArgs {
+    /// The release, as `metalmesh release sign` wrote it. It is verified here, and not uploaded.
+    file: PathBuf,
+    /// Place from which firewalls fetch the same file, https.
+    #[arg(long)]
+    url: String,
+    /// Public key that the firewalls trust. Repeatable.
+    #[arg(long, value_name = "KEY", required = true)]
+    key: Vec<ReleaseKey>,
+}
+
+pub(super) async fn run(app: &App, command: FirewallReleaseCommand) -> Result<()> {
+    let mut client = app.client.firewall_releases();
+    let release = match command {
+        FirewallReleaseCommand::Show => {
+            let answer = client.get(FirewallReleaseServiceGetRequest {}).await?;
+            answer.into_inner().release
+        }
+        FirewallReleaseCommand::Set(args) => {
+            let request = FirewallReleaseServiceSetRequest {
+                release: Some(args.release()?),
+            };
+            let answer = client.set(request).await?;
+            Some(given(answer.into_inner().release)?)
+        }
+        FirewallReleaseCommand::Clear => {
+            let answer = client.remove(FirewallReleaseServiceRemoveRequest {});
+            answer.await?.into_inner().release
+        }
+    };
+    match release {
+        Some(release) => app.output.one(&release),
+        None => {
+            noteln!("firewalls are told of no release: they keep the program that they run");
+            Ok(())
+        }
+    }
+}
+
+impl FirewallReleaseSetArgs {
+    /// The release of the file, at the place.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no release of the agent, or breaks a rule.
+    fn release(&self) -> Result<FirewallRelease> {
+        let file = self.file.display();
+        let found = verified(&self.file, &self.key).with_context(|| file.to_string())?;
+        let VerifiedRelease {
+            manifest,
+            head_digest,
+        } = found;
+        ensure!(
+            manifest.name == AGENT,
+            "{file} is a release of {}; name one of {AGENT}",
+            manifest.name
+        );
+        Ok(FirewallRelease {
+            version: manifest.version.to_string(),
+            url: self.url.clone(),
+            head_digest: head_digest.to_string(),
+            ..FirewallRelease::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proto_release::{FileDigest, PayloadEncoding, ReleaseManifest, ReleaseSigner, pack};
+
+    use super::*;
+    use crate::text::from_now;
+
+    /// Writes a release; returns its signed head.
+    fn publish(path: &Path, signer: &ReleaseSigner, name: &str) -> Vec<u8> {
+        let payload = pack(b"program", PayloadEncoding::Zstd).unwrap();
+        let now_s = u64::try_from(from_now(std::time::Duration::ZERO).seconds).unwrap();
+        let head = signer.sign(&ReleaseManifest {
+            name: name.to_owned(),
+            version: "1.3.0".parse().unwrap(),
+            architecture: "x86_64".to_owned(),
+            mesh_level: 1,
+            not_before_s: now_s - 60,
+            expires_s: now_s + 3600,
+            allow_downgrade_from: Vec::new(),
+            encoding: PayloadEncoding::Zstd,
+            payload: FileDigest::of(payload.as_slice()).unwrap(),
+            program: FileDigest::of(&b"program"[..]).unwrap(),
+        });
+        let head = head.unwrap().encode();
+        fs::write(path, [head.clone(), payload].concat()).unwrap();
+        head
+    }
+
+    #[test]
+    fn a_release_is_named_as_its_signed_file_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("agent.release");
+        let signer = ReleaseSigner::generate().unwrap();
+        let head = publish(&file, &signer, AGENT);
+        let args = |key| FirewallReleaseSetArgs {
+            file: file.clone(),
+            url: "https://releases.example.com/x".to_owned(),
+            key: vec![key],
+        };
+        let release = args(signer.public()).release().unwrap();
+        let digest = FileDigest::of(head.as_slice()).unwrap().digest;
+        assert_eq!(release.version, "1.3.0");
+        assert_eq!(release.url, "https://releases.example.com/x");
+        assert_eq!(release.head_digest, digest.to_string());
+        // Signed by somebody else.
+        let other = ReleaseSigner::generate().unwrap();
+        assert!(args(other.public()).release().is_err());
+        publish(&file, &signer, "metalmesh-core");
+        let error = args(signer.public()).release().unwrap_err().to_string();
+        assert!(error.contains("is a release of metalmesh-core"), "{error}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Transitions of node allocations.
+
+pub(crate) mod change;
+pub(crate) mod create;
+mod names;

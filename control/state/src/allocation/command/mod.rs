@@ -1,0 +1,7 @@
+//! Commands about node allocations.
+
+mod change;
+mod create;
+
+pub use change::*;
+pub use create::*;

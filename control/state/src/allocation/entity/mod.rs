@@ -1,0 +1,5 @@
+//! Node allocations.
+
+mod node_allocation;
+
+pub use node_allocation::*;

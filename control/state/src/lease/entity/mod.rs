@@ -1,0 +1,5 @@
+//! Leases of machines.
+
+mod lease;
+
+pub use lease::*;

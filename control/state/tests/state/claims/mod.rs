@@ -1,0 +1,15 @@
+//! Pools and claims: the checklist of the design, as tables and stories.
+
+mod binding;
+mod conditions;
+mod forgery;
+mod life;
+mod policies;
+mod power;
+mod properties;
+mod queue;
+mod release;
+mod scale;
+mod site;
+mod stories;
+mod tenure;
