@@ -4,6 +4,8 @@ use crate::{FileDigest, PROGRAM_BYTES_MAX, ReleaseError, ReleaseVersion};
 
 /// Longest name of a program and of an architecture, bytes.
 const NAME_LEN_MAX: usize = 64;
+/// Longest validity, seconds: 400 days. A longer one would let an old release be replayed for years.
+const VALIDITY_MAX_S: u64 = 400 * 24 * 3600;
 /// Most versions that a downgrade may start from.
 const DOWNGRADES_MAX: usize = 64;
 
@@ -74,6 +76,8 @@ impl ReleaseManifest {
             "architecture: it is no name of an architecture"
         } else if self.not_before_s >= self.expires_s {
             "expires_s: it is not after not_before_s"
+        } else if self.expires_s - self.not_before_s > VALIDITY_MAX_S {
+            "expires_s: it is more than 400 days after not_before_s; use `--valid-for` with less"
         } else if self.allow_downgrade_from.len() > DOWNGRADES_MAX {
             "allow_downgrade_from: there are more than 64 versions"
         } else if !is_in_bounds(&self.program) {

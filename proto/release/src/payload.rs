@@ -12,9 +12,12 @@ const PIECE_BYTES: usize = 64 << 10;
 /// A reason why a payload does not become its program.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// It cannot be read, decompressed or written.
+    /// It cannot be read or decompressed.
     #[error("the payload cannot be unpacked")]
     Io(#[from] io::Error),
+    /// The program cannot be written.
+    #[error("the program cannot be written")]
+    Write(#[source] io::Error),
     /// It is not what the manifest says.
     #[error(transparent)]
     Release(#[from] ReleaseError),
@@ -59,7 +62,7 @@ pub fn unpack(
         };
         let read = piece.get(..length).unwrap_or_default();
         meter.update(read)?;
-        program.write_all(read)?;
+        program.write_all(read).map_err(UnpackError::Write)?;
     }
     meter.finish()?;
     Ok(())

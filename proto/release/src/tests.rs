@@ -111,6 +111,28 @@ fn a_payload_becomes_its_program_or_nothing() {
     }
 }
 
+/// A disk without room.
+struct FullDisk;
+
+impl std::io::Write for FullDisk {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_no_fault_of_the_payload() {
+    let (manifest, payload) = manifest(b"program", PayloadEncoding::Zstd);
+    let full = unpack(&manifest, payload.as_slice(), FullDisk);
+    assert!(matches!(full, Err(UnpackError::Write(_))), "{full:?}");
+    let damaged = unpack(&manifest, &b"no zstd"[..], std::io::sink());
+    assert!(matches!(damaged, Err(UnpackError::Io(_))), "{damaged:?}");
+}
+
 #[test]
 fn lengths_and_digests_of_payloads() {
     let expected = FileDigest::of(&b"program"[..]).unwrap();
@@ -240,10 +262,11 @@ fn versions_have_an_order() {
 fn manifests_that_break_the_format_are_not_signed() {
     let signer = ReleaseSigner::generate().unwrap();
     let (good, _) = manifest(b"program", PayloadEncoding::Plain);
-    let changes: [&dyn Fn(&mut ReleaseManifest); 7] = [
+    let changes: [&dyn Fn(&mut ReleaseManifest); 8] = [
         &|own| own.name = "a b".to_owned(),
         &|own| own.architecture = String::new(),
         &|own| own.expires_s = own.not_before_s,
+        &|own| own.expires_s = own.not_before_s + 400 * 86_400 + 1,
         &|own| own.allow_downgrade_from = vec![version("1.0.0"); 65],
         &|own| own.program.bytes = PROGRAM_BYTES_MAX + 1,
         &|own| own.payload.bytes = 0,

@@ -51,7 +51,7 @@ pub fn carry_out(cli: Cli) -> Result<ExitCode> {
     logging::start(cli.log, LOG_FILTER);
     let done = match cli.command {
         Command::Run(args) => {
-            hand_over(&args.state.state_dir);
+            hand_over(&args.state.state_dir, &args.config);
             return Ok(match on_runtime(run_agent(args))? {
                 RunEnd::Stopped => ExitCode::SUCCESS,
                 RunEnd::OtherProgram => ExitCode::from(EXIT_FOR_UPDATE),
@@ -65,7 +65,7 @@ pub fn carry_out(cli: Cli) -> Result<ExitCode> {
         Command::Drops(args) => on_runtime(drops::list_drops(args)),
         Command::Counters(args) => counters(&args),
         Command::Update(command) => update::update(&command),
-        Command::ProbeProgram(args) => match probe_program::become_program(&args)? {},
+        Command::ProbeProgram(args) => return probe_program::probe_program(&args),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use agents_kit::KitError;
-use proto_release::{FileDigest, ReleaseManifest, unpack};
+use proto_release::{FileDigest, ReleaseManifest, UnpackError, unpack};
 use tempfile::NamedTempFile;
 use tracing::warn;
 
@@ -171,9 +171,12 @@ impl UpdateFiles {
         };
         let mut file = NamedTempFile::new_in(&self.programs).map_err(failed)?;
         let packed = payload.reopen().map_err(failed)?;
-        unpack(manifest, BufReader::new(packed), &mut file).map_err(|error| {
-            let chain = base_runtime::Chain(&error).to_string();
-            format!("payload: {chain}; publish the release again")
+        unpack(manifest, BufReader::new(packed), &mut file).map_err(|error| match error {
+            UnpackError::Write(error) => failed(error),
+            error => {
+                let chain = base_runtime::Chain(&error).to_string();
+                format!("payload: {chain}; publish the release again")
+            }
         })?;
         file.flush().map_err(failed)?;
         let inner = file.as_file();
@@ -190,6 +193,14 @@ impl UpdateFiles {
             .and_then(|directory| directory.sync_all())
             .map_err(failed)?;
         Ok(program)
+    }
+
+    /// Removes a program that is not used.
+    pub(crate) fn discard(&self, program: &StoredProgram) {
+        let path = self.path_of(program);
+        if let Err(error) = fs::remove_file(&path) {
+            warn!(file = %path.display(), %error, "a program that is refused is not removed");
+        }
     }
 
     /// Removes every program that the record does not name, and what was left of fetches.

@@ -156,6 +156,13 @@ impl UpdateMachine {
         }
     }
 
+    /// Takes note of a fetch that was ended because the rules for it have changed. It begins again.
+    pub fn fetch_ended(&mut self) {
+        if let Some(target) = &mut self.target {
+            target.is_running = false;
+        }
+    }
+
     /// The release that is being fetched. `None` if none is.
     #[must_use]
     pub fn fetching(&self) -> Option<&WantedRelease> {

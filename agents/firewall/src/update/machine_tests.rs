@@ -33,7 +33,7 @@ fn failed(times: u32) -> UpdateRecord {
     let mut record = record();
     for _ in 0..times {
         let digest = FileDigest::of(&b"x"[..]).unwrap();
-        record.begin_trial(StoredProgram::new(version("1.1.0"), digest));
+        record.begin_trial(StoredProgram::new(version("1.1.0"), digest), b"");
         record.fail_trial("bad", false);
     }
     record

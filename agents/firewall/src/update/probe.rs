@@ -2,6 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{Seek as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -73,7 +74,8 @@ fn configuration_file(text: &str) -> std::io::Result<std::fs::File> {
     file.rewind()?;
     // It is opened anew by the new program, which is nobody. It has no name for others.
     file.set_permissions(Permissions::from_mode(0o444))?;
-    Ok(file)
+    // The new program gets no descriptor that writes.
+    std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> Vec<u8> {

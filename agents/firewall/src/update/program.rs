@@ -64,4 +64,7 @@ pub struct TrialProgram {
     pub program: StoredProgram,
     /// Times that it was started.
     pub starts: u32,
+    /// The signed head of its release, base64. Empty if an earlier program wrote the record.
+    #[serde(default)]
+    pub head: String,
 }

@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proto_firewall::printable;
 use proto_release::ReleaseVersion;
 use serde::{Deserialize, Serialize};
@@ -74,9 +76,20 @@ impl UpdateRecord {
         self.confirmed.iter().chain(trial)
     }
 
-    /// Tries a program at the next start.
-    pub fn begin_trial(&mut self, program: StoredProgram) {
-        self.trial = Some(TrialProgram { program, starts: 0 });
+    /// Tries a program at the next start. `head` is the signed head of its release.
+    pub fn begin_trial(&mut self, program: StoredProgram, head: &[u8]) {
+        self.trial = Some(TrialProgram {
+            program,
+            starts: 0,
+            head: STANDARD.encode(head),
+        });
+    }
+
+    /// The signed head of the release that is tried. `None` if it is not known.
+    pub(crate) fn trial_head(&self) -> Option<Vec<u8>> {
+        let trial = self.trial.as_ref().filter(|trial| !trial.head.is_empty())?;
+        // One that cannot be read is no head of a release, either.
+        Some(STANDARD.decode(&trial.head).unwrap_or_default())
     }
 
     /// Uses the program that was tried from now on. Does nothing without one.

@@ -23,6 +23,14 @@ use super::wanted::WantedRelease;
 use super::{MESH_LEVEL, PROGRAM_NAME};
 use crate::config::{Config, SourceName};
 
+/// A release that was fetched, and whose program could be started.
+#[derive(Clone, Debug)]
+pub(super) struct StagedRelease {
+    pub(super) program: StoredProgram,
+    /// Its signed head.
+    pub(super) head: Vec<u8>,
+}
+
 /// Longest time for everything.
 const STAGE_MAX: Duration = Duration::from_secs(900);
 
@@ -42,7 +50,7 @@ pub(super) struct StageJob {
 ///
 /// # Errors
 /// The rule that the release breaks, or another problem, with a remedy.
-pub(super) async fn stage(job: StageJob) -> Result<StoredProgram, String> {
+pub(super) async fn stage(job: StageJob) -> Result<StagedRelease, String> {
     let version = job.wanted.version.clone();
     info!(%version, "fetching a release of this program");
     match timeout(STAGE_MAX, fetch_and_probe(&job)).await {
@@ -54,42 +62,57 @@ pub(super) async fn stage(job: StageJob) -> Result<StoredProgram, String> {
     }
 }
 
-async fn fetch_and_probe(job: &StageJob) -> Result<StoredProgram, String> {
+async fn fetch_and_probe(job: &StageJob) -> Result<StagedRelease, String> {
     let config = &job.config.controllers.firewall;
     let rule = AddressRule::new(config.self_update.local_prefixes.clone());
     let is_static = config.source == SourceName::Static;
     let location = ReleaseLocation::parse(&job.wanted.url, is_static, &rule)?;
     let mut reader = ReleaseReader::open(&location, &config.self_update, &rule).await?;
-    let manifest = read_manifest(&mut reader, job).await?;
+    let head = read_head(&mut reader).await?;
+    let manifest = verify(&head, &job.wanted, &job.running, &job.config)?;
     let payload = read_payload(&mut reader, &manifest, &job.files).await?;
     // Seconds of work, which packets and answers of names must not wait for.
     let files = job.files.clone();
     let stored = spawn_blocking(move || files.store(&manifest, &payload)).await;
     let program = stored.map_err(|error| format!("payload: {error}"))??;
-    probe(&job.files.path_of(&program), &job.text, &job.config).await?;
-    Ok(program)
+    if let Err(problem) = probe(&job.files.path_of(&program), &job.text, &job.config).await {
+        job.files.discard(&program);
+        return Err(problem);
+    }
+    Ok(StagedRelease { program, head })
 }
 
 /// Reads the head. Nothing else is read before its signature and its rules were checked.
-async fn read_manifest(
-    reader: &mut ReleaseReader,
-    job: &StageJob,
+async fn read_head(reader: &mut ReleaseReader) -> Result<Vec<u8>, String> {
+    let mut head = reader.exactly(SignedHead::PREFIX_BYTES).await?;
+    let length = SignedHead::rest_bytes(&head).map_err(|error| error.to_string())?;
+    head.extend(reader.exactly(length).await?);
+    Ok(head)
+}
+
+/// Checks the head of a release by the keys and rules of a configuration, and by the clock. A fetch takes
+/// long: the caller does it again with the configuration that is in force before the program runs.
+///
+/// # Errors
+/// The rule that the release breaks, with a remedy.
+pub(super) fn verify(
+    head: &[u8],
+    wanted: &WantedRelease,
+    running: &ReleaseVersion,
+    config: &Config,
 ) -> Result<ReleaseManifest, String> {
     let text = |error: proto_release::ReleaseError| error.to_string();
-    let mut head = reader.exactly(SignedHead::PREFIX_BYTES).await?;
-    let length = SignedHead::rest_bytes(&head).map_err(text)?;
-    head.extend(reader.exactly(length).await?);
-    check_head(&head, &job.wanted)?;
-    let keys = &job.config.controllers.firewall.self_update.keys;
-    let signed = SignedHead::decode(&head).map_err(text)?;
+    check_head(head, wanted)?;
+    let keys = &config.controllers.firewall.self_update.keys;
+    let signed = SignedHead::decode(head).map_err(text)?;
     let manifest = signed.verify(keys).map_err(text)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let context = ReleaseContext {
         name: PROGRAM_NAME,
         architecture: std::env::consts::ARCH,
-        wanted: &job.wanted.version,
-        running: &job.running,
-        mesh_level: job.config.sources.metal.as_ref().map(|_| MESH_LEVEL),
+        wanted: &wanted.version,
+        running,
+        mesh_level: config.sources.metal.as_ref().map(|_| MESH_LEVEL),
         now_s: since.map_or(0, |since| since.as_secs()),
     };
     check_release(&manifest, &context).map_err(text)?;

@@ -32,9 +32,9 @@ fn whole(programs: &[&StoredProgram]) -> BTreeSet<String> {
 /// A record with 1.1.0 confirmed and 1.2.0 on trial.
 fn record(starts: u32) -> UpdateRecord {
     let mut record = UpdateRecord::new(installed(7));
-    record.begin_trial(stored("1.1.0"));
+    record.begin_trial(stored("1.1.0"), b"");
     record.confirm_trial();
-    record.begin_trial(stored("1.2.0"));
+    record.begin_trial(stored("1.2.0"), b"");
     if let Some(trial) = &mut record.trial {
         trial.starts = starts;
     }
@@ -109,18 +109,18 @@ fn a_version_has_three_attempts_unless_it_crashes() {
     let mut record = record(0);
     let new = version("1.2.0");
     for attempt in 1..=ATTEMPTS_MAX {
-        record.begin_trial(stored("1.2.0"));
+        record.begin_trial(stored("1.2.0"), b"");
         record.fail_trial("too late", false);
         assert_eq!(record.attempts(&new), attempt);
         assert_eq!(record.refusal(&new).is_some(), attempt == ATTEMPTS_MAX);
     }
     // One that works in the end is forgotten.
-    record.begin_trial(stored("1.2.0"));
+    record.begin_trial(stored("1.2.0"), b"");
     record.confirm_trial();
     assert_eq!(record.failed, []);
     // The oldest goes.
     for minor in 0..20 {
-        record.begin_trial(stored(&format!("2.{minor}.0")));
+        record.begin_trial(stored(&format!("2.{minor}.0")), b"");
         record.fail_trial("bad", true);
     }
     assert_eq!(record.failed.len(), 8);

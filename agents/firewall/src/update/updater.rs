@@ -15,7 +15,7 @@ use super::machine::UpdateMachine;
 use super::phase::{ProgramRole, UpdatePhase};
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
-use super::stage::{StageJob, stage};
+use super::stage::{StageJob, StagedRelease, stage, verify};
 use super::status::{SharedStatus, UpdateStatus};
 use super::view::UpdateView;
 use super::wanted::WantedRelease;
@@ -27,7 +27,7 @@ use crate::state::{FirewallState, Loaded};
 const WRITE_RETRY: Duration = Duration::from_secs(5);
 
 /// A release that was fetched, or was not.
-type StageEnd = (WantedRelease, Result<StoredProgram, String>);
+type StageEnd = (WantedRelease, Result<StagedRelease, String>);
 
 /// Self-update of the agent that runs.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct SelfUpdate {
     machine: UpdateMachine,
     record: UpdateRecord,
     tasks: JoinSet<StageEnd>,
+    /// The settings that a release is fetched with.
+    fetched_by: Option<SelfUpdateConfig>,
     started: Instant,
     /// Part of the spread that this agent waits, 0 to 1.
     share: f64,
@@ -79,6 +81,7 @@ impl SelfUpdate {
             machine,
             record,
             tasks: JoinSet::new(),
+            fetched_by: None,
             started: Instant::now(),
             share: rand::random_range(0.0..1.0),
             fetch_error: None,
@@ -109,6 +112,7 @@ impl SelfUpdate {
             Ok(wanted) => (wanted, None),
             Err(problem) => (None, Some(problem)),
         };
+        self.end_stale_fetch(view);
         if self.take_staged(view) {
             return true;
         }
@@ -124,7 +128,12 @@ impl SelfUpdate {
             is_healthy,
             delay: Duration::from_secs(spread.into()).mul_f64(self.share),
         };
-        match self.machine.step(&facts, &self.record) {
+        let step = self.machine.step(&facts, &self.record);
+        if self.machine.fetching().is_none() {
+            // Another one is wanted, or none any more.
+            self.end_fetch();
+        }
+        match step {
             UpdateStep::Wait(phase) => self.publish(phase, wanted.as_ref(), problem),
             UpdateStep::Fetch(release) => {
                 self.fetch(release, view.loaded);
@@ -153,9 +162,25 @@ impl SelfUpdate {
             text: Arc::clone(&loaded.text),
             files: self.files.clone(),
         };
-        // The release before it is not wanted any more.
-        self.tasks = JoinSet::new();
+        self.end_fetch();
+        self.fetched_by = Some(loaded.config.controllers.firewall.self_update.clone());
         self.tasks.spawn(async move { (wanted, stage(job).await) });
+    }
+
+    /// Ends the fetch that runs, if any. Its connection is closed, and its program is not run.
+    fn end_fetch(&mut self) {
+        // Those that are dropped are aborted.
+        self.tasks = JoinSet::new();
+        self.fetched_by = None;
+    }
+
+    /// Ends a fetch whose keys or other settings are not in force any more. It begins again with those
+    /// that are.
+    fn end_stale_fetch(&mut self, view: &UpdateView<'_>) {
+        if self.fetched_by.is_some() && self.fetched_by.as_ref() != view.config() {
+            self.end_fetch();
+            self.machine.fetch_ended();
+        }
     }
 
     /// Takes the result of a fetch. `true` if a new program is to be tried.
@@ -176,7 +201,7 @@ impl SelfUpdate {
         if self.machine.fetching() != Some(&wanted) {
             return false;
         }
-        let tried = result.and_then(|program| self.try_program(program, view));
+        let tried = result.and_then(|staged| self.try_program(&wanted, staged, view));
         match tried {
             Ok(()) => true,
             Err(problem) => {
@@ -190,9 +215,23 @@ impl SelfUpdate {
         }
     }
 
-    /// Writes that a program is tried at the next start.
-    fn try_program(&mut self, program: StoredProgram, view: &UpdateView<'_>) -> Result<(), String> {
+    /// Writes that a program is tried at the next start, if its release is still to be trusted.
+    fn try_program(
+        &mut self,
+        wanted: &WantedRelease,
+        staged: StagedRelease,
+        view: &UpdateView<'_>,
+    ) -> Result<(), String> {
+        let StagedRelease { program, head } = staged;
         let version = program.version.clone();
+        // The key, or the validity, may have ended during the fetch.
+        let verified = view
+            .loaded
+            .map(|loaded| verify(&head, wanted, self.machine.running(), &loaded.config));
+        if let Some(Err(problem)) = verified {
+            self.files.discard(&program);
+            return Err(problem);
+        }
         // The new program may write its rules in a way that this one does not read.
         if let Some(loaded) = view.loaded
             && let Err(problem) = self.files.state().keep_before_update(&loaded.config)
@@ -200,7 +239,7 @@ impl SelfUpdate {
             return Err(format!("disk: {}; make room", Chain(&problem)));
         }
         let mut record = self.record.clone();
-        record.begin_trial(program);
+        record.begin_trial(program, &head);
         self.files
             .keep(&record)
             .map_err(|problem| format!("disk: {problem:#}; make room"))?;

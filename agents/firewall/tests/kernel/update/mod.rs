@@ -3,6 +3,7 @@
 mod killed;
 mod refused;
 mod releases;
+mod removed;
 mod server;
 mod supervised;
 

@@ -16,15 +16,26 @@ use crate::namespace::Namespace;
 /// Port of the server; its network namespace has no other one there.
 const PORT: u16 = 8443;
 
+/// An answer to `/held/NAME`: all but its end, until it is let go.
+#[derive(Clone, Default)]
+pub(crate) struct Held {
+    /// Has the server send the end.
+    pub(crate) go: CancellationToken,
+    /// The client has closed the connection before.
+    pub(crate) closed: CancellationToken,
+}
+
 pub(crate) struct ReleaseServer {
     /// File with the authority of its certificate.
     pub(crate) authority: PathBuf,
+    pub(crate) held: Held,
     stop: Option<DropGuard>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ReleaseServer {
-    /// Serves the files of a folder at 127.0.0.1 of a namespace. `/to/X` redirects to `X`, and `/endless`
+    /// Serves the files of a folder at 127.0.0.1 of a namespace. `/to/X` redirects to `X`, `/held/X` is
+    /// `X` without its end until [`Held::go`], and `/endless`
     /// never ends.
     pub(crate) fn start(at: &Namespace, folder: &Path) -> Self {
         let key = rcgen::KeyPair::generate().unwrap();
@@ -48,6 +59,8 @@ impl ReleaseServer {
         listener.set_nonblocking(true).unwrap();
         let stop = CancellationToken::new();
         let (stopped, folder) = (stop.clone(), folder.to_owned());
+        let held = Held::default();
+        let shared = held.clone();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -56,13 +69,14 @@ impl ReleaseServer {
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener).unwrap();
                 tokio::select! {
-                    () = serve(listener, acceptor, folder) => {}
+                    () = serve(listener, acceptor, folder, shared) => {}
                     () = stopped.cancelled() => {}
                 }
             });
         });
         Self {
             authority,
+            held,
             stop: Some(stop.drop_guard()),
             thread: Some(thread),
         }
@@ -90,18 +104,28 @@ impl Drop for ReleaseServer {
     }
 }
 
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor, folder: PathBuf) {
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, folder: PathBuf, held: Held) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             continue;
         };
         // A client that breaks off is no failure of the test.
-        connections.spawn(answer(stream, acceptor.clone(), folder.clone()));
+        connections.spawn(answer(
+            stream,
+            acceptor.clone(),
+            folder.clone(),
+            held.clone(),
+        ));
     }
 }
 
-async fn answer(stream: TcpStream, acceptor: TlsAcceptor, folder: PathBuf) -> std::io::Result<()> {
+async fn answer(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    folder: PathBuf,
+    held: Held,
+) -> std::io::Result<()> {
     let mut stream = acceptor.accept(stream).await?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < 16_384 {
@@ -124,6 +148,10 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, folder: PathBuf) -> st
         stream.write_all(text.as_bytes()).await?;
         return stream.shutdown().await;
     }
+    let (path, is_held) = match path.strip_prefix("held/") {
+        Some(name) => (name, true),
+        None => (path, false),
+    };
     let (status, body) = match fs::read(folder.join(path)) {
         Ok(body) => ("200 OK", body),
         Err(_) => ("404 Not Found", Vec::new()),
@@ -133,6 +161,16 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, folder: PathBuf) -> st
         body.len()
     );
     stream.write_all(text.as_bytes()).await?;
+    if is_held {
+        let (begin, end) = body.split_at(body.len() - 1);
+        stream.write_all(begin).await?;
+        stream.flush().await?;
+        tokio::select! {
+            () = held.go.cancelled() => return stream.write_all(end).await,
+            _ = stream.read_u8() => held.closed.cancel(),
+        }
+        return Ok(());
+    }
     stream.write_all(&body).await?;
     stream.shutdown().await
 }

@@ -1,0 +1,146 @@
+//! Keys, and settings, that change during an update.
+
+use std::time::Instant;
+
+use agents_firewall::update::{ProgramRole, UpdatePhase};
+
+use super::releases::{CRASHES, Releases};
+use super::server::ReleaseServer;
+use super::supervised::{AgentHome, DEADLINE, Supervised};
+use super::{await_rules, trusting};
+use crate::namespace::can_run;
+use crate::site::Site;
+
+/// Version of the release.
+const VERSION: &str = "0.4.0";
+
+/// The configuration with another key instead of, or beside, that of the release.
+fn with_key(text: &str, own: &Releases, other: &Releases, is_beside: bool) -> String {
+    let (own, other) = (own.signer.public(), other.signer.public());
+    let keys = if is_beside {
+        format!("keys: ['{own}', '{other}']")
+    } else {
+        format!("keys: ['{other}']")
+    };
+    text.replace(&format!("keys: ['{own}']"), &keys)
+}
+
+#[test]
+fn a_key_that_is_removed_during_the_fetch_signs_nothing() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("key");
+    let folder = tempfile::tempdir().unwrap();
+    let (releases, other) = (Releases::new(folder.path()), Releases::new(folder.path()));
+    let home = AgentHome::new(&site, folder.path());
+    let server = ReleaseServer::start(&site.router, folder.path());
+    releases.publish("bad", VERSION, CRASHES, |_| {});
+    let text = releases.config(VERSION, &server.url("held/bad"), &trusting(&server));
+    home.configure(&with_key(&text, &releases, &other, true));
+    let supervised = Supervised::start(&home);
+    home.await_status("the fetch", |status| status.phase == UpdatePhase::Fetching);
+    home.configure(&with_key(&text, &releases, &other, false));
+    let until = Instant::now() + DEADLINE;
+    // The agent has followed the file.
+    while !server.held.closed.is_cancelled() {
+        assert!(Instant::now() < until, "the connection is still open");
+        assert_eq!(supervised.codes(), []);
+        std::thread::yield_now();
+    }
+    server.held.go.cancel();
+    home.await_status("the key", |status| {
+        status.phase == UpdatePhase::Failed && status.last_error.starts_with("key: ")
+    });
+    assert_eq!(supervised.codes(), []);
+    assert_eq!(home.programs(), Vec::<String>::new());
+    await_rules(&site);
+}
+
+#[test]
+fn a_key_that_is_removed_before_the_first_start_signs_nothing() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("keytrial");
+    let folder = tempfile::tempdir().unwrap();
+    let (releases, other) = (Releases::new(folder.path()), Releases::new(folder.path()));
+    let home = AgentHome::new(&site, folder.path());
+    let bad = releases.publish("bad", VERSION, CRASHES, |_| {});
+    let text = releases.config(VERSION, &bad, "");
+    home.configure(&text);
+    let ended = home.start().wait().unwrap();
+    assert_eq!(ended.code(), Some(75));
+    home.configure(&with_key(&text, &releases, &other, false));
+    let supervised = Supervised::start(&home);
+    home.await_status("the key", |status| {
+        status.role == ProgramRole::Installed && status.last_error.starts_with("key: ")
+    });
+    assert_eq!(supervised.codes(), []);
+    await_rules(&site);
+}
+
+#[test]
+fn a_fetch_ends_with_self_update() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("off");
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases::new(folder.path());
+    let home = AgentHome::new(&site, folder.path());
+    let server = ReleaseServer::start(&site.router, folder.path());
+    releases.publish("bad", VERSION, CRASHES, |_| {});
+    let text = releases.config(VERSION, &server.url("held/bad"), &trusting(&server));
+    home.configure(&text);
+    let supervised = Supervised::start(&home);
+    home.await_status("the fetch", |status| status.phase == UpdatePhase::Fetching);
+    home.configure(&text.replace("enabled: true", "enabled: false"));
+    home.await_status("the end", |status| status.phase == UpdatePhase::Off);
+    let until = Instant::now() + DEADLINE;
+    while !server.held.closed.is_cancelled() {
+        assert!(Instant::now() < until, "the connection is still open");
+        std::thread::yield_now();
+    }
+    assert_eq!(supervised.codes(), []);
+}
+
+/// `true` if a process has an argument.
+fn has_process(argument: &str) -> bool {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let mut arguments = lines.flat_map(|line| {
+        let parts = line.split(|byte| *byte == 0);
+        parts.map(<[u8]>::to_vec).collect::<Vec<_>>()
+    });
+    arguments.any(|own| own == argument.as_bytes())
+}
+
+#[test]
+fn a_program_that_is_refused_leaves_nothing() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("leaves");
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases::new(folder.path());
+    let home = AgentHome::new(&site, folder.path());
+    let argument = format!("{}.25", 5_000_000 + std::process::id());
+    let program = format!(
+        "#!/bin/sh\nsetsid sleep {argument} </dev/null >/dev/null 2>&1 &\n\
+         echo \"limit $(ulimit -t)\" >&2\n\
+         if (: >>/proc/self/fd/0) 2>/dev/null; then echo writable >&2; fi\nexit 1\n"
+    );
+    let bad = releases.publish("bad", VERSION, program.as_bytes(), |_| {});
+    home.configure(&releases.config(VERSION, &bad, ""));
+    let supervised = Supervised::start(&home);
+    home.await_status("the refusal", |status| {
+        status.phase == UpdatePhase::Failed
+            && status
+                .last_error
+                .contains("does not accept the configuration: limit 60; correct")
+    });
+    assert!(!has_process(&argument), "its process goes on");
+    assert_eq!(home.programs(), Vec::<String>::new());
+    assert_eq!(supervised.codes(), []);
+}
