@@ -71,6 +71,7 @@ pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Exp
         state: FlowState::New,
         mark: 0,
         is_reply: false,
+        is_fragment: false,
     };
     let decision = decide(&with_addresses(compile(rules), resolved), &packet);
     let mut counters = decision.counters;

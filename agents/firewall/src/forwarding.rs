@@ -5,6 +5,7 @@ use std::{fs, io};
 
 use tracing::{info, warn};
 
+use crate::fragment_room::make_fragment_room;
 use crate::readiness::notify_ready;
 
 /// The kernel's switches, one for each family. They are those of the agent's network namespace.
@@ -35,6 +36,7 @@ impl ForwardingGate {
         {
             Ok(()) => {
                 self.is_open = true;
+                make_fragment_room();
                 info!("the rules are in force; packets are forwarded");
                 if let Err(error) = notify_ready() {
                     warn!(%error, "cannot tell the service manager that the rules are in force");

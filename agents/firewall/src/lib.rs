@@ -38,6 +38,7 @@ pub mod drops;
 pub mod explain;
 mod file_stamp;
 mod forwarding;
+pub mod fragment_room;
 pub mod interpret;
 pub mod model;
 pub mod monitor;

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::entries::{entry_count, for_each_entry};
+use super::flow_numbers::FlowNumbers;
 use super::{compile_noting, layers};
-use crate::model::{Element, NftTable};
+use crate::model::{Element, NftSet, NftTable};
 use crate::rule::{Rule, RuleSet};
 
 /// Most rules that a change replaces one by one. A larger one compiles everything.
@@ -10,7 +12,8 @@ const PATCH_MAX: usize = 1000;
 
 /// The compiler with its last result, so that a change of few rules costs only their entries.
 ///
-/// Its result is always that of [`super::compile`]: what it cannot be sure of, it compiles as a
+/// Its result is that of [`super::compile`], but for the marks of flows, which networks keep while others
+/// come and go: what it cannot be sure of, it compiles as a
 /// whole.
 #[derive(Debug, Default)]
 pub struct RuleCompiler {
@@ -21,6 +24,8 @@ pub struct RuleCompiler {
     /// `true` if several rules have an equal entry: then the entry of a rule that goes may have to
     /// become another rule's.
     has_shared_entries: bool,
+    /// `None` before the first time.
+    numbers: Option<FlowNumbers>,
 }
 
 /// The part in which two lists of rules differ, in each of them.
@@ -30,12 +35,25 @@ struct Window {
 }
 
 impl RuleCompiler {
+    /// `true` before the first time.
+    pub(crate) fn is_new(&self) -> bool {
+        self.numbers.is_none()
+    }
+
+    /// Takes over from the sets of the kernel's table how the marks of flows name networks: flows outlive
+    /// this program.
+    pub(crate) fn adopt(&mut self, sets: &BTreeMap<String, NftSet>) {
+        self.numbers = Some(FlowNumbers::of_sets(sets));
+    }
+
     /// Compiles rules.
     pub fn compile(&mut self, rules: &RuleSet) -> &NftTable {
+        self.numbers.get_or_insert_default().admit(rules);
         let table = match self.patch(rules) {
             Some(table) => table,
             None => {
-                let (table, has_shared_entries) = compile_noting(rules);
+                let numbers = self.numbers.get_or_insert_default();
+                let (table, has_shared_entries) = compile_noting(rules, numbers);
                 self.has_shared_entries = has_shared_entries;
                 self.rules = rules.clone();
                 table

@@ -1,5 +1,6 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use super::flow_mark::BoundFlow;
 use crate::rule::{NetworkKind, RuleSet};
 
 /// Part of the names of the chains and sets for packets to the firewall itself: it differs if
@@ -33,13 +34,9 @@ pub(super) fn of_sources(rules: &RuleSet) -> String {
 }
 
 /// Part of the names of the sets that bind flows to networks.
-pub(super) fn of_flows(rules: &RuleSet) -> String {
+pub(super) fn of_flows(flows: &[BoundFlow]) -> String {
     let mut hasher = DefaultHasher::new();
-    for network in &rules.networks {
-        network.id.hash(&mut hasher);
-        network.kind.hash(&mut hasher);
-        network.interfaces.hash(&mut hasher);
-    }
+    flows.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 

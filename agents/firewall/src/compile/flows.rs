@@ -4,21 +4,32 @@
 //! network that knows them could send packets into it. The first packet that passes the check of
 //! sources marks its flow with both networks. A later one passes as established only if it comes from
 //! the network of its direction; one that comes from elsewhere is dropped as its source is not that
-//! network's. A flow with another mark is not bound: it began before the agent marked flows, or a
-//! network of it is gone.
+//! network's. Messages about a flow, such as ICMP errors, have its mark and their own direction: they come
+//! from its networks, too. A redirect is no error, and passes from nowhere. A flow with another mark is not
+//! bound: it began before the agent marked flows, or a network of it is gone.
 
 use std::collections::BTreeMap;
 
 use super::epoch;
 use super::flow_mark::BoundFlow;
+use super::flow_numbers::FlowNumbers;
 use super::frame::{
-    ESTABLISHED, STATE_ESTABLISHED, STATE_RELATED, by_state, in_state, interface_key, rule,
+    ESTABLISHED, STATE_ESTABLISHED, STATE_NEW, STATE_RELATED, by_state, in_state, interface_key,
+    rule,
 };
+use super::keys;
 use crate::model::{
-    Element, Expression, MetaKey, NftRule, NftSet, NftTable, Register, SetSpec, Verdict,
+    BaseChain, Chain, Element, Expression, MetaKey, NftRule, NftSet, NftTable, PayloadBase,
+    Register, SetSpec, Verdict,
 };
-use crate::rule::RuleSet;
+use crate::rule::{RuleSet, protocol_number};
 
+/// Begin of the names of the maps from interfaces to the mark of a flow; an epoch follows.
+pub(super) const FIRST: &str = "flow-first.";
+/// Base chain of packets of the firewall itself.
+const OUTPUT: &str = "output";
+/// Type of an ICMP redirect. Connection tracking refuses those of IPv6.
+const REDIRECT: u8 = 5;
 /// Direction of replies, as the kernel has it.
 const REPLY: u8 = 1;
 /// Length of the fields of a key, bytes: direction, mark, name of an interface.
@@ -38,53 +49,178 @@ pub(super) struct FlowRules {
 
 /// Adds the sets of the networks' flows; returns the rules. `spoofed` is the chain for packets that
 /// come from another network.
-pub(super) fn add(table: &mut NftTable, rules: &RuleSet, spoofed: &str) -> FlowRules {
+pub(super) fn add(
+    table: &mut NftTable,
+    rules: &RuleSet,
+    numbers: &FlowNumbers,
+    spoofed: &str,
+) -> FlowRules {
     let accept = Some(Verdict::Accept);
+    let drop = Some(Verdict::Jump(spoofed.to_owned()));
+    let unbound = by_state(STATE_ESTABLISHED | STATE_RELATED, ESTABLISHED);
     let mut known = vec![
-        // An error message about a flow comes from any router on its way.
-        rule(by_state(STATE_RELATED, ESTABLISHED), accept.clone()),
-        rule(by_state(STATE_ESTABLISHED, ESTABLISHED), accept.clone()),
+        rule(redirects(), drop.clone()),
+        rule(unbound, accept.clone()),
     ];
-    let flows = BoundFlow::all(rules);
+    let flows = BoundFlow::all(rules, numbers);
     if flows.is_empty() {
         let first = Vec::new();
         return FlowRules { known, first };
     }
-    let epoch = epoch::of_flows(rules);
+    let epoch = epoch::of_flows(&flows);
     let sides = format!("flow-sides.{epoch}");
     let marks = format!("flow-marks.{epoch}");
-    let first = format!("flow-first.{epoch}");
+    let first = format!("{FIRST}{epoch}");
     table.sets.insert(sides.clone(), side_set(&flows));
     table.sets.insert(marks.clone(), mark_set(&flows));
     table.sets.insert(first.clone(), first_map(&flows));
     // Before all others: nearly every packet is such a one.
-    let mut bound = in_state(STATE_ESTABLISHED);
-    bound.extend([
-        Expression::CtDirection { register: 0 },
-        Expression::CtMark { register: 1 },
-        name(MetaKey::InputName, 2),
-        lookup(sides),
-        Expression::Count(ESTABLISHED.to_owned()),
-    ]);
-    let mut foreign = in_state(STATE_ESTABLISHED);
+    for (at, state) in [(0, STATE_ESTABLISHED), (2, STATE_RELATED)] {
+        let mut bound = bound(state, &sides);
+        bound.push(Expression::Count(ESTABLISHED.to_owned()));
+        known.insert(at, rule(bound, accept.clone()));
+    }
+    let mut foreign = in_state(STATE_ESTABLISHED | STATE_RELATED);
     foreign.extend([Expression::CtMark { register: 0 }, lookup(marks)]);
-    let drop = Some(Verdict::Jump(spoofed.to_owned()));
-    known.insert(0, rule(bound, accept));
-    known.insert(2, rule(foreign, drop));
-    let mark = vec![
-        name(MetaKey::InputName, 0),
-        name(MetaKey::OutputName, 4),
-        Expression::Lookup {
-            set: first,
-            register: 0,
-            destination: Some(NEW_MARK),
-        },
-        Expression::SetCtMark { register: NEW_MARK },
-    ];
+    known.insert(3, rule(foreign, drop));
+    let both = vec![name(MetaKey::InputName, 0), name(MetaKey::OutputName, 4)];
+    let mark = set_mark(both, first);
     FlowRules {
         known,
         first: vec![rule(mark, None)],
     }
+}
+
+/// Adds what binds the flows of the firewall itself: the mark of those that it begins, in a chain of its
+/// own; returns the rules about those that others begin. `spoofed` is the counter of packets that come from
+/// another network, `established` that of the others.
+pub(super) fn add_own(
+    table: &mut NftTable,
+    rules: &RuleSet,
+    numbers: &FlowNumbers,
+    established: &str,
+    spoofed: &str,
+) -> FlowRules {
+    let accept = Some(Verdict::Accept);
+    let unbound = by_state(STATE_ESTABLISHED | STATE_RELATED, established);
+    let mut dropped = redirects();
+    dropped.push(Expression::Count(spoofed.to_owned()));
+    let mut known = vec![
+        rule(dropped, Some(Verdict::Drop)),
+        rule(unbound, accept.clone()),
+    ];
+    let flows = BoundFlow::all(rules, numbers);
+    if flows.is_empty() {
+        let first = Vec::new();
+        return FlowRules { known, first };
+    }
+    let epoch = epoch::of_flows(&flows);
+    let sides = format!("flow-sides.{epoch}");
+    let mut bound = bound(STATE_ESTABLISHED | STATE_RELATED, &sides);
+    bound.push(Expression::Count(established.to_owned()));
+    known.insert(1, rule(bound, accept));
+    let mut foreign = in_state(STATE_ESTABLISHED | STATE_RELATED);
+    foreign.extend([
+        Expression::CtMark { register: 0 },
+        lookup(format!("flow-marks.{epoch}")),
+        Expression::Count(spoofed.to_owned()),
+    ]);
+    known.insert(2, rule(foreign, Some(Verdict::Drop)));
+    let [to_own, from_own] = [("flow-in", true), ("flow-out", false)].map(|(begin, is_input)| {
+        let set = format!("{begin}.{epoch}");
+        table.sets.insert(set.clone(), own_map(&flows, is_input));
+        let key = if is_input {
+            MetaKey::InputName
+        } else {
+            MetaKey::OutputName
+        };
+        set_mark(vec![name(key, 0)], set)
+    });
+    let mut begun = in_state(STATE_NEW);
+    begun.extend(from_own);
+    let output = Chain {
+        base: Some(BaseChain::Output),
+        rules: vec![rule(begun, None)],
+    };
+    table.chains.insert(OUTPUT.to_owned(), output);
+    FlowRules {
+        known,
+        first: vec![rule(to_own, None)],
+    }
+}
+
+/// The mark of a flow of the firewall itself, by the interface of its first packet.
+fn own_map(flows: &[BoundFlow], is_input: bool) -> NftSet {
+    let mut elements = BTreeMap::new();
+    for flow in flows {
+        let (own, other) = if is_input {
+            (&flow.to, &flow.from)
+        } else {
+            (&flow.from, &flow.to)
+        };
+        if own.is_empty() {
+            for interface in other {
+                let mark = Element::Data(flow.mark.to_ne_bytes().to_vec());
+                elements.insert(interface_key(interface), mark);
+            }
+        }
+    }
+    let spec = SetSpec {
+        data_type: Some(SetSpec::MARK),
+        data_len: MARK_LEN,
+        ..SetSpec::members(SetSpec::INTERFACE, INTERFACE_LEN)
+    };
+    NftSet { spec, elements }
+}
+
+/// Gives a flow the mark that a map has for a key, which is loaded before.
+fn set_mark(mut key: Vec<Expression>, set: String) -> Vec<Expression> {
+    key.extend([
+        Expression::Lookup {
+            set,
+            register: 0,
+            destination: Some(NEW_MARK),
+        },
+        Expression::SetCtMark { register: NEW_MARK },
+    ]);
+    key
+}
+
+/// Matches packets in a state that come from their flow's network.
+fn bound(state: u32, sides: &str) -> Vec<Expression> {
+    let mut expressions = in_state(state);
+    expressions.extend([
+        Expression::CtDirection { register: 0 },
+        Expression::CtMark { register: 1 },
+        name(MetaKey::InputName, 2),
+        lookup(sides.to_owned()),
+    ]);
+    expressions
+}
+
+/// Matches ICMP redirects. They lead the traffic of a host of the network that they go to elsewhere.
+pub(super) fn redirects() -> Vec<Expression> {
+    let is = |value| Expression::Equal {
+        register: 0,
+        value: vec![value],
+    };
+    let mut expressions = in_state(STATE_RELATED);
+    expressions.extend(keys::family(true));
+    expressions.extend([
+        Expression::Meta {
+            key: MetaKey::Protocol,
+            register: 0,
+        },
+        is(protocol_number::ICMP),
+        Expression::Payload {
+            base: PayloadBase::Transport,
+            offset: 0,
+            length: 1,
+            register: 0,
+        },
+        is(REDIRECT),
+    ]);
+    expressions
 }
 
 fn name(key: MetaKey, register: Register) -> Expression {

@@ -1,6 +1,7 @@
 //! The parts of the table that every configuration has.
 
 use super::accounting;
+use super::flow_numbers::FlowNumbers;
 use super::flows;
 use super::layer::{PREFIX_DROPPED, log};
 use super::layers::Layer;
@@ -28,6 +29,9 @@ pub const INVALID: &str = "invalid";
 pub(super) const STATE_INVALID: u32 = 1;
 pub(super) const STATE_ESTABLISHED: u32 = 2;
 pub(super) const STATE_RELATED: u32 = 4;
+pub(super) const STATE_NEW: u32 = 8;
+/// Begin of the names of the sets of networks' interfaces; the id follows.
+pub(super) const INTERFACES: &str = "interfaces/";
 /// Length of an interface name in the kernel, bytes.
 const INTERFACE_LEN: usize = 16;
 
@@ -53,7 +57,12 @@ fn private_interfaces(epoch: &str) -> String {
 
 /// Name of the set of a network's interfaces.
 pub(super) fn interfaces(network: &Network) -> String {
-    format!("interfaces/{}", network.id)
+    format!("{INTERFACES}{}", network.id)
+}
+
+/// Name of the counter of what a network sends above a limit.
+pub(super) fn rate_limit(network: &Network) -> String {
+    format!("rate-limit/{}", network.id)
 }
 
 /// Adds a set of interfaces.
@@ -84,6 +93,7 @@ pub(super) fn add_forward(
     rules: &RuleSet,
     layers: &[Layer<'_>],
     epoch: &str,
+    numbers: &FlowNumbers,
 ) {
     let private = private_interfaces(epoch);
     let mut chain = Chain {
@@ -95,7 +105,7 @@ pub(super) fn add_forward(
         let Some(network) = rules.networks.iter().find(|net| net.id == limit.network) else {
             continue;
         };
-        let counter = format!("rate-limit/{}", network.id);
+        let counter = rate_limit(network);
         table.counters.insert(counter.clone());
         let bytes = u64::from(limit.mebibytes_per_second) * 1024 * 1024;
         let mut expressions = by_interface(MetaKey::InputName, &interfaces(network));
@@ -105,7 +115,7 @@ pub(super) fn add_forward(
     }
     let check = SourceCheck::forward(rules);
     let check_sources = sources::add(table, rules, &check);
-    let flows = flows::add(table, rules, check.spoofed);
+    let flows = flows::add(table, rules, numbers, check.spoofed);
     chain.rules.extend(flows.known);
     let invalid = by_state(STATE_INVALID, INVALID);
     chain.rules.push(rule(invalid, Some(Verdict::Drop)));

@@ -6,6 +6,8 @@
 
 use super::access::{self, AccessGroup, InputInterfaces};
 use super::epoch;
+use super::flow_numbers::FlowNumbers;
+use super::flows;
 use super::frame::{self, by_interface, by_state, rule};
 use super::layer::{self, PREFIX_DROPPED, log};
 use super::layers::Layer;
@@ -38,7 +40,7 @@ struct InputChain<'a> {
 }
 
 /// Adds the chain with its sets, maps and counters.
-pub(super) fn add(table: &mut NftTable, rules: &RuleSet) {
+pub(super) fn add(table: &mut NftTable, rules: &RuleSet, numbers: &FlowNumbers) {
     let mut input = InputChain {
         table,
         chain: Chain {
@@ -51,7 +53,12 @@ pub(super) fn add(table: &mut NftTable, rules: &RuleSet) {
     input.add_states();
     let check = SourceCheck::input(rules);
     let checked = sources::add(input.table, rules, &check);
+    // Before packets of known flows: those of a network have its sources, too.
     input.chain.rules.extend(checked);
+    let (established, spoofed) = (input.counter("established"), input.counter("spoofed"));
+    let flows = flows::add_own(input.table, rules, numbers, &established, &spoofed);
+    input.chain.rules.extend(flows.known);
+    input.chain.rules.extend(flows.first);
     input.add_ping(true);
     input.add_ping(false);
     input.jump(&access::needed(), None);
@@ -104,7 +111,7 @@ impl InputChain<'_> {
         }
     }
 
-    /// Loopback, and the state of flows.
+    /// Loopback, and what connection tracking refuses.
     fn add_states(&mut self) {
         let mut loopback = vec![
             Expression::Meta {
@@ -118,15 +125,9 @@ impl InputChain<'_> {
         ];
         loopback.push(self.count("loopback"));
         let invalid = by_state(frame::STATE_INVALID, &self.counter("invalid"));
-        let established = self.counter("established");
-        let established = by_state(
-            frame::STATE_ESTABLISHED | frame::STATE_RELATED,
-            &established,
-        );
         self.chain.rules.extend([
             rule(loopback, Some(Verdict::Accept)),
             rule(invalid, Some(Verdict::Drop)),
-            rule(established, Some(Verdict::Accept)),
         ]);
     }
 

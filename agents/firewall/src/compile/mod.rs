@@ -16,7 +16,7 @@
 //! neither accepts.
 //!
 //! Before any layer the sources of new flows are checked ([`sources`]), and the flows are bound to their
-//! networks ([`flows`]).
+//! networks ([`flows`]). Fragments are checked before the kernel puts them together ([`fragments`]).
 
 pub(crate) mod access;
 mod accounting;
@@ -25,7 +25,9 @@ mod compiler;
 pub(crate) mod entries;
 mod epoch;
 pub(crate) mod flow_mark;
+pub(crate) mod flow_numbers;
 mod flows;
+pub(crate) mod fragments;
 mod frame;
 mod input;
 mod keys;
@@ -46,6 +48,8 @@ pub use input::{INPUT, INPUT_DROPS, PINGS_PER_SECOND};
 pub(crate) use layer::PREFIX_DROPPED;
 pub use source_rule::SPOOFED;
 
+use flow_numbers::FlowNumbers;
+
 use crate::model::NftTable;
 use crate::rule::RuleSet;
 
@@ -54,11 +58,11 @@ use crate::rule::RuleSet;
 /// Rules beyond [`proto_firewall::ENTRIES_MAX`] entries must have been refused before.
 #[must_use]
 pub fn compile(rules: &RuleSet) -> NftTable {
-    compile_noting(rules).0
+    compile_noting(rules, &FlowNumbers::of(rules)).0
 }
 
-/// Compiles rules; `true` if several rules of a layer have an equal entry.
-fn compile_noting(rules: &RuleSet) -> (NftTable, bool) {
+/// Compiles rules of networks that have numbers; `true` if several rules of a layer have an equal entry.
+fn compile_noting(rules: &RuleSet, numbers: &FlowNumbers) -> (NftTable, bool) {
     let mut table = NftTable::default();
     let epoch = epoch::epoch(rules);
     frame::declare(&mut table, rules, &epoch);
@@ -71,8 +75,9 @@ fn compile_noting(rules: &RuleSet) -> (NftTable, bool) {
             has_shared_entries |= layer::add(&mut table, layer);
         }
     }
-    frame::add_forward(&mut table, rules, &layers, &epoch);
-    input::add(&mut table, rules);
+    frame::add_forward(&mut table, rules, &layers, &epoch, numbers);
+    fragments::add(&mut table, rules);
+    input::add(&mut table, rules, numbers);
     nat::add_postrouting(&mut table, rules);
     (table, has_shared_entries)
 }

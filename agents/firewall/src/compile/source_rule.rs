@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 
 use super::source_networks::SourceNetworks;
-use crate::rule::prefixes::merged;
+use crate::rule::prefixes::{merged, subtract};
 use crate::rule::{NetworkKind, RuleSet};
 
 /// Counter of forwarded packets whose source does not belong to the network that they come from, and
@@ -21,6 +21,8 @@ pub(crate) struct SourceRule {
     pub(crate) outputs: Option<Vec<String>>,
     /// Prefixes of the source, disjoint. `None` means every source.
     pub(crate) sources: Option<Vec<IpNet>>,
+    /// `true` if these are prefixes of the destination instead.
+    pub(crate) is_by_destination: bool,
     /// `true` if the packet is dropped, `false` if rules decide about it.
     pub(crate) is_spoofed: bool,
 }
@@ -61,6 +63,35 @@ impl SourceCheck {
         }
     }
 
+    /// The check of fragments from private and external networks, before it is known where they go.
+    pub(crate) fn fragments(rules: &RuleSet) -> Self {
+        let networks = SourceNetworks::new(rules);
+        let mut steps = Steps::default();
+        let private = networks.interfaces(NetworkKind::Private);
+        let checked = checked_input(rules, &networks);
+        let nobody = martians()
+            .into_iter()
+            .flat_map(|own| subtract(&own, &neighbours()));
+        steps.spoofed(Some(checked.clone()), Some(nobody.collect()));
+        for network in networks.known() {
+            let mut own = networks.own_prefixes(network);
+            own.extend(neighbours());
+            steps.valid(network.interfaces.clone(), None, Some(merged(&own)));
+        }
+        steps.spoofed(Some(checked), Some(networks.taken.clone()));
+        steps.valid(networks.interfaces_without_prefixes(), None, None);
+        // The address of somebody outside stands for him where it leads inside.
+        steps.spoofed_to(private.clone(), networks.taken.clone());
+        steps.valid(private.clone(), None, Some(networks.external.clone()));
+        steps.spoofed(Some(private), None);
+        Self {
+            name: "fragment-sources",
+            spoofed: SPOOFED,
+            counter: SPOOFED,
+            rules: steps.rules,
+        }
+    }
+
     /// The check of packets for the firewall itself, from private and external networks.
     pub(crate) fn input(rules: &RuleSet) -> Self {
         let networks = SourceNetworks::new(rules);
@@ -71,10 +102,7 @@ impl SourceCheck {
             steps.valid(network.interfaces.clone(), None, Some(merged(&own)));
         }
         let private = networks.interfaces(NetworkKind::Private);
-        let management = &rules.input.management_interfaces;
-        let mut checked = networks.interfaces(NetworkKind::External);
-        checked.retain(|name| !management.contains(name));
-        checked.extend(private.clone());
+        let checked = checked_input(rules, &networks);
         steps.spoofed(Some(checked), Some(networks.taken.clone()));
         steps.valid(networks.interfaces_without_prefixes(), None, None);
         steps.valid(private.clone(), None, Some(networks.external.clone()));
@@ -86,6 +114,16 @@ impl SourceCheck {
             rules: steps.rules,
         }
     }
+}
+
+/// The interfaces whose packets for the firewall itself are checked: an interface that manages it may be
+/// one of an external network, too.
+fn checked_input(rules: &RuleSet, networks: &SourceNetworks<'_>) -> Vec<String> {
+    let management = &rules.input.management_interfaces;
+    let mut checked = networks.interfaces(NetworkKind::External);
+    checked.retain(|name| !management.contains(name));
+    checked.extend(networks.interfaces(NetworkKind::Private));
+    checked
 }
 
 /// Steps while they are collected. One that no packet matches is left out.
@@ -105,6 +143,7 @@ impl Steps {
             inputs: Some(inputs),
             outputs,
             sources,
+            is_by_destination: false,
             is_spoofed: false,
         });
     }
@@ -114,6 +153,17 @@ impl Steps {
             inputs,
             outputs: None,
             sources,
+            is_by_destination: false,
+            is_spoofed: true,
+        });
+    }
+
+    fn spoofed_to(&mut self, inputs: Vec<String>, destinations: Vec<IpNet>) {
+        self.push(SourceRule {
+            inputs: Some(inputs),
+            outputs: None,
+            sources: Some(destinations),
+            is_by_destination: true,
             is_spoofed: true,
         });
     }

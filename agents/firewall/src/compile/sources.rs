@@ -74,7 +74,7 @@ fn add_rule(table: &mut NftTable, chain: &mut Chain, name: &str, own: &SourceRul
         chain.rules.push(rule(interfaces, Some(verdict)));
         return;
     };
-    for (shape, elements) in by_shape(sources) {
+    for (shape, elements) in by_shape(sources, own.is_by_destination) {
         let mut expressions = interfaces.clone();
         expressions.extend(keys::family(shape.is_ipv4));
         let set = format!("{name}.{}", shape.name());
@@ -84,13 +84,22 @@ fn add_rule(table: &mut NftTable, chain: &mut Chain, name: &str, own: &SourceRul
 }
 
 /// The prefixes as keys, by their family and length.
-fn by_shape(prefixes: &[IpNet]) -> BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> {
+fn by_shape(
+    prefixes: &[IpNet],
+    is_by_destination: bool,
+) -> BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> {
     let mut shapes: BTreeMap<Shape, BTreeMap<Vec<u8>, Element>> = BTreeMap::new();
     for prefix in prefixes {
+        let len = prefix.prefix_len();
+        let (source_len, destination_len) = if is_by_destination {
+            (0, len)
+        } else {
+            (len, 0)
+        };
         let shape = Shape {
             is_ipv4: is_ipv4(prefix),
-            source_len: prefix.prefix_len(),
-            destination_len: 0,
+            source_len,
+            destination_len,
             transport: TransportShape::Any,
         };
         let key = match prefix.network() {

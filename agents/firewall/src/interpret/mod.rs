@@ -40,6 +40,12 @@ pub fn decide(table: &NftTable, packet: &Packet) -> Decision {
     follow(table, packet, BaseChain::Forward)
 }
 
+/// Follows a packet that arrives, before fragments are put together. Limits count as not exceeded.
+#[must_use]
+pub fn decide_arriving(table: &NftTable, packet: &Packet) -> Decision {
+    follow(table, packet, BaseChain::Prerouting)
+}
+
 /// Follows a packet for the firewall itself. Limits count as not exceeded.
 #[must_use]
 pub fn decide_input(table: &NftTable, packet: &Packet) -> Decision {
@@ -57,7 +63,7 @@ fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
         .find(|(_, chain)| chain.base == Some(hook));
     let verdict = base.and_then(|(name, _)| machine.chain(table, name, packet, 0));
     Decision {
-        accepted: verdict == Some(Verdict::Accept),
+        accepted: verdict.map_or(hook.accepts(), |verdict| verdict == Verdict::Accept),
         counters: machine.counters,
         log_lines: machine.log_lines,
         mark: machine.mark,
@@ -124,6 +130,11 @@ impl Machine {
                 }
                 None => false,
             },
+            Expression::HasFragmentHeader { register } => {
+                let is_there = packet.is_fragment && packet.source.is_ipv6();
+                self.store(*register, &[u8::from(is_there)]);
+                packet.source.is_ipv6()
+            }
             Expression::CtState { register } => {
                 self.store(*register, &packet.state.bits().to_ne_bytes());
                 true
@@ -171,7 +182,7 @@ impl Machine {
                 self.counters.push(counter);
                 true
             }
-            Expression::OverBytes(_) => false,
+            Expression::OverBytes(_) | Expression::OverPackets { .. } => false,
             Expression::Log(_) => {
                 self.log_lines += 1;
                 true

@@ -10,6 +10,8 @@ pub enum FlowState {
     New,
     /// A later packet of a flow that was accepted.
     Established,
+    /// A message about a flow that was accepted.
+    Related,
     /// A packet that connection tracking refuses.
     Invalid,
 }
@@ -35,6 +37,8 @@ pub struct Packet {
     pub mark: u32,
     /// `true` if it goes against the direction of the flow's first packet.
     pub is_reply: bool,
+    /// `true` if it is a part of a datagram.
+    pub is_fragment: bool,
 }
 
 impl FlowState {
@@ -43,6 +47,7 @@ impl FlowState {
         match self {
             Self::Invalid => 1,
             Self::Established => 2,
+            Self::Related => 4,
             Self::New => 8,
         }
     }
@@ -75,6 +80,10 @@ impl Packet {
             ),
             _ => return Vec::new(),
         };
+        if self.is_fragment && self.source.is_ipv4() {
+            // "More fragments".
+            header[6] = 0x20;
+        }
         header.extend(source);
         header.extend(destination);
         header

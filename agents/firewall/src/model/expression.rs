@@ -21,6 +21,11 @@ pub enum Expression {
         /// Destination.
         register: Register,
     },
+    /// Loads 1 if an IPv6 packet is a fragment, else 0; one byte. Matches no packet of IPv4.
+    HasFragmentHeader {
+        /// Destination.
+        register: Register,
+    },
     /// Loads the state of the flow.
     CtState {
         /// Destination.
@@ -83,6 +88,13 @@ pub enum Expression {
     },
     /// Matches at most this many packets a second.
     LimitPackets(u32),
+    /// Matches packets above a rate.
+    OverPackets {
+        /// Packets a second.
+        rate: u32,
+        /// Packets that may come at once.
+        burst: u32,
+    },
     /// Matches packets above this many bytes a second.
     OverBytes(u64),
     /// Writes the packet to the kernel's log, after a prefix.

@@ -50,7 +50,12 @@ impl Kernel {
     /// # Errors
     /// Those of [`Kernel::apply`].
     pub fn enforce(&self, rules: &RuleSet) -> Result<Applied, NetlinkError> {
-        self.apply(self.compiler.borrow_mut().compile(rules))
+        let mut compiler = self.compiler.borrow_mut();
+        if compiler.is_new() {
+            self.refresh()?;
+            compiler.adopt(&self.last.borrow().sets);
+        }
+        self.apply(compiler.compile(rules))
     }
 
     /// Drops every packet if the kernel has no table of ours. Rules that outlived an agent stay.

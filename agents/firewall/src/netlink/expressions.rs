@@ -16,6 +16,8 @@ const LOG_LEVEL: u32 = 4;
 const CT_STATE: u32 = 0;
 const CT_DIRECTION: u32 = 1;
 const CT_MARK: u32 = 3;
+/// The number of the extension header of fragments.
+const FRAGMENT_HEADER: u8 = 44;
 
 /// The list of expressions of a rule, without the attribute around it.
 #[must_use]
@@ -28,6 +30,7 @@ pub fn encode(expressions: &[Expression]) -> Vec<Attribute> {
                 | Expression::Count(_)
                 | Expression::CountByMap { .. }
                 | Expression::LimitPackets(_)
+                | Expression::OverPackets { .. }
                 | Expression::OverBytes(_)
                 | Expression::Log(_)
                 | Expression::Report(_) => encode_statement(expression),
@@ -92,6 +95,15 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             let mut all = vec![register(1, *to)];
             all.extend(numbers);
             ("payload", all)
+        }
+        Expression::HasFragmentHeader { register: to } => {
+            let kind = Attribute::Value(2, vec![FRAGMENT_HEADER]);
+            // Offset, length, "present", and the operation: extension headers of IPv6.
+            let numbers = [(3, 0), (4, 1), (5, 1), (6, 0)];
+            let numbers = numbers.map(|(number, value)| Attribute::u32(number, value));
+            let mut all = vec![register(1, *to), kind];
+            all.extend(numbers);
+            ("exthdr", all)
         }
         Expression::CtState { register: to } => load_ct(*to, CT_STATE),
         Expression::CtDirection { register: to } => load_ct(*to, CT_DIRECTION),
@@ -160,6 +172,10 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
         Expression::LimitPackets(rate) => {
             let flags = Attribute::u32(5, 0);
             ("limit", limit(u64::from(*rate), BURST_PACKETS, 0, flags))
+        }
+        Expression::OverPackets { rate, burst } => {
+            let flags = Attribute::u32(5, 1);
+            ("limit", limit(u64::from(*rate), *burst, 0, flags))
         }
         Expression::OverBytes(rate) => {
             // A burst of a second, so that one large packet after silence is no excess.

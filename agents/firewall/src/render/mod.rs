@@ -8,6 +8,7 @@
 //! is made from typed values, or is a name of few characters.
 
 mod flows;
+mod fragments;
 mod lines;
 mod sets;
 mod sources;
@@ -30,13 +31,17 @@ const LAYER_LINES_MAX: usize = 64;
 #[must_use]
 pub fn render(rules: &RuleSet) -> String {
     let check = SourceCheck::forward(rules);
+    let of_input = SourceCheck::input(rules);
     let mut text = format!(
         "# Written by metalmesh-firewall; changes are overwritten.\n\
-         table inet {TABLE} {{\n{}{}{}  chain forward {{\n    \
+         table inet {TABLE} {{\n{}{}{}{}{}{}  chain forward {{\n    \
          type filter hook forward priority 1; policy drop;\n",
         name_sets(rules),
-        sources::chains(&check),
-        sources::chains(&SourceCheck::input(rules)),
+        sources::spoofed(&check),
+        sources::chain(&check),
+        sources::spoofed(&of_input),
+        sources::chain(&of_input),
+        fragments::chains(rules),
     );
     let mut line = |content: &str| text.push_str(&format!("    {content}\n"));
     for limit in &rules.rate_limits {
@@ -68,6 +73,11 @@ pub fn render(rules: &RuleSet) -> String {
     text.push_str("  }\n  chain input {\n");
     text.push_str("    type filter hook input priority 1; policy drop;\n");
     for content in input_lines(rules) {
+        text.push_str(&format!("    {content}\n"));
+    }
+    if let Some(content) = flows::first_of_own(rules, false) {
+        text.push_str("  }\n  chain output {\n");
+        text.push_str("    type filter hook output priority 1; policy accept;\n");
         text.push_str(&format!("    {content}\n"));
     }
     text.push_str("  }\n  chain postrouting {\n");
@@ -131,9 +141,10 @@ fn input_lines(rules: &RuleSet) -> Vec<String> {
     let mut lines = vec![
         "iifname \"lo\" counter accept".to_owned(),
         "ct state invalid counter drop".to_owned(),
-        "ct state established,related counter accept".to_owned(),
     ];
     lines.extend(sources::jump(&SourceCheck::input(rules)));
+    lines.extend(flows::known_of_own(rules));
+    lines.extend(flows::first_of_own(rules, true));
     for name in ["icmp", "icmpv6"] {
         lines.push(format!(
             "{name} type echo-request limit rate {PINGS_PER_SECOND}/second counter accept"

@@ -55,6 +55,7 @@ fn packet(words: &str) -> Packet {
         state: FlowState::New,
         mark: 0,
         is_reply: false,
+        is_fragment: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use agents_firewall::compile::{RuleCompiler, compile};
 use agents_firewall::explain::{Resolved, with_addresses};
-use agents_firewall::interpret::{FlowState, Packet, decide};
+use agents_firewall::interpret::{FlowState, Packet, decide, decide_arriving};
 use agents_firewall::model::{Chain, NftTable};
 use agents_firewall::netlink::encode_expressions;
 use agents_firewall::plan::{Change, Installed, InstalledChain, InstalledRule, plan, split};
@@ -179,6 +179,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 state: FlowState::New,
                 mark: 0,
                 is_reply: false,
+                is_fragment: false,
             }
         },
     )
@@ -291,6 +292,8 @@ proptest! {
         let table = compile(&rules);
         packet.state = FlowState::Established;
         prop_assert!(decide(&table, &packet).accepted);
+        packet.state = FlowState::Related;
+        prop_assert!(decide(&table, &packet).accepted);
         packet.state = FlowState::Invalid;
         prop_assert!(!decide(&table, &packet).accepted);
     }
@@ -301,6 +304,7 @@ proptest! {
         packet in packet(),
         other in prop::sample::select(vec!["vrf-in", "vrf-in2", "vrf-out", "lan0"]),
         is_reply in any::<bool>(),
+        state in prop::sample::select(vec![FlowState::Established, FlowState::Related]),
     ) {
         let table = compile(&rules);
         let first = decide(&table, &packet);
@@ -314,7 +318,7 @@ proptest! {
         let belongs = !is_bound || own == other;
         let later = Packet {
             input: other.to_owned(),
-            state: FlowState::Established,
+            state,
             mark: first.mark,
             is_reply,
             ..packet.clone()
@@ -323,6 +327,20 @@ proptest! {
         prop_assert_eq!(decision.accepted, belongs, "{:?}", later);
         let counter = if belongs { "established" } else { "spoofed" };
         prop_assert_eq!(decision.counters.last().map(String::as_str), Some(counter));
+    }
+
+    #[test]
+    fn a_fragment_has_a_source_of_its_network(rules in rule_set(), packet in packet()) {
+        let table = compile(&rules);
+        prop_assert!(decide_arriving(&table, &packet).counters.is_empty());
+        let decision = decide_arriving(&table, &Packet { is_fragment: true, ..packet.clone() });
+        let by = |output: &str| is_spoofed(&rules, &Packet { output: output.to_owned(), ..packet.clone() });
+        // On the way out a source may be that of a machine with an external address.
+        if packet.input != "lan0" && by("vrf-out") {
+            prop_assert!(!decision.accepted && decision.counters == ["spoofed"], "{:?}", packet);
+        } else {
+            prop_assert!(decision.accepted || by("vrf-in"), "{:?}", packet);
+        }
     }
 
     #[test]

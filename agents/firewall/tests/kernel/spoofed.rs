@@ -31,8 +31,8 @@ sources:
 ";
 
 /// A host of the second network, behind a site.
-fn second(site: &Site) -> Namespace {
-    let host = Namespace::new("spoof", "two");
+pub(crate) fn second(site: &Site, test: &str) -> Namespace {
+    let host = Namespace::new(test, "two");
     let router = &site.router;
     router.ip(&format!(
         "link add vrf43 type veth peer name eth0 netns {}",
@@ -137,7 +137,7 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
         return;
     }
     let site = Site::new("spoof");
-    let host = second(&site);
+    let host = second(&site, "spoof");
     let rules = site_rules();
     let table = compile(&rules);
     site.with_kernel(|kernel| kernel.apply(&table).unwrap());

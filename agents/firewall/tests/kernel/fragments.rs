@@ -1,0 +1,202 @@
+//! Parts of datagrams, and messages about flows, from other networks.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use agents_firewall::admit::admit;
+use agents_firewall::compile::compile;
+use agents_firewall::config::Config;
+use agents_firewall::fragment_room::make_fragment_room;
+
+use crate::namespace::{Namespace, can_run};
+use crate::packets::{PacketSender, Part, datagram, icmp, packet};
+use crate::site::{CONTROLLERS, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, arrives, udp};
+use crate::spoofed::second;
+
+const CONFIG: &str = "
+sources:
+  static:
+    firewall:
+      networks:
+      - {networkID: tenant, networkType: private, vrf: 42, prefixes: [10.0.0.0/24, 'fd00:a::/64']}
+      - {networkID: net268, networkType: private, vrf: 43, prefixes: [10.0.1.0/24, 'fd00:c::/64']}
+      - {networkID: internet, networkType: external, vrf: 104, prefixes: [203.0.113.0/24, 'fd00:b::/64']}
+    cwnp:
+      egress:
+      - {name: out, ports: [{protocol: UDP, port: 443}]}
+";
+/// Parts that fill the kernel's room, as it is by default.
+const FLOOD: u16 = 2500;
+
+/// A host of each network, with rules of [`CONFIG`] between them.
+fn site(name: &str) -> (Site, Namespace) {
+    let site = Site::new(name);
+    let host = second(&site, name);
+    let config = Config::parse(&format!("{CONFIG}{CONTROLLERS}")).unwrap();
+    let admitted = admit(&config);
+    assert_eq!(admitted.problems, Vec::new());
+    let table = compile(&admitted.rules);
+    site.with_kernel(|kernel| kernel.apply(&table).unwrap());
+    (site, host)
+}
+
+/// A datagram that its host sends in parts.
+fn assert_long_one_arrives(from: &UdpSocket, to: &UdpSocket, what: &str) {
+    let until = Instant::now() + Duration::from_secs(3);
+    let mut bytes = [0; 4000];
+    loop {
+        from.send_to(&[b'x'; 3000], to.local_addr().unwrap())
+            .unwrap();
+        if to.recv_from(&mut bytes).is_ok_and(|(len, _)| len == 3000) {
+            return;
+        }
+        assert!(Instant::now() < until, "{what}: it does not arrive");
+    }
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn fragments_of_others_take_no_room() {
+    if !can_run() {
+        return;
+    }
+    let (site, host) = site("room");
+    let sender = PacketSender::new(&host);
+    for (from, to, nobody, own) in [
+        (INSIDE, OUTSIDE, "172.31.0.9", "10.0.1.2"),
+        (INSIDE6, OUTSIDE6, "fd00:dead::9", "fd00:c::2"),
+    ] {
+        let (client, server) = (udp(&site.inside, from, 0), udp(&site.outside, to, 443));
+        assert_long_one_arrives(&client, &server, "before");
+        let flood = |source: &str| {
+            for id in 0..FLOOD {
+                let part = Part {
+                    id,
+                    offset: 0,
+                    has_more: true,
+                };
+                sender.send_part(ip(source), ip(to), &[0; 1200], part);
+            }
+        };
+        // Sources of no network, with the room that the kernel has by default.
+        let before = site.counted("spoofed").packets;
+        flood(nobody);
+        assert_eq!(site.counted("spoofed").packets - before, u64::from(FLOOD));
+        assert_long_one_arrives(&client, &server, nobody);
+        // Sources of the network, with the room that the agent makes.
+        site.router.inside(make_fragment_room);
+        let (before, began) = (site.counted("rate-limit/net268").packets, Instant::now());
+        flood(own);
+        let passed = 1000 + 4000 * began.elapsed().as_millis() / 1000 + 1;
+        let dropped = site.counted("rate-limit/net268").packets - before;
+        assert!(
+            u128::from(dropped) + passed >= u128::from(FLOOD),
+            "{dropped} dropped, at most {passed} may pass"
+        );
+        assert_long_one_arrives(&client, &server, own);
+    }
+}
+
+#[test]
+fn a_fragment_comes_from_the_network_of_its_datagram() {
+    if !can_run() {
+        return;
+    }
+    let (site, host) = site("parts");
+    let (forger, one) = (PacketSender::new(&host), PacketSender::new(&site.inside));
+    let outside = PacketSender::new(&site.outside);
+    for (from, to) in [(INSIDE, OUTSIDE), (INSIDE6, OUTSIDE6)] {
+        let (client, server) = (udp(&site.inside, from, 0), udp(&site.outside, to, 443));
+        assert!(arrives(&client, &server), "a request");
+        assert!(arrives(&server, &client), "a reply");
+        let (a, b) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        let ways: [(SocketAddr, SocketAddr, &PacketSender, &UdpSocket); 2] =
+            [(a, b, &one, &server), (b, a, &outside, &client)];
+        for (id, (source, target, own, receiver)) in (70..).zip(ways) {
+            let whole = datagram(source, target, &[b'F'; 1200]);
+            let (first, last) = whole.split_at(1000);
+            let part = |offset, has_more| Part {
+                id,
+                offset,
+                has_more,
+            };
+            let before = site.counted("spoofed").packets;
+            // The sender's own host completes what another one has begun in its name.
+            forger.send_part(source.ip(), target.ip(), first, part(0, true));
+            own.send_part(source.ip(), target.ip(), last, part(1000, false));
+            assert!(
+                receiver.recv_from(&mut [0; 16]).is_err(),
+                "{source} to {target}"
+            );
+            assert_eq!(site.counted("spoofed").packets - before, 1);
+        }
+        assert_long_one_arrives(&client, &server, from);
+        assert_long_one_arrives(&server, &client, to);
+    }
+}
+
+#[test]
+fn messages_about_a_flow_come_from_its_networks() {
+    if !can_run() {
+        return;
+    }
+    let (site, host) = site("about");
+    let (client, server) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 443),
+    );
+    assert!(arrives(&client, &server), "a request");
+    assert!(arrives(&server, &client), "a reply");
+    let (a, b) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+    let sent = packet(a.ip(), b.ip(), 17, &datagram(a, b, b"x"), None);
+    let gateway = [10, 0, 0, 66];
+    let count = |name| site.counted(name).packets;
+    for (at, source, kind, code, rest, counter) in [
+        (&host, "10.0.1.2", 3, 4, [0, 0, 5, 0], "spoofed"),
+        (&host, "10.0.1.2", 3, 1, [0; 4], "spoofed"),
+        (&host, "10.0.1.2", 5, 1, gateway, "spoofed"),
+        // In the name of a router of the victim.
+        (&host, "10.0.0.77", 5, 1, gateway, "spoofed"),
+        (&site.outside, OUTSIDE, 3, 4, [0, 0, 5, 0], "established"),
+        (&site.outside, OUTSIDE, 5, 1, gateway, "spoofed"),
+    ] {
+        let message = packet(ip(source), a.ip(), 1, &icmp(kind, code, rest, &sent), None);
+        let before = ["spoofed", "established"].map(count);
+        PacketSender::new(at).send(&message, a.ip());
+        let until = Instant::now() + Duration::from_secs(5);
+        while ["spoofed", "established"].map(count) == before {
+            assert!(Instant::now() < until, "{source} {kind} is not counted");
+        }
+        let after = ["spoofed", "established"].map(count);
+        let expected = if counter == "spoofed" {
+            [before[0] + 1, before[1]]
+        } else {
+            [before[0], before[1] + 1]
+        };
+        assert_eq!(after, expected, "{source} {kind}/{code}");
+    }
+    assert!(arrives(&client, &server), "the flow goes on");
+}
+
+#[test]
+fn the_firewalls_own_flows_are_bound() {
+    if !can_run() {
+        return;
+    }
+    let (site, host) = site("ownflow");
+    let forger = PacketSender::new(&host);
+    for (own, to) in [("203.0.113.1", OUTSIDE), ("fd00:b::1", OUTSIDE6)] {
+        let (client, server) = (udp(&site.router, own, 0), udp(&site.outside, to, 53));
+        assert!(arrives(&client, &server), "a question");
+        let (a, b) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        let before = site.counted("input/spoofed").packets;
+        let forged = packet(b.ip(), a.ip(), 17, &datagram(b, a, b"FORGED"), None);
+        forger.send(&forged, a.ip());
+        assert!(client.recv_from(&mut [0; 16]).is_err(), "{own} got it");
+        assert_eq!(site.counted("input/spoofed").packets - before, 1);
+        assert!(arrives(&server, &client), "its answer");
+    }
+}
