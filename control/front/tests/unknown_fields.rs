@@ -83,7 +83,7 @@ fn framed(message: &str) -> Vec<u8> {
 }
 
 /// Requests with something that their method does not have, and parts of the refusal.
-const REFUSED: [(&str, &str, &[&str]); 14] = [
+const REFUSED: [(&str, &str, &[&str]); 23] = [
     (
         SET,
         r#"{"content":{"cwnp":{"egress":[{"name":"typo","too":[{"cidr":"10.9.9.9/32"}]}]}}}"#,
@@ -134,6 +134,44 @@ const REFUSED: [(&str, &str, &[&str]); 14] = [
         r#"{"quota":{"limits":{"machinesOfSize":{"c1":3,"c1":4}}}}"#,
         &[r#"quota.limits.machinesOfSize[\"c1\"]: given twice"#],
     ),
+    // Taken for absent, these would be every port, every address and every protocol.
+    (
+        SET,
+        r#"{"content":{"cwnp":{"egress":[{"name":"w","ports":null}]}}}"#,
+        &["content.cwnp.egress[0].ports: it has no value", "remove"],
+    ),
+    (
+        SET,
+        r#"{"content":{"cwnp":{"egress":[{"ports":[{"port":1},{"port":null}]}]}}}"#,
+        &["content.cwnp.egress[0].ports[1].port: it has no value"],
+    ),
+    (
+        SET,
+        r#"{"content":{"cwnp":{"egress":[{"to":[null]}]}}}"#,
+        &["content.cwnp.egress[0].to[0]: it has no value"],
+    ),
+    (
+        SET,
+        r#"{"content":{"cwnp":{"egress":null}}}"#,
+        &["content.cwnp.egress: it has no value"],
+    ),
+    (SET, r#"{"content":null}"#, &["content: it has no value"]),
+    (
+        SET,
+        r#"{"content":{"cwnp":{"egress":[{"name":"w","to":[]}]}}}"#,
+        &["content.cwnp.egress[0].to: the list is empty", "remove"],
+    ),
+    (
+        SET,
+        r#"{"content":{"service":[{"loadBalancerSourceRanges":[]}]}}"#,
+        &["content.service[0].loadBalancerSourceRanges: the list is empty"],
+    ),
+    (
+        QUOTA,
+        r#"{"quota":{"updatedAt":null}}"#,
+        &["quota.updatedAt: it has no value"],
+    ),
+    (JOIN, r#"{"kind":null}"#, &["kind: it has no value"]),
     // Ignored, it would be the default.
     (
         JOIN,
@@ -209,8 +247,8 @@ async fn the_refusal_is_short_whatever_the_request_is() {
 async fn published_methods_binary_messages_and_right_requests_pass() {
     with_front(|address| {
         let right = r#"{"project":"p","expected_revision":"1","content":{"cwnp":{"egress":[
-            {"name":"web","to":[{"cidr":"10.9.9.9/32"}],"toFQDNs":null,
-             "ports":[{"protocol":"UDP","port":443,"end_port":444}]}]}}}"#;
+            {"name":"web","to":[{"cidr":"10.9.9.9/32"}],
+             "ports":[{"protocol":"UDP","port":443,"end_port":444}]}],"ingress":[]}}}"#;
         let quota = r#"{"quota":{"project":"p","limits":{"machinesOfSize":{"c1":3,"c2":4}},
             "updatedAt":"2026-01-01T00:00:00Z"}}"#;
         // Field 99, a number.
@@ -218,6 +256,7 @@ async fn published_methods_binary_messages_and_right_requests_pass() {
         for (path, media, body) in [
             (PROJECTS, "json", &br#"{"newer":[{"a":1}]}"#[..]),
             (PROJECTS, "json", br#"{"query":{"newer":1}}"#),
+            (PROJECTS, "json", br#"{"query":null}"#),
             (SET, "json", right.as_bytes()),
             (SET, "json", b""),
             (QUOTA, "json", quota.as_bytes()),

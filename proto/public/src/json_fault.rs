@@ -8,7 +8,11 @@ use std::fmt;
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
 
+use crate::RefusedField;
 use crate::json::{JsonError, field, parse_strict};
+
+/// The reason why a JSON value is not one of a message. `None` means that it is.
+type Judge = fn(&MessageDescriptor, &Value) -> Option<String>;
 
 /// The first field of a JSON value that a message cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +38,17 @@ impl FieldFault {
     /// For the command line, not for requests: it parses each part once for each level around it.
     #[must_use]
     pub fn find(message: &MessageDescriptor, value: &Value) -> Option<Self> {
+        Self::find_by(reason, message, value)
+    }
+
+    /// As [`Self::find`], also fields without a value, and empty lists that would mean everything if
+    /// they were left out: the faults for which a method of our own refuses a request.
+    #[must_use]
+    pub fn find_strict(message: &MessageDescriptor, value: &Value) -> Option<Self> {
+        Self::find_by(strict_reason, message, value)
+    }
+
+    fn find_by(reason: Judge, message: &MessageDescriptor, value: &Value) -> Option<Self> {
         let Value::Object(fields) = value else {
             let reason = reason(message, value)?;
             return Some(Self {
@@ -42,10 +57,15 @@ impl FieldFault {
             });
         };
         let mut fields = fields.iter();
-        fields.find_map(|(name, value)| Self::find_in(message, name, value))
+        fields.find_map(|(name, value)| Self::find_in(reason, message, name, value))
     }
 
-    fn find_in(message: &MessageDescriptor, name: &str, value: &Value) -> Option<Self> {
+    fn find_in(
+        reason: Judge,
+        message: &MessageDescriptor,
+        name: &str,
+        value: &Value,
+    ) -> Option<Self> {
         // Each field is parsed alone, and each element of a list: the one that fails has the fault.
         let alone = |value: Value| {
             let object = Map::from_iter([(name.to_owned(), value)]);
@@ -70,7 +90,7 @@ impl FieldFault {
         let kind = field(message, name).filter(|field| !field.is_map());
         let kind = kind.and_then(|field| field.kind().as_message().cloned());
         if let (Some(kind), Value::Object(_)) = (kind, inner)
-            && let Some(found) = Self::find(&kind, inner)
+            && let Some(found) = Self::find_by(reason, &kind, inner)
         {
             fault.path.extend(found.path);
             fault.reason = found.reason;
@@ -114,9 +134,44 @@ fn reason(message: &MessageDescriptor, value: &Value) -> Option<String> {
     Some(reason.unwrap_or(&text).to_owned())
 }
 
+/// The parser's reason, or that of methods of our own.
+fn strict_reason(message: &MessageDescriptor, value: &Value) -> Option<String> {
+    reason(message, value).or_else(|| {
+        let refused = RefusedField::find(message, value.to_string().as_bytes());
+        refused.map(|refused| refused.reason)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::FieldFault;
+
+    #[test]
+    fn a_field_without_a_value_is_a_fault_of_our_own_methods_alone() {
+        let message = crate::message("metalmesh.admin.v1.FirewallRuleContent").unwrap();
+        for (text, expected) in [
+            (r#"{"cwnp": {"egress": [{"to": [{"cidr": "::/0"}]}]}}"#, None),
+            (
+                r#"{"cwnp": {"egress": [{}, {"ports": []}]}}"#,
+                Some("cwnp.egress[1].ports: the list is empty"),
+            ),
+            (
+                r#"{"cwnp": {"egress": [{"ports": [{"port": null}]}]}}"#,
+                Some("cwnp.egress[0].ports[0].port: it has no value"),
+            ),
+            (r#"{"cwnp": {"egress": null}}"#, Some("cwnp.egress: it has no value")),
+            (r#"{"cwnp": null}"#, Some("cwnp: it has no value")),
+        ] {
+            let value = serde_json::from_str(text).unwrap();
+            assert_eq!(FieldFault::find(&message, &value), None, "{text}");
+            let found = FieldFault::find_strict(&message, &value).map(|fault| fault.to_string());
+            let fits = match (&found, expected) {
+                (Some(found), Some(expected)) => found.starts_with(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(fits, "{text}: {found:?}");
+        }
+    }
 
     #[test]
     fn the_field_is_named() {

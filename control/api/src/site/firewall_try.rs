@@ -4,10 +4,9 @@ use control_convert::firewall::from_content;
 use control_gate::Caller;
 use control_gate::refusal::of_store;
 use control_presence::{CandidateEffect, CandidateOutcome, RuleCandidate};
-use control_state::Tables;
+use control_state::{Project, Tables};
 use control_state::query::{check_rules, firewall_allocation, firewalls_of_set};
 use futures::future::join_all;
-use proto_firewall::RuleContent;
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_types::{AllocationId, MachineId};
 use tonic::Status;
@@ -39,12 +38,25 @@ impl Services {
         let found = self.gate.read(caller, |tables| {
             let project = check_rules(tables, &scope.set, scope.project, &content)?;
             let found = firewalls_of_set(tables, &scope.set, project);
-            Ok(firewalls_to_ask(tables, found))
+            let asker = scope.project.and_then(|id| tables.get::<Project>(&id));
+            let tenant = asker.map(|project| project.tenant.clone());
+            Ok((tenant, firewalls_to_ask(tables, found)))
         });
-        let mut firewalls = found.await?;
+        let (tenant, mut firewalls) = found.await?;
         let rest = firewalls.split_off(firewalls.len().min(ASKED_MAX));
         let asked = firewalls.iter();
-        let answers = asked.map(|firewall| self.compare(firewall, &scope, &content));
+        let answers = asked.map(|firewall| {
+            let candidate = RuleCandidate {
+                id: Uuid::now_v7(),
+                asker: scope.project,
+                tenant: tenant.clone(),
+                machine: firewall.machine,
+                allocation: firewall.allocation,
+                set: scope.set.clone(),
+                content: content.clone(),
+            };
+            self.compare(firewall, candidate)
+        });
         let mut effects = join_all(answers).await;
         let error = format!("it was not asked: one call asks {ASKED_MAX} firewalls");
         let not_asked = |firewall| Ok(effect_with_error(firewall, &error));
@@ -55,17 +67,8 @@ impl Services {
     async fn compare(
         &self,
         firewall: &AskedFirewall,
-        scope: &RulesScope,
-        content: &RuleContent,
+        candidate: RuleCandidate,
     ) -> Result<mesh::FirewallRulesEffect, Status> {
-        let candidate = RuleCandidate {
-            id: Uuid::now_v7(),
-            asker: scope.project,
-            machine: firewall.machine,
-            allocation: firewall.allocation,
-            set: scope.set.clone(),
-            content: content.clone(),
-        };
         let firewalls = self.node.presence.firewalls();
         let outcome = firewalls.compare(candidate).await.map_err(of_store)?;
         Ok(match outcome {

@@ -33,6 +33,7 @@ pub(crate) fn candidate(site: &Site, set: RuleSetKey, content: RuleContent) -> R
     RuleCandidate {
         id: Uuid::now_v7(),
         asker: None,
+        tenant: None,
         machine: site.machine,
         allocation: site.allocation(),
         set,

@@ -1,6 +1,6 @@
 use control_state::{RefusedRule, RuleSetKey};
 use proto_firewall::RuleContent;
-use proto_types::{AllocationId, MachineId, ProjectId};
+use proto_types::{AllocationId, MachineId, ProjectId, TenantId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -11,6 +11,9 @@ pub struct RuleCandidate {
     pub id: Uuid,
     /// The project that asks. `None` means an administrator.
     pub asker: Option<ProjectId>,
+    /// Its tenant. `None` means an administrator, or that an older node passes the question on.
+    #[serde(default)]
+    pub tenant: Option<TenantId>,
     /// The firewall.
     pub machine: MachineId,
     /// Its allocation: another one is not asked.

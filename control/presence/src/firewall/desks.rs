@@ -1,17 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use proto_types::{AllocationId, MachineId, ProjectId};
+use proto_types::{AllocationId, MachineId};
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
+use super::asker::CandidateAsker;
 use super::{CandidateEffect, CandidateEnd, RuleCandidate};
-
-/// Most candidates that wait for firewalls at once. Each may have two MiB. Further ones are refused.
-const WAITING_MAX: usize = 32;
-/// Most candidates of one asker that wait at once: as many as one call asks. Without it two calls
-/// could keep every other project from asking.
-const WAITING_EACH_MAX: usize = 8;
 
 /// The firewall whose agent has a session here, and the candidate that it was asked about.
 #[derive(Debug)]
@@ -27,7 +22,7 @@ struct CandidateDesk {
 #[derive(Debug)]
 struct AskedCandidate {
     id: Uuid,
-    asker: Option<ProjectId>,
+    asker: CandidateAsker,
     answer: oneshot::Sender<CandidateEffect>,
 }
 
@@ -85,21 +80,20 @@ impl CandidateDesks {
         &mut self,
         candidate: RuleCandidate,
     ) -> Result<oneshot::Receiver<CandidateEffect>, CandidateEnd> {
-        let waiting = || self.desks.values().filter_map(|desk| desk.asked.as_ref());
-        let is_full = waiting().count() >= WAITING_MAX;
-        let mine = waiting().filter(|asked| asked.asker == candidate.asker);
-        let has_share = mine.count() < WAITING_EACH_MAX;
+        let asker = CandidateAsker::of(&candidate);
+        let asked = self.desks.values().filter_map(|desk| desk.asked.as_ref());
+        let has_place = asker.has_place(asked.map(|asked| &asked.asker));
         let desk = self.desks.get_mut(&candidate.machine);
         let Some(desk) = desk.filter(|desk| desk.allocation == candidate.allocation) else {
             return Err(CandidateEnd::NotConnected);
         };
-        if desk.asked.is_some() || is_full || !has_share {
+        if desk.asked.is_some() || !has_place {
             return Err(CandidateEnd::Busy);
         }
         let (answer, answered) = oneshot::channel();
         desk.asked = Some(AskedCandidate {
             id: candidate.id,
-            asker: candidate.asker,
+            asker,
             answer,
         });
         desk.sender.send_replace(Some(Arc::new(candidate)));
@@ -142,6 +136,7 @@ mod tests {
     use tokio::sync::oneshot::error::TryRecvError;
 
     use super::*;
+    use crate::firewall::asker::WAITING_EACH_MAX;
 
     fn id<T: From<Uuid>>(number: u128) -> T {
         T::from(Uuid::from_u128(number))
@@ -151,6 +146,7 @@ mod tests {
         RuleCandidate {
             id: id(question),
             asker: Some(id(1)),
+            tenant: None,
             machine: id(machine),
             allocation: id(allocation),
             set: control_state::RuleSetKey {
@@ -199,34 +195,61 @@ mod tests {
     }
 
     #[test]
-    fn the_waiting_candidates_are_bounded_and_end_with_the_session() {
+    fn the_waiting_candidates_end_with_the_session() {
         let mut desks = CandidateDesks::default();
-        let number = |number: usize| u128::try_from(number).unwrap();
-        let all: Vec<_> = (0..=WAITING_MAX)
-            .map(|machine| desks.open(id(number(machine)), id(1)))
-            .collect();
-        let of = |asker: usize, machine: usize| RuleCandidate {
-            asker: Some(id(number(asker))),
-            ..candidate(1, number(machine), 1)
-        };
-        let mut answers = Vec::new();
-        for machine in 0..WAITING_MAX {
-            let asker = machine / WAITING_EACH_MAX;
-            answers.push(desks.ask(of(asker, machine)).unwrap());
-            if (machine + 1) % WAITING_EACH_MAX == 0 {
-                let more = of(asker, WAITING_MAX);
-                assert_eq!(refused(&mut desks, more), CandidateEnd::Busy, "its share");
-            }
-        }
-        let another = || of(WAITING_MAX, WAITING_MAX);
-        assert_eq!(refused(&mut desks, another()), CandidateEnd::Busy, "full");
+        let (number, _inbox) = desks.open(id(1), id(1));
+        let mut first = desks.ask(candidate(1, 1, 1)).unwrap();
         // A newer inbox of the firewall stays when the older one closes.
-        let (newer, _inbox) = desks.open(id(0), id(1));
-        assert_eq!(answers[0].try_recv(), Err(TryRecvError::Closed));
-        desks.close(id(0), all[0].0);
-        let mut answer = desks.ask(of(0, 0)).unwrap();
-        desks.close(id(0), newer);
-        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
-        assert!(desks.ask(another()).is_ok());
+        let (newer, _inbox) = desks.open(id(1), id(1));
+        assert_eq!(first.try_recv(), Err(TryRecvError::Closed));
+        desks.close(id(1), number);
+        let mut second = desks.ask(candidate(2, 1, 1)).unwrap();
+        desks.close(id(1), newer);
+        assert_eq!(second.try_recv(), Err(TryRecvError::Closed));
+    }
+
+    /// Asks a further firewall for a project of a tenant, or for an administrator.
+    fn ask(
+        desks: &mut CandidateDesks,
+        machine: &mut u128,
+        asker: Option<(u128, &str)>,
+    ) -> Option<oneshot::Receiver<CandidateEffect>> {
+        *machine += 1;
+        let (_, _inbox) = desks.open(id(*machine), id(1));
+        let candidate = RuleCandidate {
+            asker: asker.map(|(project, _)| id(project)),
+            tenant: asker.map(|(_, tenant)| tenant.parse().unwrap()),
+            ..candidate(1, *machine, 1)
+        };
+        desks.ask(candidate).ok()
+    }
+
+    #[test]
+    fn the_projects_of_a_tenant_have_one_share_and_the_operator_has_its_own() {
+        let mut desks = CandidateDesks::default();
+        let mut machine = 0;
+        let mut answers = Vec::new();
+        // Four projects of one tenant, each with eight firewalls.
+        for question in 0..32_u128 {
+            answers.extend(ask(&mut desks, &mut machine, Some((question / 8, "greedy"))));
+        }
+        assert_eq!(answers.len(), WAITING_EACH_MAX);
+        for (asker, wanted) in [(Some((9, "other")), 6), (None, WAITING_EACH_MAX)] {
+            let all = (0..32).filter_map(|_| ask(&mut desks, &mut machine, asker));
+            let all: Vec<_> = all.collect();
+            assert_eq!(all.len(), wanted, "{asker:?}");
+            answers.extend(all);
+        }
+        // Eight greedy tenants leave a place for another one.
+        for tenant in ["t3", "t4", "t5", "t6", "t7", "t8"] {
+            let all = (0..32).filter_map(|_| ask(&mut desks, &mut machine, Some((1, tenant))));
+            let all: Vec<_> = all.collect();
+            assert!(!all.is_empty(), "{tenant}");
+            answers.extend(all);
+        }
+        assert!(ask(&mut desks, &mut machine, Some((1, "t9"))).is_some());
+        // The places come back.
+        desks.end_all();
+        assert!(ask(&mut desks, &mut machine, Some((1, "greedy"))).is_some());
     }
 }

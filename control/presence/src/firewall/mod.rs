@@ -3,6 +3,7 @@
 //! Only the leader has either: agents have their sessions with it.
 
 mod answer;
+mod asker;
 mod candidate;
 mod desks;
 mod inbox;

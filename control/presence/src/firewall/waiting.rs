@@ -68,6 +68,7 @@ mod tests {
         RuleCandidate {
             id: id(question),
             asker: None,
+            tenant: None,
             machine: id(1),
             allocation: id(1),
             set: RuleSetKey {

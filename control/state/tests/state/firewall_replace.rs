@@ -10,7 +10,7 @@ use crate::firewall_standby::{distance, firewalls, report};
 use crate::world::*;
 
 /// Firewalls that run with their rules applied. The first one is active.
-fn healthy(count: u128) -> World {
+pub(crate) fn healthy(count: u128) -> World {
     let mut world = firewalls(count);
     for number in 1..=count {
         world.ok(report(number, 7, None));
@@ -18,7 +18,7 @@ fn healthy(count: u128) -> World {
     world
 }
 
-fn step(machine: u128, by: u128, step: ReplacementStep) -> ReplaceFirewall {
+pub(crate) fn step(machine: u128, by: u128, step: ReplacementStep) -> ReplaceFirewall {
     ReplaceFirewall {
         machine: id(machine),
         project: id(1),
@@ -27,14 +27,19 @@ fn step(machine: u128, by: u128, step: ReplacementStep) -> ReplaceFirewall {
     }
 }
 
-fn set(number: u128, owner: RuleOwner) -> RuleSetKey {
+pub(crate) fn set(number: u128, owner: RuleOwner) -> RuleSetKey {
     RuleSetKey {
         target: RuleTarget::Firewall(id(number)),
         owner,
     }
 }
 
-fn write(world: &mut World, number: u128, owner: RuleOwner, name: &str) {
+pub(crate) fn write(world: &mut World, number: u128, owner: RuleOwner, name: &str) {
+    world.ok(named(number, owner, name));
+}
+
+/// A write of one policy.
+pub(crate) fn named(number: u128, owner: RuleOwner, name: &str) -> SetFirewallRules {
     let rule = RuleSpec {
         name: name.into(),
         ports: vec![PortSpec {
@@ -43,7 +48,7 @@ fn write(world: &mut World, number: u128, owner: RuleOwner, name: &str) {
         }],
         ..RuleSpec::default()
     };
-    world.ok(SetFirewallRules {
+    SetFirewallRules {
         set: set(number, owner),
         project: None,
         content: RuleContent {
@@ -52,17 +57,19 @@ fn write(world: &mut World, number: u128, owner: RuleOwner, name: &str) {
         },
         comment: String::new(),
         expected: None,
-    });
+    }
 }
 
-/// Name of the only policy of a set.
-fn policy(world: &World, number: u128, owner: RuleOwner) -> Option<String> {
-    let row = world.tables.get::<FirewallRuleSet>(&set(number, owner))?;
-    Some(row.current.content.egress_policies[0].name.clone())
+/// Names of the policies of a set. Empty if there is no set.
+pub(crate) fn policies(world: &World, number: u128, owner: RuleOwner) -> Vec<String> {
+    let row = world.tables.get::<FirewallRuleSet>(&set(number, owner));
+    let policies = row.map(|row| row.current.content.egress_policies.as_slice());
+    let policies = policies.unwrap_or_default().iter();
+    policies.map(|policy| policy.name.clone()).collect()
 }
 
 /// A report of a firewall that has these revisions of its own sets.
-fn applied(number: u128, revisions: [(RuleOwner, u64); 2]) -> ReportFirewall {
+pub(crate) fn applied(number: u128, revisions: [(RuleOwner, u64); 2]) -> ReportFirewall {
     let sets = revisions.map(|(owner, revision)| (set(number, owner).to_string(), revision));
     ReportFirewall {
         applied_sets: sets.into(),
@@ -82,9 +89,9 @@ fn a_replacement_gets_the_rules_and_then_the_place() {
     write(&mut world, 1, RuleOwner::Tenant, "tenants");
     write(&mut world, 2, RuleOwner::Tenant, "own");
     world.ok(step(1, 2, Prepare));
-    let names = |owner| policy(&world, 2, owner);
-    assert_eq!(names(RuleOwner::Operator).as_deref(), Some("operators"));
-    assert_eq!(names(RuleOwner::Tenant).as_deref(), Some("own"), "it stays");
+    let names = |owner| policies(&world, 2, owner);
+    assert_eq!(names(RuleOwner::Operator), ["operators"]);
+    assert_eq!(names(RuleOwner::Tenant), ["own"], "it stays");
     assert_eq!(
         distances(&world),
         [0, 1],

@@ -21,6 +21,7 @@ mod clock;
 mod contract_rules;
 mod cooldown;
 mod evpn;
+mod firewall_carry;
 mod firewall_desired;
 mod firewall_faults;
 mod firewall_guests;

@@ -1,22 +1,32 @@
-//! Finds in a JSON text unknown fields and values of a message, and fields that are given twice.
+//! Finds in a JSON text unknown fields and values of a message, fields that are given twice, and those
+//! that are given without a value.
 //!
 //! The parser ignores these or stops at them without their place. This pass goes before it, reads the
 //! text once and stores only the path to where it is. It judges nothing else: other numbers, texts
 //! and syntax are the parser's.
 
+mod all_if_absent;
 mod walk;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use crate::json::field;
+use all_if_absent::is_all_if_absent;
 use walk::{Printable, Walk};
 
 /// Most fields or values that a refusal lists.
 const KNOWN_MAX: usize = 32;
+/// Reason for a `null`. The parser would take it for an absent field, which may mean everything.
+const NULL: &str = "it has no value; give it one, or remove the field";
+/// Reason for an empty list of those that mean everything if they are absent.
+const EMPTY: &str = "the list is empty; name what the rule is for, or remove the field if it is for \
+                     everything";
 
 /// A place in a JSON text that its message cannot take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,19 +59,28 @@ impl RefusedField {
 enum Shape {
     Message(MessageDescriptor),
     /// A list of these.
-    List(Kind),
+    List {
+        kind: Kind,
+        /// `true` if it must not be empty.
+        is_all_if_absent: bool,
+    },
     /// A map with these values.
     Map(Kind),
     Enum(EnumDescriptor),
-    /// Anything that this pass does not judge.
+    /// Anything with a value, which this pass does not judge.
     Other,
+    /// Anything at all: a `null` is a value there.
+    Any,
 }
 
 impl Shape {
     fn of(field: &FieldDescriptor) -> Self {
         let kind = field.kind();
         if field.is_list() {
-            return Self::List(kind);
+            return Self::List {
+                kind,
+                is_all_if_absent: is_all_if_absent(field),
+            };
         }
         match kind.as_message() {
             Some(entry) if field.is_map() => Self::Map(entry.map_entry_value_field().kind()),
@@ -72,6 +91,7 @@ impl Shape {
     fn of_kind(kind: Kind) -> Self {
         match kind {
             Kind::Message(message) => Self::of_message(message),
+            Kind::Enum(kind) if kind.full_name() == "google.protobuf.NullValue" => Self::Any,
             Kind::Enum(kind) => Self::Enum(kind),
             _ => Self::Other,
         }
@@ -80,6 +100,7 @@ impl Shape {
     fn of_message(message: MessageDescriptor) -> Self {
         // Times, wrappers and the like have a JSON of their own.
         match message.package_name() {
+            "google.protobuf" if message.name() == "Value" => Self::Any,
             "google.protobuf" => Self::Other,
             _ => Self::Message(message),
         }
@@ -97,7 +118,11 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
         match self.shape {
-            Shape::Other => input.deserialize_ignored_any(IgnoredAny).map(drop),
+            Shape::Any => input.deserialize_ignored_any(IgnoredAny).map(drop),
+            Shape::Other => match Option::<IgnoredAny>::deserialize(input)? {
+                Some(_) => Ok(()),
+                None => self.walk.refuse(NULL.to_owned()),
+            },
             _ => input.deserialize_any(self),
         }
     }
@@ -143,7 +168,11 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
+        match self.walk.is_at_root() {
+            // The parser refuses it.
+            true => Ok(()),
+            false => self.walk.refuse(NULL.to_owned()),
+        }
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
@@ -159,9 +188,12 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let kind = match self.shape {
-            Shape::List(kind) => Some(kind),
-            _ => None,
+        let (kind, is_filled) = match self.shape {
+            Shape::List {
+                kind,
+                is_all_if_absent,
+            } => (Some(kind), is_all_if_absent),
+            _ => (None, false),
         };
         for index in 0_usize.. {
             let outer = self.walk.enter(format_args!("[{index}]"));
@@ -172,6 +204,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
             let element = elements.next_element_seed(reader)?;
             self.walk.leave(outer);
             if element.is_none() {
+                if is_filled && index == 0 {
+                    return self.walk.refuse(EMPTY.to_owned());
+                }
                 break;
             }
         }
@@ -199,7 +234,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
                     let is_again = !keys.insert(name);
                     (outer, Shape::of_kind(kind.clone()), is_again)
                 }
-                Shape::List(_) | Shape::Enum(_) | Shape::Other => {
+                Shape::List { .. } | Shape::Enum(_) | Shape::Other | Shape::Any => {
                     (walk.enter(format_args!("")), Shape::Other, false)
                 }
             };

@@ -27,6 +27,10 @@ impl Walk {
         Err(E::custom("refused"))
     }
 
+    pub(super) fn is_at_root(&self) -> bool {
+        self.path.is_empty()
+    }
+
     /// Goes into a step of the path. Returns where to return to.
     pub(super) fn enter(&mut self, step: fmt::Arguments<'_>) -> usize {
         let outer = self.path.len();

@@ -55,7 +55,8 @@ fn rules(found: &mut BTreeMap<String, String>, list: &str, rules: &[FirewallRule
     Ok(())
 }
 
-fn text(name: &str, message: &impl Message) -> Result<String> {
+/// A message of the package as JSON, without the fields that it does not have.
+pub(super) fn text(name: &str, message: &impl Message) -> Result<String> {
     let name = format!("metalmesh.admin.v1.{name}");
     let descriptor = proto_public::message(&name);
     let descriptor = descriptor.ok_or_else(|| anyhow::anyhow!("unknown message type"))?;

@@ -11,7 +11,7 @@ use proto_public::metalmesh::admin::v1::{
 use serde_json::{Value, json};
 
 use super::calls::{RuleSetArgs, RuleSetCalls};
-use super::differences::{ObjectDifference, between, objects};
+use super::differences::{ObjectDifference, between, objects, text};
 use super::service::RulesService;
 use super::write_note::WriteNote;
 use super::{effects, rules_file};
@@ -170,7 +170,7 @@ async fn apply(
         effects.iter().for_each(|effects| effects::print(effects));
     } else {
         let all: Vec<Value> = differences.iter().map(ObjectDifference::json).collect();
-        let mut value = json!({ "rules": to_json(&rules)?, "differences": all });
+        let mut value = json!({ "rules": rules_json(&rules)?, "differences": all });
         if let Some(effects) = &effects {
             value["firewalls"] = effects::json(effects)?.into();
         }
@@ -215,20 +215,31 @@ async fn show_counted(app: &App, calls: &RuleSetCalls<'_>) -> Result<()> {
     let name = "metalmesh.admin.v1.FirewallStatistics";
     let counted = all.iter().map(|counted| message_json(name, counted));
     let counted = counted.collect::<Result<Vec<_>>>()?;
-    let value = json!({ "rules": to_json(&rules)?, "statistics": counted });
+    let value = json!({ "rules": rules_json(&rules)?, "statistics": counted });
     app.output.value(&value)
 }
 
 fn show(app: &App, rules: &FirewallRules) -> Result<()> {
+    if !app.output.is_table() {
+        return app.output.value(&rules_json(rules)?);
+    }
     let content = rules.content.clone().unwrap_or_default();
     let objects = objects(&content)?;
     app.output.one(rules)?;
-    if app.output.is_table() {
-        for (object, text) in objects {
-            outln!("{object} {text}");
-        }
+    for (object, text) in objects {
+        outln!("{object} {text}");
     }
     Ok(())
+}
+
+/// A set with its content as `apply` takes it: without the lists that are empty, which would be
+/// refused there.
+fn rules_json(rules: &FirewallRules) -> Result<Value> {
+    let mut value = to_json(rules)?;
+    if let Some(content) = &rules.content {
+        value["content"] = serde_json::from_str(&text("FirewallRuleContent", content)?)?;
+    }
+    Ok(value)
 }
 
 fn print_differences(app: &App, differences: &[ObjectDifference]) -> Result<()> {
@@ -332,7 +343,7 @@ async fn roll_back(
     };
     let rules = calls.roll_back(to, note).await?;
     if !app.output.is_table() {
-        return app.output.one(&rules);
+        return app.output.value(&rules_json(&rules)?);
     }
     print_differences(app, &differences)?;
     let verb = if app.is_dry() { "would be" } else { "is" };

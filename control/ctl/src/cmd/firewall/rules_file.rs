@@ -35,13 +35,12 @@ fn parse(text: &str) -> Result<FirewallRuleContent> {
     }
     let message = proto_public::message("metalmesh.admin.v1.FirewallRuleContent");
     let message = message.context("unknown message type")?;
-    match proto_public::json::parse_strict(&message, rules.to_string().as_bytes()) {
-        Ok(content) => Ok(content.transcode_to()?),
-        Err(error) => match FieldFault::find(&message, &rules) {
-            Some(fault) => bail!(described(&rules, &fault)),
-            None => Err(error.into()),
-        },
+    // The parser takes a field without a value for one that is left out, which may mean everything.
+    if let Some(fault) = FieldFault::find_strict(&message, &rules) {
+        bail!(described(&rules, &fault));
     }
+    let content = proto_public::json::parse_strict(&message, rules.to_string().as_bytes())?;
+    Ok(content.transcode_to()?)
 }
 
 /// The object with its name, the field and the problem: `cwnp.egress[1] "web": ports[0].port: ...`.
@@ -124,6 +123,21 @@ service:
                 "cwnp.egress[0]: ports[0].port: ",
             ),
             ("service: [7]", "service[0]: "),
+            // Left out, it would be for everything.
+            (
+                "cwnp:\n  egress:\n  - name: web\n    ports:\n    to:\n",
+                "cwnp.egress[0] \"web\": ports: it has no value; give it one, or remove the field",
+            ),
+            (
+                "cwnp: {egress: [{name: web, to: []}]}",
+                "cwnp.egress[0] \"web\": to: the list is empty; name",
+            ),
+            (
+                "cwnp: {egress: [{name: web, ports: [{protocol: UDP, port: }]}]}",
+                "cwnp.egress[0] \"web\": ports[0].port: it has no value",
+            ),
+            ("firewall: {rules: }", "firewall.rules: it has no value"),
+            ("sources: {static: }", "begins with"),
             ("- 1", "begins with"),
             (deep.as_str(), "nested deeper than 64 levels, by brackets"),
             (dashes.as_str(), "write each level on a line of its own"),

@@ -1,5 +1,6 @@
 //! Transitions of firewalls and their rules.
 
+mod carry;
 pub(crate) mod guests;
 mod history;
 pub(crate) mod release;

@@ -6,11 +6,9 @@
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, NetworkId, ProjectId};
 
-use super::history;
-use super::rule_checks::check_content;
+use super::carry;
 use crate::firewall::command::{ReplaceFirewall, ReplacementStep};
-use crate::firewall::entity::{FirewallRuleSet, RuleRevision, RuleSetKey, RuleTarget};
-use crate::firewall::read::{firewall_allocation, owners};
+use crate::firewall::read::firewall_allocation;
 use crate::firewall::role::{firewall_replacement, unready};
 use crate::machine::entity::{Allocation, Machine, ReplacedFirewall};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -69,14 +67,15 @@ fn prepare(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Appl
     check_pair(old, &new)?;
     check_free(tx, old, &new)?;
     if old.is_replaced_by(&new) {
-        return Ok(Reply::Machine(tx.save(new.machine)));
+        // What could not be carried over when it was written may be by now.
+        return Ok(Reply::Machine(carry::carry_all(tx, new.machine)?));
     }
-    copy_sets(tx, old, &new)?;
     let replaced = ReplacedFirewall {
         machine: old.machine.id,
         allocation: old.allocation.id,
         since: old.allocation.senior_since(),
         taken_at: None,
+        carried: carry::begin(tx, old.machine.id, new.machine.id)?,
     };
     write(tx, new, Some(replaced))
 }
@@ -93,6 +92,9 @@ fn take_over(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Ap
         let rule = format!("it cannot carry the traffic yet: {reason}");
         return Err(refusal(&new, &rule));
     }
+    if let Some(reason) = carry::difference(tx.tables(), new.machine.id, &replaced) {
+        return Err(refusal(&new, &reason).hint(carry::hint(old.machine.id, new.machine.id)));
+    }
     let replaced = ReplacedFirewall {
         // The other one may have taken a place itself meanwhile.
         since: old.allocation.senior_since(),
@@ -105,6 +107,9 @@ fn take_over(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Ap
 fn undo(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> ApplyResult {
     if !old.is_replaced_by(&new) {
         return Ok(Reply::Machine(tx.save(new.machine)));
+    }
+    if let Some(replaced) = &new.allocation.replaces {
+        carry::take_back(tx, new.machine.id, replaced);
     }
     write(tx, new, None)
 }
@@ -164,33 +169,6 @@ fn is_present(tx: &Tx<'_>, replaced: &ReplacedFirewall) -> bool {
         let is_same = allocation.is_some_and(|own| own.id == replaced.allocation);
         is_same && !machine.is_leaving()
     })
-}
-
-/// Gives the new firewall the sets that are attached to the old one, of both owners: what the
-/// operator forbids does not end with the firewall. A set that it has already stays.
-fn copy_sets(tx: &mut Tx<'_>, old: &FirewallMachine, new: &FirewallMachine) -> CheckResult {
-    for owner in owners() {
-        let key = |machine| RuleSetKey {
-            target: RuleTarget::Firewall(machine),
-            owner,
-        };
-        let (from, to) = (key(old.machine.id), key(new.machine.id));
-        let row = tx.get::<FirewallRuleSet>(&from).cloned();
-        let Some(row) = row.filter(|_| tx.get::<FirewallRuleSet>(&to).is_none()) else {
-            continue;
-        };
-        // Networks and addresses may have changed since that content was checked.
-        check_content(tx.tables(), &to, row.project, &row.current.content)?;
-        let revision = RuleRevision {
-            number: 0,
-            at: tx.now,
-            comment: format!("copied from {from}, revision {}", row.current.number),
-            rolled_back_to: None,
-            ..row.current.clone()
-        };
-        history::write(tx, &to, row.project, revision)?;
-    }
-    Ok(())
 }
 
 fn not_prepared(old: &FirewallMachine, new: &FirewallMachine) -> Error {

@@ -1,10 +1,12 @@
 //! Writes of sets of rules: each is a new revision.
 
+use std::sync::Arc;
+
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, NetworkId};
 
-use super::history;
 use super::rule_checks::{check_content, project_of};
+use super::{carry, history};
 use crate::firewall::command::{DeleteFirewallRules, RollBackFirewallRules, SetFirewallRules};
 use crate::firewall::entity::{
     FirewallRuleHistory, FirewallRuleSet, FirewallStatus, RuleHistoryKey, RuleRevision, RuleSetKey,
@@ -29,6 +31,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetFirewallRules) -> ApplyResult {
         && op.comment.is_empty()
     {
         // No new revision: a file that is applied again and again would push out the history.
+        carry::follow(tx, &op.set)?;
         return Ok(Reply::FirewallRuleSet(old.clone()));
     }
     let bytes = content_bytes(&content);
@@ -41,7 +44,9 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetFirewallRules) -> ApplyResult {
         content,
         bytes,
     };
-    history::write(tx, &op.set, project, revision)
+    let written = history::write(tx, &op.set, project, revision)?;
+    carry::follow(tx, &op.set)?;
+    Ok(written)
 }
 
 pub(crate) fn roll_back(tx: &mut Tx<'_>, op: &RollBackFirewallRules) -> ApplyResult {
@@ -70,16 +75,25 @@ pub(crate) fn roll_back(tx: &mut Tx<'_>, op: &RollBackFirewallRules) -> ApplyRes
         rolled_back_to: Some(op.number),
         ..found.revision.clone()
     };
-    history::write(tx, &op.set, project, revision)
+    let written = history::write(tx, &op.set, project, revision)?;
+    carry::follow(tx, &op.set)?;
+    Ok(written)
 }
 
 pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteFirewallRules) -> ApplyResult {
     project_of(tx.tables(), &op.set.target, op.project)?;
     check_expected(tx, &op.set, op.expected)?;
     require(tx, &op.set)?;
-    let old = forget(tx, &op.set).ok_or_else(|| Error::not_found(KIND, &op.set))?;
-    history::record_deletion(tx, &old);
+    let old = remove(tx, &op.set).ok_or_else(|| Error::not_found(KIND, &op.set))?;
+    carry::follow(tx, &op.set)?;
     Ok(Reply::FirewallRuleSet(old))
+}
+
+/// Deletes a set, and records that. `None` means that there is none.
+pub(super) fn remove(tx: &mut Tx<'_>, set: &RuleSetKey) -> Option<Arc<FirewallRuleSet>> {
+    let old = forget(tx, set)?;
+    history::record_deletion(tx, &old);
+    Some(old)
 }
 
 fn require(tx: &Tx<'_>, set: &RuleSetKey) -> Result<FirewallRuleSet, Error> {
@@ -102,7 +116,7 @@ fn check_expected(tx: &Tx<'_>, set: &RuleSetKey, expected: Option<u64>) -> Check
 }
 
 /// Deletes a set with its history.
-fn forget(tx: &mut Tx<'_>, set: &RuleSetKey) -> Option<std::sync::Arc<FirewallRuleSet>> {
+fn forget(tx: &mut Tx<'_>, set: &RuleSetKey) -> Option<Arc<FirewallRuleSet>> {
     for key in history::keys(tx.tables(), set) {
         tx.delete::<FirewallRuleHistory>(&key);
     }

@@ -1,5 +1,8 @@
 //! The firewall whose place another one takes.
 
+use std::collections::BTreeMap;
+
+use proto_firewall::RuleOwner;
 use proto_types::{AllocationId, MachineId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -16,4 +19,17 @@ pub struct ReplacedFirewall {
     /// Time at which its place was taken. `None` means not yet: the replacement is a standby.
     #[serde(default)]
     pub taken_at: Option<Timestamp>,
+    /// The sets of rules that are attached to it, as the replacement last got them, by their owner.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub carried: BTreeMap<RuleOwner, CarriedRules>,
+}
+
+/// A set of rules that a replacement got from the firewall that it replaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedRules {
+    /// Number of the revision of the other firewall's set. 0 means that it had none.
+    pub original: u64,
+    /// Number of the revision of the own set that is its copy. 0 means that there is none: the other
+    /// firewall had no set, or the replacement has one of its own.
+    pub copy: u64,
 }

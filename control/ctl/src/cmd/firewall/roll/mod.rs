@@ -119,8 +119,14 @@ async fn roll(calls: &RollCalls<'_>, args: &RollArgs) -> Result<FirewallStatus> 
                 show(format!("{id}: has the rules of {}", calls.old));
             }
             RollStep::TakeOver => {
-                calls.step(&id, FirewallReplacementStep::TakeOver).await?;
-                show(format!("{id}: takes the place of {}", calls.old));
+                // Rules that could not be carried over when they were written may be by now; then
+                // the new one's kernel gets them first.
+                calls.step(&id, FirewallReplacementStep::Prepare).await?;
+                let view = calls.view().await?.context("the firewall is gone")?;
+                if view.next_step(args.force) == RollStep::TakeOver {
+                    calls.step(&id, FirewallReplacementStep::TakeOver).await?;
+                    show(format!("{id}: takes the place of {}", calls.old));
+                }
             }
             RollStep::Free => {
                 let since = *settled_since.get_or_insert_with(Instant::now);
