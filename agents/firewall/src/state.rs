@@ -198,7 +198,11 @@ impl FirewallState {
         let Some(bytes) = self.read_sealed(file)? else {
             return Ok(None);
         };
-        let objects = serde_json::from_slice(&bytes).context("they are damaged")?;
+        let mut objects: SourceObjects =
+            serde_json::from_slice(&bytes).context("they are damaged")?;
+        // An older agent wrote so that there are none.
+        let allowed = &mut objects.firewall.allowed_networks;
+        *allowed = allowed.take().filter(|allowed| !allowed.is_null());
         Ok(Some(objects))
     }
 

@@ -150,7 +150,10 @@ mod tests {
     fn a_field_without_a_value_is_a_fault_of_our_own_methods_alone() {
         let message = crate::message("metalmesh.admin.v1.FirewallRuleContent").unwrap();
         for (text, expected) in [
-            (r#"{"cwnp": {"egress": [{"to": [{"cidr": "::/0"}]}]}}"#, None),
+            (
+                r#"{"cwnp": {"egress": [{"to": [{"cidr": "::/0"}]}]}}"#,
+                None,
+            ),
             (
                 r#"{"cwnp": {"egress": [{}, {"ports": []}]}}"#,
                 Some("cwnp.egress[1].ports: the list is empty"),
@@ -159,7 +162,10 @@ mod tests {
                 r#"{"cwnp": {"egress": [{"ports": [{"port": null}]}]}}"#,
                 Some("cwnp.egress[0].ports[0].port: it has no value"),
             ),
-            (r#"{"cwnp": {"egress": null}}"#, Some("cwnp.egress: it has no value")),
+            (
+                r#"{"cwnp": {"egress": null}}"#,
+                Some("cwnp.egress: it has no value"),
+            ),
             (r#"{"cwnp": null}"#, Some("cwnp: it has no value")),
         ] {
             let value = serde_json::from_str(text).unwrap();

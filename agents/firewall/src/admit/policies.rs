@@ -8,7 +8,7 @@ use super::admission::TenantObjects;
 use super::allowed::{AllowedNetworks, check};
 use super::object_list::ObjectList;
 use super::prefix_budget::PrefixBudget;
-use super::shapes::{RuleShape, decode};
+use super::shapes::{RuleShape, decode, decode_rule};
 use super::typed::typed;
 use super::{Admitted, Problem, SCOPE, fqdns};
 use crate::config::PolicyLists;
@@ -104,7 +104,7 @@ fn policy(
 ) -> Result<Rule, Problem> {
     let list = direction.name();
     let unnamed = |violation| Problem::new(format!("cwnp {list}[{index}]"), violation);
-    let spec: RuleSpec = decode::<RuleShape>(value).map_err(unnamed)?.into();
+    let spec = decode_rule(value).map_err(unnamed)?;
     let own = rule_name(&spec, index, SCOPE).map_err(unnamed)?;
     build(&spec, own, direction, 0, limits)
 }
@@ -148,7 +148,7 @@ fn build(
 /// Reads a rule of the operator.
 pub(super) fn operator(value: &Value, index: usize) -> Result<Rule, Problem> {
     let unnamed = |violation| Problem::new(format!("firewall rules[{index}]"), violation);
-    let spec: RuleSpec = decode::<RuleShape>(value).map_err(unnamed)?.into();
+    let spec = decode_rule(value).map_err(unnamed)?;
     let own = rule_name(&spec, index, SCOPE).map_err(unnamed)?;
     let id = RuleId {
         controller: Controller::Firewall,

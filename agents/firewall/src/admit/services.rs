@@ -1,11 +1,11 @@
-use proto_firewall::{ServiceSpec, Violation, checked_service, service_name};
+use proto_firewall::{Violation, checked_service, service_name};
 use serde_norway::Value;
 
 use super::allowed::{AllowedNetworks, check};
 use super::known::KnownObjects;
 use super::object_list::ObjectList;
 use super::prefix_budget::PrefixBudget;
-use super::shapes::{ServiceShape, decode};
+use super::shapes::decode_service;
 use super::typed::typed;
 use super::{Admitted, Problem, SCOPE};
 use crate::rule::{Controller, Rule, RuleId};
@@ -29,7 +29,7 @@ pub(super) fn admit(
 
 fn service(value: &Value, index: usize, allowed: &AllowedNetworks) -> Result<Rule, Problem> {
     let unnamed = |violation| Problem::new(format!("service [{index}]"), violation);
-    let spec: ServiceSpec = decode::<ServiceShape>(value).map_err(unnamed)?.into();
+    let spec = decode_service(value).map_err(unnamed)?;
     let name = service_name(&spec, SCOPE).map_err(unnamed)?;
     let id = RuleId {
         controller: Controller::Service,

@@ -7,6 +7,7 @@
 mod controllers;
 mod droptailer;
 mod error;
+mod given;
 mod lines;
 mod release_keys;
 mod self_update;

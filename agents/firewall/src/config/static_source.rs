@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_norway::Value;
 
+use super::given::{given_list, given_object};
+
 /// Rules in the file itself. Objects are values here: each is checked on its own.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,7 +14,7 @@ pub struct StaticSource {
     #[serde(default)]
     pub cwnp: Option<PolicyLists>,
     /// For the controller `service`: services.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub service: Vec<Value>,
 }
 
@@ -31,16 +33,16 @@ pub struct FirewallSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller_digest: Option<String>,
     /// Networks that the firewall joins.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub networks: Vec<Value>,
     /// The most that may come in from a network.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub rate_limits: Vec<Value>,
     /// Sources of flows into a network.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub egress_rules: Vec<Value>,
     /// Prefixes whose traffic is counted as internal.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub internal_prefixes: Vec<Value>,
     /// Server or servers that the DNS proxy asks. Absent means that there is no proxy.
     #[serde(default)]
@@ -49,10 +51,14 @@ pub struct FirewallSpec {
     #[serde(default)]
     pub dns_port: Option<Value>,
     /// Addresses of the DNS proxy. Empty means those of the interfaces of private networks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub dns_listen_addresses: Vec<Value>,
     /// Limits of what tenants may allow.
-    #[serde(default)]
+    #[serde(
+        default,
+        deserialize_with = "given_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub allowed_networks: Option<Value>,
     /// Access to the firewall itself for its managers.
     #[serde(default)]
@@ -61,7 +67,7 @@ pub struct FirewallSpec {
     #[serde(default)]
     pub log_accepted_connections: bool,
     /// Rules of the operator, in their order, above those of tenants.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub rules: Vec<Value>,
 }
 
@@ -92,13 +98,13 @@ impl FirewallSpec {
 #[serde(deny_unknown_fields)]
 pub struct PolicyLists {
     /// Flows from private networks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub egress: Vec<Value>,
     /// Flows to private networks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub ingress: Vec<Value>,
     /// Policies with rules of both, as a `ClusterwideNetworkPolicy` has them. If one rule of a
     /// policy is wrong, none of it is in force.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_list")]
     pub policies: Vec<Value>,
 }

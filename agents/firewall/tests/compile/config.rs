@@ -271,6 +271,11 @@ fn errors_name_line_field_and_remedy() {
             "sources: {static: {}}\ncontrollers:\n  cwnp:\n    source: static\n".to_owned(),
             "line 3: controllers: missing field `firewall`; add it",
         ),
+        // Without these rules more would pass.
+        (
+            "sources:\n  static:\n    firewall:\n      rules:\n".to_owned(),
+            "line 4: sources.static.firewall.rules: it has no value; give it one, or remove it",
+        ),
     ];
     let found: Vec<String> = cases.iter().map(|case| error(&case.0)).collect();
     let expected: Vec<&str> = cases.iter().map(|case| case.1).collect();

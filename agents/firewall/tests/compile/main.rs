@@ -1,6 +1,7 @@
 //! The compiler against a plain evaluator of the rules, and tables of configurations.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
+mod absent;
 mod admission;
 mod config;
 mod control;

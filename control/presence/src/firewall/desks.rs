@@ -231,7 +231,11 @@ mod tests {
         let mut answers = Vec::new();
         // Four projects of one tenant, each with eight firewalls.
         for question in 0..32_u128 {
-            answers.extend(ask(&mut desks, &mut machine, Some((question / 8, "greedy"))));
+            answers.extend(ask(
+                &mut desks,
+                &mut machine,
+                Some((question / 8, "greedy")),
+            ));
         }
         assert_eq!(answers.len(), WAITING_EACH_MAX);
         for (asker, wanted) in [(Some((9, "other")), 6), (None, WAITING_EACH_MAX)] {

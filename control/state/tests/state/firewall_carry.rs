@@ -121,7 +121,10 @@ fn sets_that_were_changed_on_both_stop_the_take_over() {
     let outcome = world.apply(step(1, 2, TakeOver));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code, ErrorCode::FirewallNotReplaced);
-    assert!(error.message.contains("operator are at revision 2"), "{error}");
+    assert!(
+        error.message.contains("operator are at revision 2"),
+        "{error}"
+    );
     assert!(error.hint.contains("--undo"), "{error}");
     let again = world.refused(step(1, 2, Prepare));
     assert_eq!(again, ErrorCode::FirewallNotReplaced);
@@ -173,7 +176,10 @@ fn a_replacement_that_cannot_have_rules_stops_nobody_from_writing_them() {
     // The first firewall is to take the place of the second one, and is not in its third network.
     world.ok(step(2, 1, Prepare));
     world.ok(limited(2, "uplink"));
-    assert_eq!((number(&world, 2, Operator), number(&world, 1, Operator)), (1, 0));
+    assert_eq!(
+        (number(&world, 2, Operator), number(&world, 1, Operator)),
+        (1, 0)
+    );
     assert_eq!(world.refused(step(2, 1, Prepare)), ErrorCode::InvalidField);
     assert_eq!(
         world.refused(step(2, 1, TakeOver)),

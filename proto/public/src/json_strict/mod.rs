@@ -23,7 +23,7 @@ use walk::{Printable, Walk};
 /// Most fields or values that a refusal lists.
 const KNOWN_MAX: usize = 32;
 /// Reason for a `null`. The parser would take it for an absent field, which may mean everything.
-const NULL: &str = "it has no value; give it one, or remove the field";
+const NULL: &str = "it has no value; give it one, or remove it";
 /// Reason for an empty list of those that mean everything if they are absent.
 const EMPTY: &str = "the list is empty; name what the rule is for, or remove the field if it is for \
                      everything";

@@ -1,8 +1,9 @@
-use proto_firewall::{AddressBlock, NamePattern, RuleSpec};
+use proto_firewall::{AddressBlock, NamePattern, RuleSpec, Violation};
 use serde::Deserialize;
+use serde_norway::Value;
 
-use super::all;
 use super::service::PortShape;
+use super::{all, decode, refuse_empty};
 
 /// Addresses, and those among them that are excepted.
 #[derive(Debug, Deserialize)]
@@ -45,6 +46,13 @@ pub(in crate::admit) struct RuleShape {
     ports: Vec<PortShape>,
     #[serde(default)]
     log: bool,
+}
+
+/// Reads a rule of the file, or of control. In a `ClusterwideNetworkPolicy`, whose rules are read as they
+/// are, an empty list is as good as none.
+pub(in crate::admit) fn decode_rule(value: &Value) -> Result<RuleSpec, Violation> {
+    refuse_empty(value, &["from", "to", "toFQDNs", "ports"])?;
+    decode::<RuleShape>(value).map(RuleSpec::from)
 }
 
 impl From<AddressShape> for AddressBlock {

@@ -1,7 +1,8 @@
-use proto_firewall::{PortSpec, ServiceSpec};
+use proto_firewall::{PortSpec, ServiceSpec, Violation};
 use serde::Deserialize;
+use serde_norway::Value;
 
-use super::all;
+use super::{all, decode, refuse_empty};
 
 /// A protocol with its ports.
 #[derive(Debug, Deserialize)]
@@ -20,7 +21,7 @@ pub(super) struct PortShape {
 /// A service of Kubernetes, as far as a firewall needs it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(in crate::admit) struct ServiceShape {
+struct ServiceShape {
     name: String,
     #[serde(default)]
     namespace: Option<String>,
@@ -32,6 +33,12 @@ pub(in crate::admit) struct ServiceShape {
     load_balancer_source_ranges: Vec<String>,
     #[serde(default)]
     ports: Vec<PortShape>,
+}
+
+/// Reads a service.
+pub(in crate::admit) fn decode_service(value: &Value) -> Result<ServiceSpec, Violation> {
+    refuse_empty(value, &["loadBalancerSourceRanges"])?;
+    decode::<ServiceShape>(value).map(ServiceSpec::from)
 }
 
 impl From<PortShape> for PortSpec {

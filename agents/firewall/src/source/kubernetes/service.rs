@@ -34,7 +34,10 @@ pub fn service_value(object: &KubernetesObject) -> Option<serde_norway::Value> {
     fields.insert("name".to_owned(), json!(key.name));
     fields.insert("namespace".to_owned(), json!(key.namespace));
     fields.insert("loadBalancerIPs".to_owned(), json!(addresses));
-    if let Some(ranges) = spec.get("loadBalancerSourceRanges") {
+    let ranges = spec.get("loadBalancerSourceRanges");
+    // In Kubernetes an empty list is as good as none.
+    let named = |ranges: &&Value| ranges.as_array().is_none_or(|list| !list.is_empty());
+    if let Some(ranges) = ranges.filter(named) {
         fields.insert("loadBalancerSourceRanges".to_owned(), ranges.clone());
     }
     let ports: Vec<Value> = ports.into_iter().flatten().map(port).collect();

@@ -126,7 +126,7 @@ service:
             // Left out, it would be for everything.
             (
                 "cwnp:\n  egress:\n  - name: web\n    ports:\n    to:\n",
-                "cwnp.egress[0] \"web\": ports: it has no value; give it one, or remove the field",
+                "cwnp.egress[0] \"web\": ports: it has no value; give it one, or remove it",
             ),
             (
                 "cwnp: {egress: [{name: web, to: []}]}",
