@@ -183,6 +183,9 @@ impl Frr {
         if delta.refresh.is_empty() {
             return Ok(());
         }
+        if let Some(sockets) = self.writable() {
+            return sockets.refresh(&delta.refresh).await;
+        }
         let commands: Vec<String> = delta.refresh.iter().map(|r| r.command()).collect();
         for some in commands.chunks(1000) {
             let output = self.vtysh.run(false, some).await?;
@@ -193,7 +196,15 @@ impl Frr {
         Ok(())
     }
 
+    /// The daemons' sockets, if changes may go over them.
+    fn writable(&self) -> Option<&VtySockets> {
+        self.sockets.as_ref().filter(|sockets| sockets.can_change())
+    }
+
     async fn load_blocks(&self, blocks: &[Block]) -> Result<(), FrrError> {
+        if let Some(sockets) = self.writable() {
+            return sockets.load(blocks).await;
+        }
         let output = self.vtysh.load(text(blocks)).await?;
         if !complains(&output) {
             return Ok(());
@@ -210,6 +221,9 @@ impl Frr {
     }
 
     async fn run_blocks(&self, blocks: &[Block]) -> Result<(), FrrError> {
+        if let Some(sockets) = self.writable() {
+            return sockets.change(blocks).await;
+        }
         let mut commands = vec!["configure terminal".to_owned()];
         commands.extend(blocks.iter().map(|block| block.lines.join("\n")));
         let output = self.vtysh.run(true, &commands).await?;

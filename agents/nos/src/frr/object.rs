@@ -31,6 +31,23 @@ pub enum FrrObject {
     RouteMap(ObjectName),
 }
 
+impl FrrObject {
+    /// The daemons that keep it.
+    pub(super) fn daemons(&self) -> &'static [&'static str] {
+        match self {
+            Self::RouterId | Self::ZebraSettings => &["zebra"],
+            Self::Instance(_)
+            | Self::Group(..)
+            | Self::Neighbour(..)
+            | Self::AsPathList(_)
+            | Self::CommunityList(_) => &["bgpd"],
+            Self::Vrf(_) | Self::PrefixList(_) | Self::Ipv6PrefixList(_) | Self::RouteMap(_) => {
+                &["zebra", "bgpd"]
+            }
+        }
+    }
+}
+
 impl fmt::Display for FrrObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

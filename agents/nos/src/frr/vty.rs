@@ -1,7 +1,7 @@
-//! Reads from FRR's daemons over their own sockets, as vtysh does.
+//! Talks to FRR's daemons over their own sockets, as vtysh does.
 //!
-//! Each run of vtysh builds the commands of all daemons first, which takes longer than most answers.
-//! Changes go through vtysh nevertheless: it knows which daemon a line is for.
+//! Each run of vtysh builds the commands of all daemons first, which takes longer than most answers
+//! and changes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,16 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
+use super::delta::Block;
 use super::error::FrrError;
+use super::refresh::Refresh;
 
 /// Directory of the sockets (Debian's package). Those of a path space are in one of its name.
 const DIR: &str = "/var/run/frr";
 /// Return code of a command that was carried out (`CMD_SUCCESS`).
 const SUCCESS: u8 = 0;
+/// Return codes of a daemon that does not know a line: no match, ambiguous, incomplete.
+const UNKNOWN: std::ops::RangeInclusive<u8> = 2..=4;
 
 /// The sockets of one FRR.
 #[derive(Clone, Debug)]
@@ -56,42 +60,218 @@ impl VtySockets {
         daemon: &'static str,
         command: &str,
     ) -> Result<String, FrrError> {
-        let answer = tokio::time::timeout(self.timeout, self.answer(daemon, command));
-        answer.await.map_err(|_| FrrError::Timeout(self.timeout))?
+        self.in_time(self.answer(daemon, command)).await
     }
 
     async fn answer(&self, daemon: &'static str, command: &str) -> Result<String, FrrError> {
-        let socket = self.dir.join(format!("{daemon}.vty"));
-        let failed = |source: io::Error| match source.kind() {
+        let mut session = Session::open(self, daemon).await?;
+        session.order(command).await
+    }
+
+    fn failed(&self, daemon: &'static str, source: io::Error) -> FrrError {
+        match source.kind() {
             io::ErrorKind::NotFound
             | io::ErrorKind::ConnectionRefused
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::UnexpectedEof => FrrError::NoDaemon(daemon),
             _ => FrrError::Run {
-                command: socket.display().to_string(),
+                command: self.dir.join(format!("{daemon}.vty")).display().to_string(),
                 source,
             },
-        };
-        let mut stream = UnixStream::connect(&socket).await.map_err(failed)?;
-        let mut text = String::new();
-        for line in ["enable", command] {
-            let bytes = [line.as_bytes(), &[0]].concat();
-            stream.write_all(&bytes).await.map_err(failed)?;
-            let (code, said) = read(&mut stream, self.output_max).await.map_err(failed)?;
-            let Some(said) = said else {
-                return Err(FrrError::TooMuchOutput(self.output_max));
-            };
-            // FRR prints ASCII; an operator's banner may not be.
-            text = String::from_utf8_lossy(&said).into_owned();
-            if code != SUCCESS {
-                return Err(FrrError::Command {
-                    line: line.to_owned(),
-                    reason: super::driver::brief(&text, ""),
-                });
+        }
+    }
+
+    /// `true` if the daemons can be changed without vtysh. Where there is an mgmtd (FRR 10), it
+    /// keeps a part of zebra's configuration, and vtysh knows which.
+    pub(super) fn can_change(&self) -> bool {
+        !self.dir.join("mgmtd.vty").exists()
+    }
+
+    /// Enters the lines of blocks in their order, each at the daemons that keep its object, up to
+    /// the first that is refused.
+    ///
+    /// # Errors
+    /// [`FrrError::Refused`] with the line; those before it are done. [`FrrError::NoDaemon`] if
+    /// nobody listens.
+    pub(super) async fn change(&self, blocks: &[Block]) -> Result<(), FrrError> {
+        self.in_time(self.enter(blocks, false)).await
+    }
+
+    /// As [`VtySockets::change`], for blocks that may be loaded: FRR commits them together, which is
+    /// much faster where there are many.
+    ///
+    /// # Errors
+    /// As [`VtySockets::change`].
+    pub(super) async fn load(&self, blocks: &[Block]) -> Result<(), FrrError> {
+        match self.in_time(self.enter(blocks, true)).await {
+            Err(FrrError::Refused { .. } | FrrError::Command { .. }) => {}
+            other => return other,
+        }
+        // FRR names all lines that it would have committed together. Which one it is: each alone.
+        // Lines that were accepted are accepted again.
+        for block in blocks {
+            self.change(std::slice::from_ref(block)).await?;
+        }
+        Ok(())
+    }
+
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, FrrError>>,
+    ) -> Result<T, FrrError> {
+        let work = tokio::time::timeout(self.timeout, work);
+        work.await.map_err(|_| FrrError::Timeout(self.timeout))?
+    }
+
+    async fn enter(&self, blocks: &[Block], in_bulk: bool) -> Result<(), FrrError> {
+        let mut sessions: Vec<Session<'_>> = Vec::new();
+        for daemon in ["zebra", "bgpd"] {
+            if blocks
+                .iter()
+                .any(|block| block.object.daemons().contains(&daemon))
+            {
+                let mut session = Session::open(self, daemon).await?;
+                session.order("configure terminal").await?;
+                if in_bulk {
+                    session.order("XFRR_start_configuration").await?;
+                    session.is_bulk = true;
+                }
+                sessions.push(session);
             }
         }
-        Ok(text)
+        let entered = enter_lines(&mut sessions, blocks).await;
+        // Also after a refusal: what came before it would stay in FRR, uncommitted, for the next
+        // who configures.
+        let mut ended = Ok(());
+        for session in &mut sessions {
+            if in_bulk {
+                ended = ended.and(session.order("XFRR_end_configuration").await.map(drop));
+            }
+            ended = ended.and(session.order("end").await.map(drop));
+        }
+        entered.and(ended)
+    }
+
+    /// Has bgpd judge the routes of peers again.
+    ///
+    /// # Errors
+    /// As [`VtySockets::ask`].
+    pub(super) async fn refresh(&self, peers: &[Refresh]) -> Result<(), FrrError> {
+        let refresh = async {
+            let mut session = Session::open(self, "bgpd").await?;
+            for peer in peers {
+                session.order(&peer.command()).await?;
+            }
+            Ok(())
+        };
+        self.in_time(refresh).await
+    }
+}
+
+async fn enter_lines(sessions: &mut [Session<'_>], blocks: &[Block]) -> Result<(), FrrError> {
+    for block in blocks {
+        for line in &block.lines {
+            // One that leaves a section would end FRR's transaction, of which each takes some
+            // 60 ms where there are thousands of filters; the next section leaves it as well.
+            let leaves = matches!(line.as_str(), "exit" | "exit-vrf");
+            if leaves && sessions.iter().any(|session| session.is_bulk) {
+                continue;
+            }
+            enter_line(sessions, block, line).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a line to each daemon that keeps the block's object. One of them has to take it: a filter
+/// of bgpd may have lines that zebra does not know.
+async fn enter_line(
+    sessions: &mut [Session<'_>],
+    block: &Block,
+    line: &str,
+) -> Result<(), FrrError> {
+    let mut unknown = Some(String::new());
+    for session in sessions {
+        if !block.object.daemons().contains(&session.daemon) {
+            continue;
+        }
+        let (code, said) = session.say(line).await?;
+        match code {
+            SUCCESS if session.has_refused(&said) => return Err(refused(block, line, &said)),
+            SUCCESS => unknown = None,
+            code if UNKNOWN.contains(&code) => {
+                unknown = unknown.map(|_| said);
+            }
+            _ => return Err(refused(block, line, &said)),
+        }
+    }
+    unknown.map_or(Ok(()), |said| Err(refused(block, line, &said)))
+}
+
+fn refused(block: &Block, line: &str, said: &str) -> FrrError {
+    FrrError::Refused {
+        object: block.object.clone(),
+        line: line.trim().to_owned(),
+        reason: super::driver::brief(said, ""),
+    }
+}
+
+/// A connection to one daemon, in its enabled mode.
+struct Session<'s> {
+    sockets: &'s VtySockets,
+    daemon: &'static str,
+    stream: UnixStream,
+    /// It enters lines that FRR commits together.
+    is_bulk: bool,
+}
+
+impl<'s> Session<'s> {
+    async fn open(sockets: &'s VtySockets, daemon: &'static str) -> Result<Self, FrrError> {
+        let socket = sockets.dir.join(format!("{daemon}.vty"));
+        let stream = UnixStream::connect(&socket).await;
+        let stream = stream.map_err(|source| sockets.failed(daemon, source))?;
+        let mut session = Self {
+            sockets,
+            daemon,
+            stream,
+            is_bulk: false,
+        };
+        session.order("enable").await?;
+        Ok(session)
+    }
+
+    /// The answer to a command that has to succeed.
+    async fn order(&mut self, command: &str) -> Result<String, FrrError> {
+        let (code, said) = self.say(command).await?;
+        if code == SUCCESS && !self.has_refused(&said) {
+            return Ok(said);
+        }
+        Err(FrrError::Command {
+            line: command.to_owned(),
+            reason: super::driver::brief(&said, ""),
+        })
+    }
+
+    /// `true` if FRR, with its code for success, says that it has refused lines that it had
+    /// accepted before.
+    fn has_refused(&self, said: &str) -> bool {
+        self.is_bulk && said.starts_with('%')
+    }
+
+    /// The return code of a command, and its text.
+    async fn say(&mut self, command: &str) -> Result<(u8, String), FrrError> {
+        let (sockets, daemon) = (self.sockets, self.daemon);
+        let failed = |source| sockets.failed(daemon, source);
+        let bytes = [command.as_bytes(), &[0]].concat();
+        self.stream.write_all(&bytes).await.map_err(failed)?;
+        let answer = read(&mut self.stream, sockets.output_max).await;
+        let (code, said) = answer.map_err(failed)?;
+        let Some(said) = said else {
+            return Err(FrrError::TooMuchOutput(sockets.output_max));
+        };
+        // FRR prints ASCII; an operator's banner may not be.
+        Ok((code, String::from_utf8_lossy(&said).into_owned()))
     }
 }
 
