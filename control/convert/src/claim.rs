@@ -1,21 +1,11 @@
 //! Claims for the wire, as their project sees them: no id of a machine, no BMC, no neighbour.
 
-use std::collections::HashMap;
-
 use control_state::query::{host_of_claim, published_labels};
-use control_state::{self as state, ClaimState, Labels, Machine, PoolHost, RebootMode, Tables};
+use control_state::{self as state, ClaimState, Machine, PoolHost, RebootMode, Tables};
 use proto_public::metalmesh::tenant::v1 as tenant;
 
-use super::claim_spec::spec;
+use super::claim_spec::{map, spec};
 use super::time;
-
-/// Labels as the map of a message.
-pub(crate) fn map(labels: &Labels) -> HashMap<String, String> {
-    let pairs = labels.iter();
-    pairs
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
-}
 
 /// A claim for the wire.
 pub fn claim(tables: &Tables, claim: &state::Claim) -> tenant::Claim {

@@ -10,9 +10,16 @@ use control_state::{
 use proto_public::metalmesh::tenant::v1 as tenant;
 use tonic::Status;
 
-use super::claim::map;
 use super::ssh_key::from_keys;
 use super::{duration, parse, parse_all, parse_opt};
+
+/// Labels as the map of a message.
+pub(crate) fn map(labels: &Labels) -> HashMap<String, String> {
+    let pairs = labels.iter();
+    pairs
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
 
 /// An intent for the wire, without the user data.
 pub fn spec(spec: &ClaimSpec) -> tenant::ClaimSpec {

@@ -8,8 +8,8 @@ use control_state::{self as state, RequiredLabel, RevokeRule, Tables, WipeLevel}
 use proto_public::metalmesh::admin::v1 as mesh;
 use tonic::Status;
 
-use super::claim::{claim, map};
-use super::claim_spec::from_duration;
+use super::claim::claim;
+use super::claim_spec::{from_duration, map};
 use super::{duration, parse_all, time};
 
 /// A pool for the wire, with the numbers of its hosts.

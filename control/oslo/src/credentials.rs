@@ -31,7 +31,8 @@ pub struct Credentials {
 impl Credentials {
     /// A caller with these roles, without a scope.
     ///
-    /// `is_admin_project` is `True`, as it is where no project was named as the administrators'.
+    /// `is_admin_project` is `True`, as it is where no project was named as the administrators', and
+    /// `is_public_api` is `False`, as it is for calls that need a token.
     #[must_use]
     pub fn new<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
         let roles: Vec<Box<str>> = roles.into_iter().map(Box::from).collect();
@@ -46,6 +47,7 @@ impl Credentials {
             values: Default::default(),
         };
         bare.with(CallerAttribute::IsAdminProject, "True")
+            .with(CallerAttribute::IsPublicApi, "False")
     }
 
     /// A caller with a token of the whole system.

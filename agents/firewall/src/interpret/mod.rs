@@ -63,7 +63,7 @@ fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
         .find(|(_, chain)| chain.base == Some(hook));
     let verdict = base.and_then(|(name, _)| machine.chain(table, name, packet, 0));
     Decision {
-        accepted: verdict.map_or(hook.accepts(), |verdict| verdict == Verdict::Accept),
+        accepted: verdict.map_or_else(|| hook.accepts(), |verdict| verdict == Verdict::Accept),
         counters: machine.counters,
         log_lines: machine.log_lines,
         mark: machine.mark,

@@ -65,6 +65,6 @@ pub struct TrialProgram {
     /// Times that it was started.
     pub starts: u32,
     /// The signed head of its release, base64. Empty if an earlier program wrote the record.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub head: String,
 }

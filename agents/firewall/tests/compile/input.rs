@@ -216,6 +216,6 @@ fn a_firewall_monitor_has_every_counter_of_dropped_packets_as_drop() {
             .collect::<BTreeSet<_>>()
     };
     assert_eq!(names("drop"), dropped.into_iter().collect::<BTreeSet<_>>());
-    assert_eq!(names("drop").len(), 8, "{:?}", names("drop"));
+    assert_eq!(names("drop").len(), 10, "{:?}", names("drop"));
     assert_eq!(names("accept"), BTreeSet::from(others.map(str::to_owned)));
 }

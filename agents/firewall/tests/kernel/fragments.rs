@@ -10,7 +10,9 @@ use agents_firewall::fragment_room::make_fragment_room;
 
 use crate::namespace::{Namespace, can_run};
 use crate::packets::{PacketSender, Part, datagram, icmp, packet};
-use crate::site::{CONTROLLERS, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, arrives, udp};
+use crate::site::{
+    CONTROLLERS, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, answers_ping, arrives, udp,
+};
 use crate::spoofed::second;
 
 const CONFIG: &str = "
@@ -32,6 +34,13 @@ const FLOOD: u16 = 2500;
 fn site(name: &str) -> (Site, Namespace) {
     let site = Site::new(name);
     let host = second(&site, name);
+    // Packets of IPv6 wait a second and longer until their router is found.
+    for router in ["10.0.1.1", "fd00:c::1"] {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !answers_ping(&host, router) {
+            assert!(Instant::now() < until, "{router} does not answer");
+        }
+    }
     let config = Config::parse(&format!("{CONFIG}{CONTROLLERS}")).unwrap();
     let admitted = admit(&config);
     assert_eq!(admitted.problems, Vec::new());

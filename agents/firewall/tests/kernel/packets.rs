@@ -77,7 +77,7 @@ pub(crate) fn packet(
     let (id, place, has_more) =
         part.map_or((1, 0, false), |part| (part.id, part.offset, part.has_more));
     let mut all = if from.is_ipv4() {
-        let flags = u16::from(has_more) << 13 | place / 8;
+        let flags = (u16::from(has_more) << 13) | (place / 8);
         let mut header = vec![0x45, 0];
         for word in [20 + length, id, flags] {
             header.extend(word.to_be_bytes());

@@ -248,7 +248,7 @@ async fn an_administrators_allocation_gets_a_machine_of_the_site() {
     assert_eq!(by_size.unwrap_err().code(), Code::ResourceExhausted);
     let list = mesh::OperatorNodeAllocationServiceListRequest {};
     let all = operator.list(list).await.unwrap().into_inner();
-    assert_eq!(all.node_allocations, [held.clone()]);
+    assert_eq!(all.node_allocations, std::slice::from_ref(&held));
     let remove = mesh::OperatorNodeAllocationServiceRemoveRequest { id: held.id };
     operator.remove(remove).await.unwrap();
     let by_size = tenant

@@ -3,6 +3,7 @@
 mod change;
 mod headed;
 mod index;
+mod touched;
 mod tx;
 
 use std::collections::BTreeMap;

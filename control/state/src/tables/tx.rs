@@ -10,16 +10,10 @@ use uuid::{Builder, Uuid};
 
 use super::change::Change;
 use super::headed::Headed;
+use super::touched::{Touched, WasTouched};
 use super::{Entity, Kind, Record, Tables};
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
-
-/// An object before and after the command.
-#[derive(Clone)]
-struct Touched {
-    before: Option<Record>,
-    after: Option<Record>,
-}
 
 /// The transaction of one command.
 pub(crate) struct Tx<'a> {
@@ -35,7 +29,7 @@ pub(crate) struct Tx<'a> {
     touched: BTreeMap<(Kind, String), Touched>,
     /// Entries of `touched` as they were before each write of a part of the command. `None` while no
     /// part is under way.
-    journal: Option<Vec<((Kind, String), Option<Touched>)>>,
+    journal: Option<Vec<WasTouched>>,
     /// Number of ids and sequences derived so far: makes each of them unique in the command.
     derived: u64,
 }

@@ -70,13 +70,12 @@ fn wanted(number: u128, names: &[&str]) -> AllocateMachine {
     }
 }
 
-/// Networks that project 2 shares, and machines 1 and 2 on offer.
-fn world(names: &[&str]) -> World {
+/// A network that project 2 shares, another one of project 1, and machines 1 and 2 on offer.
+fn world() -> World {
     let mut world = World::new();
     world.with_firewall_networks();
-    for name in names {
-        world.ok(shared(name, 2));
-    }
+    world.ok(shared("storage", 2));
+    world.ok(child("backup", 1));
     world.waiting(1);
     world.waiting(2);
     world
@@ -89,7 +88,7 @@ fn sets(world: &World, number: u128) -> Vec<RuleSetKey> {
 
 #[test]
 fn the_operators_rules_of_a_shared_network_reach_its_guests() {
-    let mut world = world(&["storage"]);
+    let mut world = world();
     // Of project 1: the guest, and one that is not in the network.
     world.ok(wanted(1, &["internet", "private", "storage"]));
     world.ok(wanted(2, &["internet", "private"]));
@@ -110,7 +109,7 @@ fn the_operators_rules_of_a_shared_network_reach_its_guests() {
     assert!(outcome.result.is_ok());
     let woken = concerned_firewalls(&world.tables, &outcome.changes);
     assert_eq!(woken, [id(1)].into());
-    assert_eq!(sets(&world, 1), [operator.clone()]);
+    assert_eq!(sets(&world, 1), std::slice::from_ref(&operator));
     assert_eq!(sets(&world, 2), []);
     // They are about the shared network alone, and go with it.
     let desired = firewall_desired(&world.tables, id(1)).unwrap();
@@ -132,12 +131,11 @@ const LARGE: usize = 1_500;
 
 #[test]
 fn the_operators_rules_of_several_projects_fit_one_firewall() {
-    let mut world = world(&["storage", "backup"]);
+    let mut world = world();
     world.ok(wanted(1, &["internet", "private", "storage", "backup"]));
     let operator = |name: &str| set(name, RuleOwner::Operator);
     world.ok(write(operator("storage"), policies(LARGE)));
     world.ok(write(operator("backup"), policies(LARGE)));
-    // The project of the third one has no other.
     let refused = world.apply(write(operator("private"), policies(LARGE)));
     let refused = refused.result.unwrap_err();
     assert_eq!(refused.code, ErrorCode::TooMany);
@@ -148,7 +146,7 @@ fn the_operators_rules_of_several_projects_fit_one_firewall() {
 
 #[test]
 fn a_firewall_does_not_join_networks_with_too_many_rules() {
-    let mut world = world(&["storage", "backup"]);
+    let mut world = world();
     let operator = |name: &str| set(name, RuleOwner::Operator);
     for name in ["storage", "backup", "private"] {
         world.ok(write(operator(name), policies(LARGE)));

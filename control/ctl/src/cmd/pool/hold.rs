@@ -13,7 +13,7 @@ pub(crate) enum HoldActorArg {
 #[derive(Debug, Args)]
 pub(crate) struct HostHoldArgs {
     /// The holder: each ends its own holds only.
-    #[arg(long = "as", default_value = "admin")]
+    #[arg(long = "as", default_value = "admin", ignore_case = true)]
     pub(super) actor: HoldActorArg,
     /// Key of the hold.
     #[arg(long, default_value = "cli")]

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use proto_types::{MachineId, TraitName};
+use proto_types::MachineId;
 use uuid::Uuid;
 
 use crate::allocation::entity::NodeAllocation;
-use crate::machine::entity::{Machine, MachinePool};
+use crate::machine::entity::Machine;
 use crate::machine::read::obstacle;
 use crate::tables::Tables;
 
@@ -36,14 +36,14 @@ pub(crate) fn chosen_machine<'a>(
         obstacle(tables, machine).is_none().then_some(&**machine)
     };
     let found = if wanted.candidates.is_empty() {
-        let smallest = smallest(tables, &key, &wanted.traits, free);
+        let smallest = smallest(tables, wanted, free);
         let from = smallest.unwrap_or(&nothing);
         from_seed(from, seed).filter(fits).find_map(can_be_used)
     } else {
         let named = from_seed(&wanted.candidates, seed).filter(|id| free.contains(*id));
         named.filter(fits).find_map(can_be_used)
     };
-    found.ok_or_else(|| reason(tables, wanted, &key, free))
+    found.ok_or_else(|| reason(tables, wanted, free))
 }
 
 /// The ids of a set, beginning at one that the seed chooses: otherwise a broken machine would be handed
@@ -57,13 +57,13 @@ fn from_seed(ids: &BTreeSet<MachineId>, seed: u64) -> impl Iterator<Item = &Mach
 /// no free machine has one of them.
 fn smallest<'a>(
     tables: &'a Tables,
-    (class, pool): &(String, MachinePool),
-    traits: &BTreeSet<TraitName>,
+    wanted: &NodeAllocation,
     free: &'a BTreeSet<MachineId>,
 ) -> Option<&'a BTreeSet<MachineId>> {
+    let (class, pool) = (wanted.resource_class.canonical(), wanted.pool());
     let mut smallest = free;
-    for name in traits {
-        let key = (class.clone(), *pool, name.clone());
+    for name in &wanted.traits {
+        let key = (class.clone(), pool, name.clone());
         let with_trait = tables.index().free_traits.get(&key)?;
         if with_trait.len() < smallest.len() {
             smallest = with_trait;
@@ -73,14 +73,10 @@ fn smallest<'a>(
 }
 
 /// The reason why no machine was found, with the numbers of machines that each condition leaves.
-fn reason(
-    tables: &Tables,
-    wanted: &NodeAllocation,
-    key: &(String, MachinePool),
-    free: &BTreeSet<MachineId>,
-) -> String {
-    let (class, _) = key;
-    let all = tables.index().class_machines.get(key).copied();
+fn reason(tables: &Tables, wanted: &NodeAllocation, free: &BTreeSet<MachineId>) -> String {
+    let key = (wanted.resource_class.canonical(), wanted.pool());
+    let class = &key.0;
+    let all = tables.index().class_machines.get(&key).copied();
     let all = all.unwrap_or_default();
     let of_whom = match wanted.owner {
         Some(_) => "owned by or leased to the project",

@@ -67,7 +67,7 @@ fn prepare(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Appl
     check_pair(old, &new)?;
     check_free(tx, old, &new)?;
     if old.is_replaced_by(&new) {
-        // What could not be carried over when it was written may be by now.
+        // Rules that could not be carried over when they were written may be by now.
         return Ok(Reply::Machine(carry::carry_all(tx, new.machine)?));
     }
     let replaced = ReplacedFirewall {

@@ -249,11 +249,23 @@ mod tests {
             labels: vec![label("tier", None)],
             ..DeployPolicy::default()
         };
-        assert_eq!(admits(&[both.clone()], "p-1", &[("tier", "gold")]), Some(5));
-        assert_eq!(admits(&[both.clone()], "p-1", &[("tier", "iron")]), None);
-        assert_eq!(admits(&[both.clone()], "q-1", &[("tier", "gold")]), None);
-        assert_eq!(admits(&[any.clone()], "q-1", &[("tier", "iron")]), Some(0));
-        assert_eq!(admits(&[any.clone()], "q-1", &[]), None);
+        assert_eq!(
+            admits(std::slice::from_ref(&both), "p-1", &[("tier", "gold")]),
+            Some(5)
+        );
+        assert_eq!(
+            admits(std::slice::from_ref(&both), "p-1", &[("tier", "iron")]),
+            None
+        );
+        assert_eq!(
+            admits(std::slice::from_ref(&both), "q-1", &[("tier", "gold")]),
+            None
+        );
+        assert_eq!(
+            admits(std::slice::from_ref(&any), "q-1", &[("tier", "iron")]),
+            Some(0)
+        );
+        assert_eq!(admits(std::slice::from_ref(&any), "q-1", &[]), None);
         assert_eq!(admits(&[any, both], "p-1", &[("tier", "gold")]), Some(5));
         assert_eq!(admits(&[DeployPolicy::default()], "p-1", &[]), None);
         assert_eq!(admits(&[], "p-1", &[]), None);

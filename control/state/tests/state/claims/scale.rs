@@ -77,6 +77,7 @@ fn large() -> World {
     world
 }
 
+#[expect(clippy::print_stdout, reason = "numbers are for people")]
 fn time(world: &mut World, what: &str, op: impl Into<Op>) -> Duration {
     let command = Command::new(world.now, "tester", op);
     let began = Instant::now();
