@@ -137,6 +137,7 @@ pub(super) fn add_own(
         set_mark(vec![name(key, 0)], set)
     });
     let mut begun = in_state(STATE_NEW);
+    begun.extend(is_own());
     begun.extend(from_own);
     let output = Chain {
         base: Some(BaseChain::Output),
@@ -147,6 +148,20 @@ pub(super) fn add_own(
         known,
         first: vec![rule(to_own, None)],
     }
+}
+
+/// Matches packets that a process of the firewall sends. A packet that is forwarded from one VRF to another
+/// leaves the first one as if the firewall had sent it, and has a mark already.
+fn is_own() -> [Expression; 2] {
+    let key = MetaKey::SocketUser;
+    [
+        Expression::Meta { key, register: 0 },
+        // Nobody has this number: every user matches.
+        Expression::NotEqual {
+            register: 0,
+            value: u32::MAX.to_ne_bytes().to_vec(),
+        },
+    ]
 }
 
 /// The mark of a flow of the firewall itself, by the interface of its first packet.

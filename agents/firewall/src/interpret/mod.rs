@@ -52,6 +52,13 @@ pub fn decide_input(table: &NftTable, packet: &Packet) -> Decision {
     follow(table, packet, BaseChain::Input)
 }
 
+/// Follows a packet that the firewall sends: one of its own comes in by no interface. The kernel shows
+/// forwarded packets here too if they change VRFs.
+#[must_use]
+pub fn decide_output(table: &NftTable, packet: &Packet) -> Decision {
+    follow(table, packet, BaseChain::Output)
+}
+
 fn follow(table: &NftTable, packet: &Packet, hook: BaseChain) -> Decision {
     let mut machine = Machine {
         mark: packet.mark,
@@ -114,6 +121,8 @@ impl Machine {
                     MetaKey::OutputName => packet::interface(&packet.output),
                     MetaKey::Family => vec![if packet.source.is_ipv4() { 2 } else { 10 }],
                     MetaKey::Protocol => vec![packet.protocol],
+                    MetaKey::SocketUser if packet.input.is_empty() => vec![0; 4],
+                    MetaKey::SocketUser => return false,
                 };
                 self.store(*register, &value);
                 true

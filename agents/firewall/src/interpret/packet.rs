@@ -16,7 +16,7 @@ pub enum FlowState {
     Invalid,
 }
 
-/// A packet that is forwarded.
+/// A packet that is forwarded, or that the firewall receives or sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Source address.
@@ -27,7 +27,7 @@ pub struct Packet {
     pub protocol: u8,
     /// Destination port of TCP, UDP or SCTP; type of ICMP.
     pub port: u16,
-    /// Interface that it came in by.
+    /// Interface that it came in by. Empty if the firewall itself sends it.
     pub input: String,
     /// Interface that it leaves by.
     pub output: String,

@@ -12,6 +12,9 @@ pub enum MetaKey {
     Family,
     /// IP protocol, one byte.
     Protocol,
+    /// User of the socket that sent it, four bytes. A packet that no process of this host sent has none,
+    /// and matches nothing.
+    SocketUser,
 }
 
 /// Header that a payload is counted from.

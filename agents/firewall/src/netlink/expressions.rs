@@ -75,6 +75,7 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
             let key = match key {
                 MetaKey::InputName => 6,
                 MetaKey::OutputName => 7,
+                MetaKey::SocketUser => 10,
                 MetaKey::Family => 15,
                 MetaKey::Protocol => 16,
             };

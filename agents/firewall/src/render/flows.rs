@@ -68,7 +68,11 @@ pub(super) fn first_of_own(rules: &RuleSet, is_input: bool) -> Option<String> {
         others.map(|name| format!("\"{name}\" : {:#010x}", flow.mark))
     });
     let (list, name) = (list(elements), if is_input { "iifname" } else { "oifname" });
-    let state = if is_input { "" } else { "ct state new " };
+    let state = if is_input {
+        ""
+    } else {
+        "ct state new meta skuid != 4294967295 "
+    };
     (!list.is_empty()).then(|| format!("{state}ct mark set {name} map {{ {list} }}"))
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use agents_firewall::admit::admit;
 use agents_firewall::compile::compile;
 use agents_firewall::config::Config;
-use agents_firewall::interpret::{FlowState, Packet, decide_input};
+use agents_firewall::interpret::{FlowState, Packet, decide, decide_input, decide_output};
 use agents_firewall::model::{Expression, NftTable, Verdict};
 use agents_firewall::netlink::CounterValue;
 use agents_firewall::rule::{RuleSet, protocol_number as number};
@@ -63,6 +63,31 @@ fn last_counter(table: &NftTable, words: &str) -> (bool, String) {
     let decision = decide_input(table, &packet(words));
     let counter = decision.counters.last().cloned();
     (decision.accepted, counter.unwrap_or_default())
+}
+
+/// The kernel shows a packet that changes VRFs as one that the firewall sends, too.
+#[test]
+fn a_flow_that_changes_vrfs_is_none_of_the_firewall() {
+    let table = compile(&site());
+    let forwarded = Packet {
+        destination: "198.51.100.7".parse().unwrap(),
+        output: "vrf104".to_owned(),
+        ..packet("vrf42 10.0.0.2 tcp 443")
+    };
+    let first = decide(&table, &forwarded);
+    assert!(first.accepted && first.mark != 0, "{first:?}");
+    let forwarded = Packet {
+        mark: first.mark,
+        ..forwarded
+    };
+    assert_eq!(decide_output(&table, &forwarded).mark, first.mark);
+    let own = Packet {
+        input: String::new(),
+        mark: 0,
+        ..forwarded
+    };
+    let own = decide_output(&table, &own).mark;
+    assert!(own != 0 && own != first.mark, "{own:#x}");
 }
 
 #[test]

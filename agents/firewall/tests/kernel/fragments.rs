@@ -99,7 +99,7 @@ fn fragments_of_others_take_no_room() {
         site.router.inside(make_fragment_room);
         let (before, began) = (site.counted("rate-limit/net268").packets, Instant::now());
         flood(own);
-        let passed = 1000 + 4000 * began.elapsed().as_millis() / 1000 + 1;
+        let passed = 1000 + 4000 * began.elapsed().as_micros() / 1_000_000 + 2;
         let dropped = site.counted("rate-limit/net268").packets - before;
         assert!(
             u128::from(dropped) + passed >= u128::from(FLOOD),
