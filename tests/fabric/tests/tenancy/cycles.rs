@@ -30,6 +30,7 @@ const NAMES: [char; 2] = ['A', 'B'];
 /// A machine's packets, and the cycles that it has made.
 struct Changing<'a> {
     site: &'a Site,
+    staying: &'a [Rented],
     number: u8,
     targets: Targets,
     began: Instant,
@@ -53,10 +54,14 @@ impl Changing<'_> {
             let rented = self.site.rent(offered, tenant).await;
             self.look(Place::Between(name), &tap.take());
             probes.belongs_to(name);
-            self.targets.add(&rented.system.address);
+            self.targets.add(self.number, &rented.system.address);
             let is_reached = found(async || tap.has(name).then_some(()));
             if is_reached.await.is_none() {
                 self.site.show().await;
+                for rented in self.staying.iter().filter(|of| of.tenant == tenant) {
+                    rented.machine.show();
+                }
+                println!("targets: {:?}", self.targets);
                 panic!("nothing reaches m{} of {name}", self.number);
             }
             self.look(Place::Of(name), &tap.take());
@@ -139,7 +144,7 @@ async fn no_packet_crosses_while_machines_come_and_go() {
     let targets = Targets::default();
     staying
         .iter()
-        .for_each(|rented| targets.add(&rented.system.address));
+        .for_each(|rented| targets.add(rented.machine.number, &rented.system.address));
     let probes: Vec<Probes> = staying
         .iter()
         .map(|rented| probe(rented, &targets))
@@ -148,10 +153,11 @@ async fn no_packet_crosses_while_machines_come_and_go() {
     let began = Instant::now();
     let share = CYCLES.div_ceil(CHANGING.len());
     let work = changing.into_iter().map(|(number, offered)| {
-        let (site, targets) = (&site, targets.clone());
+        let (site, staying, targets) = (&site, staying.as_slice(), targets.clone());
         async move {
             let mut changing = Changing {
                 site,
+                staying,
                 number,
                 targets,
                 began,

@@ -1,6 +1,6 @@
 //! Packets that flow all the time: marked ones to every address, and numbered ones between two.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::UdpSocket;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -15,8 +15,6 @@ use super::tap::mark;
 const ROUND: Duration = Duration::from_secs(1);
 /// Time between two numbered packets.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Addresses that are targets at once.
-const TARGETS_MAX: usize = 10;
 /// Further targets: everybody of the segment, and the gateway.
 const OTHERS: [&str; 2] = ["10.0.0.255", "169.254.1.1"];
 /// Port that nobody listens on.
@@ -24,26 +22,22 @@ const MARKED: u16 = 9;
 /// Port of the numbered packets.
 const NUMBERED: u16 = 10;
 
-/// The newest addresses that machines of any tenant have got.
-#[derive(Clone, Default)]
-pub(crate) struct Targets(Arc<Mutex<VecDeque<String>>>);
+/// The newest address of each machine of any tenant. It stays a target until the machine has another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Targets(Arc<Mutex<BTreeMap<u8, String>>>);
 
 impl Targets {
-    /// A machine has this address. It stays a target for a while after the machine has left.
-    pub(crate) fn add(&self, address: &str) {
+    /// A machine has this address.
+    pub(crate) fn add(&self, number: u8, address: &str) {
         let mut all = self.0.lock().unwrap();
-        if !all.iter().any(|known| known == address) {
-            all.push_back(address.to_owned());
-        }
-        while all.len() > TARGETS_MAX {
-            all.pop_front();
-        }
+        all.insert(number, address.to_owned());
     }
 
-    fn all(&self) -> Vec<String> {
+    /// Every address once: two tenants may have the same.
+    fn all(&self) -> BTreeSet<String> {
         let all = self.0.lock().unwrap();
         let others = OTHERS.map(str::to_owned);
-        all.iter().cloned().chain(others).collect()
+        all.values().cloned().chain(others).collect()
     }
 }
 

@@ -60,7 +60,7 @@ impl Mover {
         let rented = survive(site, power, &port, cut, site.rent(offered, tenant)).await;
         self.look(Place::Between(name));
         self.probes.belongs_to(name);
-        self.targets.add(&rented.system.address);
+        self.targets.add(self.number, &rented.system.address);
         self.wait_for_place(site, &port, |place| {
             !place.is_empty() && place != PROVISIONING
         })

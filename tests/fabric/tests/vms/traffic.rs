@@ -74,7 +74,7 @@ impl Traffic {
         assert_eq!(addresses[0], addresses[1], "both tenants have the same");
         let targets = Targets::default();
         for rented in &staying {
-            targets.add(&rented.system.address);
+            targets.add(rented.machine.number, &rented.system.address);
         }
         let mut traffic = Self {
             staying,

@@ -61,10 +61,12 @@ pub(super) fn conf(plan: &NetworkPlan) -> String {
     out.push_str("exit\n!\n");
     out.push_str(&lists(plan));
     // `multipath-relax`: the leaves have different AS numbers, and both carry traffic.
+    // `connect`: a leaf that is not ready yet is asked again soon, not after 120 s (FRR 8.4).
     out.push_str(&format!(
         "router bgp {}\n bgp router-id {}\n no bgp default ipv4-unicast\n \
          bgp bestpath as-path multipath-relax\n neighbor LEAF peer-group\n \
-         neighbor LEAF remote-as external\n neighbor LEAF timers 2 8\n",
+         neighbor LEAF remote-as external\n neighbor LEAF timers 2 8\n \
+         neighbor LEAF timers connect 2\n",
         plan.asn,
         plan.router_id()
     ));

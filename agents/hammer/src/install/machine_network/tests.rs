@@ -80,6 +80,7 @@ fn a_routed_machine_has_its_addresses_in_frr_alone() {
         router bgp 4210000007\n bgp router-id 10.239.128.135\n no bgp default ipv4-unicast\n \
         bgp bestpath as-path multipath-relax\n neighbor LEAF peer-group\n \
         neighbor LEAF remote-as external\n neighbor LEAF timers 2 8\n \
+        neighbor LEAF timers connect 2\n \
         neighbor lan0 interface peer-group LEAF\n neighbor lan1 interface peer-group LEAF\n \
         !\n address-family ipv4 unicast\n  network 10.1.0.5/32\n  neighbor LEAF activate\n  \
         neighbor LEAF route-map MM-IN in\n  neighbor LEAF route-map MM-OUT out\n \

@@ -83,10 +83,12 @@ fn interface(name: &str, addresses: &[IpAddr]) -> String {
 /// BGP with the leaves.
 fn underlay(plan: &FirewallPlan, ends: &[IpAddr]) -> String {
     // `multipath-relax`: the leaves have different AS numbers, and both carry traffic.
+    // `connect`: a leaf that is not ready yet is asked again soon, not after 120 s (FRR 8.4).
     let mut out = format!(
         "router bgp {}\n bgp router-id {}\n no bgp default ipv4-unicast\n \
          bgp bestpath as-path multipath-relax\n neighbor LEAF peer-group\n \
-         neighbor LEAF remote-as external\n neighbor LEAF timers 2 8\n",
+         neighbor LEAF remote-as external\n neighbor LEAF timers 2 8\n \
+         neighbor LEAF timers connect 2\n",
         plan.asn, plan.vtep
     );
     for (name, _) in plan.nics() {
