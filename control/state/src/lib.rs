@@ -12,7 +12,7 @@
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `firewall` (sets of rules, active and standby), `lease` (owners and lessees of machines),
 //! `allocation` (machines held by class and traits), `pool` (hosts that projects claim, and policies),
-//! `claim`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
+//! `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
 //! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
 //! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
 //! dispatch, the tick.
@@ -48,6 +48,7 @@ mod levels;
 mod machine;
 mod meta;
 mod network;
+mod node;
 mod op;
 mod overlay;
 mod pool;
@@ -94,6 +95,8 @@ pub use machine::read::{
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
+pub use node::command::*;
+pub use node::entity::*;
 pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, Op, SWITCH_HEALTH};
 pub use overlay::*;
 pub use pool::command::*;

@@ -1,0 +1,6 @@
+//! Allocations.
+
+use crate::route::IronicRoute;
+
+/// Its routes.
+pub(crate) static ROUTES: &[IronicRoute] = &[];

@@ -1,0 +1,23 @@
+//! The record of a node.
+
+use proto_types::MachineId;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::meta::Meta;
+use crate::node::entity::NodeContent;
+
+/// The fields of a machine that only clients of Ironic's API write and read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// The machine; the key.
+    pub machine: MachineId,
+    /// Times and generation, by which changes are locked; no labels.
+    pub meta: Meta,
+    /// The id that the node was enrolled with. `None` means that it is the machine's: a node that was
+    /// enrolled before its machine was seen goes on under the machine's id, and is found by both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<Uuid>,
+    /// The fields that a change replaces as a whole.
+    pub content: NodeContent,
+}
