@@ -16,9 +16,11 @@ use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, toke
 use crate::lease::apply::{end, grant, owner, transfer};
 use crate::machine::apply::{
     allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
-    register, restored, sizing, vpn, wipe,
+    register, restored, rewipe, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
+use crate::node::apply::stages::end_stages;
+use crate::node::apply::{document as node_document, record as node_record};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
 use crate::pool::apply::{host as pool_host, pool as host_pool, project_labels};
@@ -87,6 +89,8 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> ApplyResult {
     // Before the dispatch: no operation has to expect a list or text beyond its bound.
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
+    // Before hosts are brought up to date: a machine whose stage ends may be ready from then on.
+    end_stages(tx);
     // In the same transaction as well: a host that a command frees is a waiting claim's from then on.
     follow(tx);
     // In the same transaction: a change without its audit record, or a record of a change that
@@ -219,6 +223,11 @@ routes! {
     DeleteClaim claim::delete;
     RebootClaim power::reboot;
     HoldClaim power::hold;
+    EnrolNode node_record::enrol;
+    SetNode node_record::set;
+    WipeNode rewipe::wipe_node;
+    SetNodeDocument node_document::set;
+    DeleteNodeDocument node_document::delete;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

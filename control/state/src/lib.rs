@@ -12,10 +12,11 @@
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `firewall` (sets of rules, active and standby), `lease` (owners and lessees of machines),
 //! `allocation` (machines held by class and traits), `pool` (hosts that projects claim, and policies),
-//! `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
-//! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
-//! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
-//! dispatch, the tick.
+//! `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control
+//! nodes, clock, settings, policies, components). In each: `entity` (rows), `command`, `read`,
+//! `apply`. [`desired`] derives the desired state of agents, [`query`] answers readers, `overlay`
+//! compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables,
+//! bounds, levels, dispatch, the tick.
 //!
 //! Invariants:
 //! - an error leaves the tables as they were, revision included;
@@ -23,7 +24,8 @@
 //!   desired state that is derived from the tables;
 //! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
 //!   break an optimistic lock;
-//! - a machine whose disks may hold data (`dirty`) is never on offer;
+//! - a machine whose disks may hold data (`dirty`) is never on offer, and neither is one that its node
+//!   withholds (maintenance, retired, or a stage of Ironic's life cycle);
 //! - `entity` and `read` do not depend on `apply`, and `apply` does not depend on `desired`.
 //!
 //! Start at [`apply`] and [`Op`].
@@ -97,7 +99,7 @@ pub use network::command::*;
 pub use network::entity::*;
 pub use node::command::*;
 pub use node::entity::*;
-pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, Op, SWITCH_HEALTH};
+pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, NODES, Op, SWITCH_HEALTH};
 pub use overlay::*;
 pub use pool::command::*;
 pub use pool::entity::*;

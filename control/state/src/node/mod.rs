@@ -4,5 +4,7 @@
 //! clients of that API write and read; a machine without one is a node with defaults. Everything that
 //! a machine has (owner, lessee, class, traits, allocation, power, hardware) stays its own.
 
+pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
+pub(crate) mod read;

@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 use crate::node::entity::{NodePort, NodePortGroup, NodeStage, NodeVif};
 
+/// Most bytes of the free texts and values of a node, together; a change to more is refused.
+pub const NODE_BYTES_MAX: usize = 128 * 1024;
+
 /// Values of free form by name; each value is the text of a JSON value.
 pub type JsonFields = BTreeMap<String, String>;
 
@@ -109,4 +112,33 @@ impl NodeContent {
     pub fn withholds(&self) -> bool {
         self.maintenance.is_some() || self.retired.is_some() || self.stage.is_some()
     }
+
+    /// Its fields of free form, each with its name.
+    pub(crate) fn free_fields(&self) -> impl Iterator<Item = (&'static str, &JsonFields)> {
+        let own = [
+            ("interfaces", &self.interfaces),
+            ("extra", &self.extra),
+            ("properties", &self.properties),
+            ("driver_info", &self.driver_info),
+            ("instance_info", &self.instance_info),
+            ("network_data", &self.network_data),
+        ];
+        let ports = self.ports.values().map(|port| ("ports", &port.fields));
+        let groups = self.groups.iter().map(|group| ("groups", &group.fields));
+        own.into_iter().chain(ports).chain(groups)
+    }
+
+    /// Bytes of its free texts and values.
+    pub(crate) fn bytes(&self) -> usize {
+        let fields = self.free_fields().map(|(_, fields)| fields_bytes(fields));
+        let ports = self.ports.values();
+        let texts = ports.map(|port| port.name.len() + port.description.len());
+        self.description.len() + fields.sum::<usize>() + texts.sum::<usize>()
+    }
+}
+
+/// Bytes of names and values.
+pub(crate) fn fields_bytes(fields: &JsonFields) -> usize {
+    let bytes = fields.iter().map(|(name, value)| name.len() + value.len());
+    bytes.sum()
 }

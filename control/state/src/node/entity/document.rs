@@ -12,6 +12,8 @@ use crate::node::entity::JsonFields;
 
 /// Most documents of one kind and owner; a further one is refused.
 pub const NODE_DOCUMENTS_MAX: usize = 1_000;
+/// Most bytes of the fields of a document, together; a change to more is refused.
+pub const NODE_DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 
 /// Kind of a document.
 #[derive(
@@ -39,7 +41,8 @@ pub struct NodeDocument {
     pub meta: Meta,
     /// Its kind.
     pub kind: DocumentKind,
-    /// Name, unique among documents of the kind; empty means none.
+    /// Name; empty means none. Unique among documents of the kind, except for those whose names may
+    /// repeat.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The project that it belongs to. `None` means the site.
@@ -54,6 +57,20 @@ pub struct NodeDocument {
 }
 
 impl DocumentKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::Chassis,
+        Self::DeployTemplate,
+        Self::Runbook,
+        Self::NetworkPort,
+    ];
+
+    /// `true` if no two documents of the kind have one name. Ports of the network API are named by
+    /// projects, which must not learn the names of others.
+    pub const fn has_unique_names(self) -> bool {
+        !matches!(self, Self::NetworkPort)
+    }
+
     /// Name in messages.
     pub fn as_str(self) -> &'static str {
         self.into()

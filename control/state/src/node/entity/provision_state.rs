@@ -74,4 +74,21 @@ impl ProvisionState {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    /// `true` for the states of a node in use: it is rescued or serviced, and stays allocated.
+    pub const fn is_in_use(self) -> bool {
+        matches!(
+            self,
+            Self::Rescue
+                | Self::Rescuing
+                | Self::RescueWait
+                | Self::RescueFailed
+                | Self::Unrescuing
+                | Self::UnrescueFailed
+                | Self::Servicing
+                | Self::ServiceWait
+                | Self::ServiceFailed
+                | Self::ServiceHold
+        )
+    }
 }

@@ -1,0 +1,8 @@
+//! Transitions of nodes and documents.
+
+mod content;
+pub(crate) mod document;
+mod ports;
+pub(crate) mod record;
+pub(crate) mod stages;
+pub(crate) mod take_over;
