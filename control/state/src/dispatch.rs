@@ -19,7 +19,6 @@ use crate::machine::apply::{
     register, restored, rewipe, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
-use crate::node::apply::stages::end_stages;
 use crate::node::apply::{document as node_document, record as node_record};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
@@ -89,8 +88,6 @@ fn carry_out<'a>(tx: &mut Tx<'a>, command: &'a Command) -> ApplyResult {
     // Before the dispatch: no operation has to expect a list or text beyond its bound.
     bounds::check(&command.op)?;
     let reply = dispatch(tx, &command.op)?;
-    // Before hosts are brought up to date: a machine whose stage ends may be ready from then on.
-    end_stages(tx);
     // In the same transaction as well: a host that a command frees is a waiting claim's from then on.
     follow(tx);
     // In the same transaction: a change without its audit record, or a record of a change that

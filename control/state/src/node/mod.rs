@@ -7,4 +7,5 @@
 pub(crate) mod apply;
 pub(crate) mod command;
 pub(crate) mod entity;
+pub(crate) mod provision;
 pub(crate) mod read;

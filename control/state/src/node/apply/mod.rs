@@ -4,5 +4,4 @@ mod content;
 pub(crate) mod document;
 mod ports;
 pub(crate) mod record;
-pub(crate) mod stages;
 pub(crate) mod take_over;

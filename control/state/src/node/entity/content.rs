@@ -110,7 +110,9 @@ pub struct NodeContent {
 impl NodeContent {
     /// `true` if the machine is on offer to nobody: neither for a size nor to node allocations.
     pub fn withholds(&self) -> bool {
-        self.maintenance.is_some() || self.retired.is_some() || self.stage.is_some()
+        let stage = self.stage.as_ref();
+        let is_staged = stage.is_some_and(|stage| stage.state.withholds());
+        self.maintenance.is_some() || self.retired.is_some() || is_staged
     }
 
     /// Its fields of free form, each with its name.

@@ -75,6 +75,13 @@ impl ProvisionState {
         self.into()
     }
 
+    /// `true` if a machine whose node a verb left in this state is on offer to nobody. A machine that is
+    /// provided is on offer once it was wiped, and one in use is somebody's anyway, so that these stages
+    /// need no further verb.
+    pub const fn withholds(self) -> bool {
+        !self.is_in_use() && !matches!(self, Self::CleanWait)
+    }
+
     /// `true` for the states of a node in use: it is rescued or serviced, and stays allocated.
     pub const fn is_in_use(self) -> bool {
         matches!(

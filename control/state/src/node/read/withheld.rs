@@ -25,10 +25,12 @@ fn reason_of(content: &NodeContent) -> Option<String> {
         return Some(with("it is retired", reason));
     }
     let stage = content.stage.as_ref()?;
-    Some(format!(
-        "its provision state is \"{}\"",
-        stage.state.as_str()
-    ))
+    let state = stage.state;
+    let reason = || {
+        let verb = state.as_str();
+        format!("a client of Ironic's API took it off the offer, by a verb that led to \"{verb}\"")
+    };
+    state.withholds().then(reason)
 }
 
 #[cfg(test)]
@@ -44,13 +46,14 @@ mod tests {
             reason: reason.to_owned(),
             since: Timestamp::ZERO,
         };
-        let stage = NodeStage {
-            state: ProvisionState::InspectWait,
+        let stage = |state| NodeStage {
+            state,
             since: Timestamp::ZERO,
             boot_id: String::new(),
             phase_since: Timestamp::ZERO,
             error: String::new(),
         };
+        let inspected = stage(ProvisionState::InspectWait);
         let of = |maintenance, retired, stage| NodeContent {
             maintenance,
             retired,
@@ -64,16 +67,24 @@ mod tests {
                 Some("it is in maintenance"),
             ),
             (
-                of(Some(maintenance("fan")), None, Some(stage.clone())),
+                of(Some(maintenance("fan")), None, Some(inspected.clone())),
                 Some("it is in maintenance: fan"),
             ),
             (
-                of(None, Some("old".to_owned()), Some(stage.clone())),
+                of(None, Some("old".to_owned()), Some(inspected.clone())),
                 Some("it is retired: old"),
             ),
             (
-                of(None, None, Some(stage)),
-                Some("its provision state is \"inspect wait\""),
+                of(None, None, Some(inspected)),
+                Some(
+                    "a client of Ironic's API took it off the offer, by a verb that led to \
+                     \"inspect wait\"",
+                ),
+            ),
+            (of(None, None, Some(stage(ProvisionState::CleanWait))), None),
+            (
+                of(None, None, Some(stage(ProvisionState::ServiceFailed))),
+                None,
             ),
         ] {
             assert_eq!(reason_of(&content).as_deref(), expected);

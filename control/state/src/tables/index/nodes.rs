@@ -23,8 +23,6 @@ pub(crate) struct NodeIndex {
     pub(crate) children: BTreeMap<MachineId, BTreeSet<MachineId>>,
     /// Nodes of a chassis.
     pub(crate) chassis: BTreeMap<Uuid, BTreeSet<MachineId>>,
-    /// Nodes with a stage.
-    pub(crate) staged: BTreeSet<MachineId>,
     /// Node of a port that clients described.
     pub(crate) ports: BTreeMap<MacAddr, MachineId>,
     /// Port of an id that a client gave.
@@ -75,9 +73,6 @@ impl Indexed for NodeRecord {
         if let Some(chassis) = content.chassis {
             insert(&mut nodes.chassis, chassis, id);
         }
-        if content.stage.is_some() {
-            nodes.staged.insert(id);
-        }
         for (mac, port) in &content.ports {
             nodes.ports.insert(*mac, id);
             if let Some(port_id) = port.id {
@@ -111,7 +106,6 @@ impl Indexed for NodeRecord {
         if let Some(chassis) = &content.chassis {
             remove(&mut nodes.chassis, chassis, &id);
         }
-        nodes.staged.remove(&id);
         for (mac, port) in &content.ports {
             nodes.ports.remove(mac);
             if let Some(port_id) = &port.id {
