@@ -1,11 +1,15 @@
-//! Lists: their parameters, and pages of the rows that the caller may see.
+//! Lists: their parameters, the nodes whose rows the caller may see, and pages of them.
 
 mod list_flag;
 mod list_page;
+mod list_parameters;
 mod list_query;
 mod list_row;
+mod visible_nodes;
 
 pub(crate) use list_flag::{asked_flag, flag};
 pub(crate) use list_page::{page, selected};
+pub(crate) use list_parameters::check_parameters;
 pub(crate) use list_query::{ListQuery, PAGE_MAX, asked_fields};
 pub(crate) use list_row::{ListRow, SortValue};
+pub(crate) use visible_nodes::{is_of, list_scope, visible_nodes};

@@ -1,16 +1,13 @@
 //! Objects of free form, as the state stores them.
 
 use control_state::JsonFields;
+use control_state::bounds::{JSON_BYTES_MAX, JSON_FIELDS_MAX};
 use serde_json::Value;
 
 use crate::error::IronicError;
 
-/// Most fields of an object; more are refused.
-const FIELDS_MAX: usize = 64;
 /// Longest name of a field, bytes; a longer one is refused.
 const NAME_BYTES_MAX: usize = 255;
-/// Longest value of a field as JSON, bytes; a longer one is refused.
-const VALUE_BYTES_MAX: usize = 16 * 1024;
 
 /// The stored form of an object: the JSON of each of its fields. `Null` is an empty object. `name`
 /// is that of the field that has the object, for errors.
@@ -24,8 +21,8 @@ pub(crate) fn fields_of(name: &str, value: &Value) -> Result<JsonFields, IronicE
         Value::Object(fields) => fields,
         _ => return Err(invalid("must be an object".to_owned())),
     };
-    if fields.len() > FIELDS_MAX {
-        let rule = format!("must have at most {FIELDS_MAX} fields: remove some");
+    if fields.len() > JSON_FIELDS_MAX {
+        let rule = format!("must have at most {JSON_FIELDS_MAX} fields: remove some");
         return Err(invalid(rule));
     }
     let mut stored = JsonFields::new();
@@ -35,8 +32,8 @@ pub(crate) fn fields_of(name: &str, value: &Value) -> Result<JsonFields, IronicE
             return Err(invalid(rule));
         }
         let text = value.to_string();
-        if text.len() > VALUE_BYTES_MAX {
-            let rule = format!("{field} must have at most {VALUE_BYTES_MAX} bytes as JSON");
+        if text.len() > JSON_BYTES_MAX {
+            let rule = format!("{field} must have at most {JSON_BYTES_MAX} bytes as JSON");
             return Err(invalid(rule));
         }
         stored.insert(field.clone(), text);
@@ -65,12 +62,12 @@ mod tests {
             let fields = (0..count).map(|number| (number.to_string(), Value::Null));
             Value::Object(fields.collect::<Map<String, Value>>())
         };
-        let long = "x".repeat(VALUE_BYTES_MAX);
-        let fits = &long[..VALUE_BYTES_MAX - 2];
+        let long = "x".repeat(JSON_BYTES_MAX);
+        let fits = &long[..JSON_BYTES_MAX - 2];
         let name = "n".repeat(NAME_BYTES_MAX + 1);
         for (value, is_accepted) in [
-            (many(FIELDS_MAX), true),
-            (many(FIELDS_MAX + 1), false),
+            (many(JSON_FIELDS_MAX), true),
+            (many(JSON_FIELDS_MAX + 1), false),
             (json!({ "a": fits }), true),
             (json!({ "a": long }), false),
             (json!({ name: 1 }), false),
