@@ -57,8 +57,6 @@ methods! {
     RUNBOOKS_DELETE "baremetal.v1.Runbooks/Delete" true;
     SITE_GET "baremetal.v1.Site/Get" false;
     SITE_UNSUPPORTED "baremetal.v1.Site/Unsupported" true;
-    IDENTITY_GET "identity.v3.Tokens/Get" false;
-    IDENTITY_CREATE "identity.v3.Tokens/Create" false;
     NETWORKS_GET "network.v2.Networks/Get" false;
     NETWORK_PORTS_GET "network.v2.Ports/Get" false;
     NETWORK_PORTS_CREATE "network.v2.Ports/Create" true;
