@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::ProjectId;
+use proto_types::{MachineId, ProjectId};
 use uuid::Uuid;
 
 use crate::fields::in_use;
@@ -11,7 +11,8 @@ use crate::meta::check_generation;
 use crate::node::apply::content::check_field_names;
 use crate::node::command::{DeleteNodeDocument, SetNodeDocument};
 use crate::node::entity::{
-    DocumentKind, NODE_DOCUMENT_BYTES_MAX, NODE_DOCUMENTS_MAX, NodeDocument, fields_bytes,
+    DocumentKind, NODE_DOCUMENT_BYTES_MAX, NODE_DOCUMENTS_MAX, NodeDocument, NodeRecord,
+    fields_bytes,
 };
 use crate::node::read::project_documents;
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -63,14 +64,25 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteNodeDocument) -> ApplyResult {
     Ok(Reply::NodeDocument(document))
 }
 
-/// Deletes the documents of a project that is deleted.
+/// Deletes the documents of a project that is deleted, and takes nodes out of its chassis.
 pub(crate) fn forget_documents(tx: &mut Tx<'_>, project: ProjectId) {
     let tables = tx.tables();
     let kinds = DocumentKind::ALL.into_iter();
     let own = kinds.flat_map(|kind| project_documents(tables, Some(project), kind));
     let own: Vec<Uuid> = own.map(|document| document.id).collect();
     for id in own {
+        let nodes = tx.tables().index().nodes.chassis.get(&id);
+        for node in nodes.cloned().unwrap_or_default() {
+            leave_chassis(tx, node);
+        }
         tx.delete::<NodeDocument>(&id);
+    }
+}
+
+fn leave_chassis(tx: &mut Tx<'_>, node: MachineId) {
+    if let Ok(mut record) = tx.require::<NodeRecord>(&node) {
+        record.content.chassis = None;
+        tx.update(record);
     }
 }
 

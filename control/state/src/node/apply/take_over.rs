@@ -17,9 +17,11 @@ pub(crate) fn take_over(tx: &mut Tx<'_>, machine: &mut Machine) {
         return;
     };
     let (old, id) = (enrolled.id, machine.id);
-    let Ok(record) = tx.require::<NodeRecord>(&old) else {
+    let Ok(mut record) = tx.require::<NodeRecord>(&old) else {
         return;
     };
+    // Described as a part of the machine that it turns out to be.
+    record.content.parent = record.content.parent.filter(|parent| *parent != id);
     tx.delete::<NodeRecord>(&old);
     tx.delete::<EventLog>(&old);
     tx.delete::<Machine>(&old);
