@@ -24,8 +24,7 @@
 //!   desired state that is derived from the tables;
 //! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
 //!   break an optimistic lock;
-//! - a machine whose disks may hold data (`dirty`) is never on offer, and neither is one that its node
-//!   withholds (maintenance, retired, or a stage of Ironic's life cycle);
+//! - a machine whose disks may hold data (`dirty`), or that its node withholds, is never on offer;
 //! - `entity` and `read` do not depend on `apply`, and `apply` does not depend on `desired`.
 //!
 //! Start at [`apply`] and [`Op`].
