@@ -19,15 +19,14 @@ const NODE_NAME_MAX: usize = 255;
 /// Longest name of a value of free form, bytes; a longer one is refused.
 const FIELD_NAME_MAX: usize = 255;
 
-/// Refuses fields that break a rule, or that another node has. `before` are those that the node has
-/// now: what does not change is not checked against other objects again.
+/// Refuses fields that break a rule, or that another node has, after [`check_size`]. `before` are those
+/// that the node has now: what does not change is not checked against other objects again.
 pub(super) fn check_content(
     tables: &Tables,
     machine: &Machine,
     before: &NodeContent,
     content: &NodeContent,
 ) -> CheckResult {
-    check_size(content)?;
     check_unique(tables, machine.id, content)?;
     check_relations(tables, machine.id, before, content)?;
     check_ports(tables, machine.id, before, content)?;
@@ -37,7 +36,8 @@ pub(super) fn check_content(
     }
 }
 
-fn check_size(content: &NodeContent) -> CheckResult {
+/// Refuses fields that are too long, before anything of them is copied.
+pub(super) fn check_size(content: &NodeContent) -> CheckResult {
     for (name, fields) in content.free_fields() {
         check_field_names(name, fields)?;
     }

@@ -7,7 +7,7 @@ use proto_types::{MachineId, ProjectId};
 
 use crate::machine::entity::Machine;
 use crate::meta::{Meta, check_generation};
-use crate::node::apply::content::check_content;
+use crate::node::apply::content::{check_content, check_size};
 use crate::node::command::{EnrolNode, SetNode};
 use crate::node::entity::{NodeContent, NodeRecord};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -22,6 +22,7 @@ const ENROLLED_OF_PROJECT_MAX: usize = 1_000;
 
 /// Makes a machine a node with fields of its own, also one that nobody has seen yet.
 pub(crate) fn enrol(tx: &mut Tx<'_>, op: &EnrolNode) -> ApplyResult {
+    check_size(&op.content)?;
     let id = op.machine;
     // An id by which another node is found would stand for two nodes.
     let is_alias = tx.tables().index().nodes.aliases.contains_key(&id.uuid());
@@ -56,6 +57,7 @@ pub(crate) fn enrol(tx: &mut Tx<'_>, op: &EnrolNode) -> ApplyResult {
 
 /// Replaces the fields of a node.
 pub(crate) fn set(tx: &mut Tx<'_>, op: &SetNode) -> ApplyResult {
+    check_size(&op.content)?;
     let mut machine: Machine = tx.require(&op.machine)?;
     let known = tx
         .get::<NodeRecord>(&op.machine)

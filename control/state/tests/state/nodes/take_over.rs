@@ -100,6 +100,18 @@ fn what_an_operator_said_of_the_node_counts() {
     assert!(world.tables.get::<PoolHost>(&id(50)).is_none());
 }
 
+#[test]
+fn a_node_that_turns_out_to_be_its_own_parent_has_none() {
+    let mut world = World::new();
+    world.seen(3);
+    let mut op = for_card();
+    op.content.parent = Some(id(3));
+    world.ok(op);
+    world.boot(3, "boot-1");
+    assert_eq!(world.node(3).content.parent, None);
+    assert_eq!(query::node_children(&world.tables, id(3)).count(), 0);
+}
+
 /// Nobody gets a machine, or another node for it, by a description of its card.
 #[test]
 fn machines_that_take_over_nothing() {
