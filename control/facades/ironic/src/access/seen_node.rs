@@ -30,12 +30,17 @@ pub(crate) struct SeenNode {
 impl SeenNode {
     /// The node of a machine.
     pub(crate) fn of(tables: &Tables, machine: &Arc<Machine>) -> Self {
+        let record = tables.get::<NodeRecord>(&machine.id).cloned();
+        Self::new(Arc::clone(machine), record)
+    }
+
+    fn new(machine: Arc<Machine>, record: Option<Arc<NodeRecord>>) -> Self {
         let text = |project: Option<ProjectId>| project.map(|project| project.to_string());
         Self {
-            machine: Arc::clone(machine),
-            record: tables.get::<NodeRecord>(&machine.id).cloned(),
             owner_text: text(machine.tenure.owner),
-            lessee_text: text(lessee(machine)),
+            lessee_text: text(lessee(&machine)),
+            machine,
+            record,
         }
     }
 
@@ -117,5 +122,78 @@ pub(crate) fn seen_node(
         (true, _) => Ok(node),
         (false, true) => Err(IronicError::forbidden(GET)),
         (false, false) => Err(unknown()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use control_state::Meta;
+    use proto_types::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    impl SeenNode {
+        /// A node for tests: its machine waits, but for these fields. `content` is that of its record.
+        pub(crate) fn of_json(fields: Value, content: Option<NodeContent>) -> Self {
+            let mut all = json!({
+                "id": "00000000-0000-0000-0000-000000000007",
+                "meta": {},
+                "phase": "waiting",
+                "since": 1000,
+                "dirty": false,
+            });
+            let Value::Object(fields) = fields else {
+                panic!("the fields of a machine are an object");
+            };
+            for (name, value) in fields {
+                all[name] = value;
+            }
+            let machine: Machine = serde_json::from_value(all).unwrap();
+            let record = content.map(|content| NodeRecord {
+                machine: machine.id,
+                meta: Meta {
+                    generation: 1,
+                    updated_at: Timestamp::from_ms(1000),
+                    ..Meta::default()
+                },
+                alias: None,
+                content,
+            });
+            Self::new(Arc::new(machine), record.map(Arc::new))
+        }
+    }
+
+    const OWNER: &str = "00000000-0000-0000-0000-00000000000a";
+    const OTHER: &str = "00000000-0000-0000-0000-00000000000b";
+
+    #[test]
+    fn owners_and_lessees() {
+        let project = |text: &str| text.parse::<ProjectId>().unwrap();
+        for (fields, owner, lessee) in [
+            (json!({}), None, None),
+            (
+                json!({"tenure": {"owner": OWNER}}),
+                Some(project(OWNER)),
+                None,
+            ),
+            (
+                json!({"tenure": {"owner": OWNER, "lessee": OTHER}}),
+                Some(project(OWNER)),
+                Some(project(OTHER)),
+            ),
+            // An owner that is its own lessee is shown as the owner alone.
+            (
+                json!({"tenure": {"owner": OWNER, "lessee": OWNER}}),
+                Some(project(OWNER)),
+                None,
+            ),
+        ] {
+            let node = SeenNode::of_json(fields.clone(), None);
+            assert_eq!((node.owner(), node.lessee()), (owner, lessee), "{fields}");
+            assert_eq!(node.generation(), 0, "{fields}");
+        }
+        let changed = SeenNode::of_json(json!({}), Some(NodeContent::default()));
+        assert_eq!(changed.generation(), 1);
     }
 }

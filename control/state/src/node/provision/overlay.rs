@@ -51,9 +51,10 @@ fn serviced(machine: &Machine, stage: &NodeStage) -> Option<NodeState> {
     is_same.then(|| resting(stage))
 }
 
-/// A node under management: its BMC has to be read once.
+/// A node under management: its BMC has to be read once. A machine that registered is known without.
 fn verified(machine: &Machine, stage: &NodeStage, now: Timestamp) -> NodeState {
-    if machine.bmc.as_ref().is_some_and(Bmc::was_read) {
+    let is_read = machine.bmc.as_ref().is_some_and(Bmc::was_read);
+    if is_read || machine.phase != Phase::New {
         return NodeState::new(ProvisionState::Manageable, stage.since);
     }
     if now.since_ms(stage.since) < VERIFY_MS {

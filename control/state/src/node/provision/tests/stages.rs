@@ -213,21 +213,32 @@ fn a_node_is_verified_by_a_reading_of_its_bmc() {
             ..Bmc::default()
         })
     };
-    for (bmc, after_ms, expected, target) in [
-        (None, 0, "verifying", "manageable"),
-        (read(Timestamp::ZERO), 59_999, "verifying", "manageable"),
-        (read(Timestamp::ZERO), 60_000, "enroll", ""),
-        (None, 60_000, "enroll", ""),
-        (read(BEGIN), 0, "manageable", ""),
-        (read(BEGIN), 99 * MINUTE_MS, "manageable", ""),
+    for (phase, bmc, after_ms, expected, target) in [
+        (Phase::New, None, 0, "verifying", "manageable"),
+        (
+            Phase::New,
+            read(Timestamp::ZERO),
+            59_999,
+            "verifying",
+            "manageable",
+        ),
+        (Phase::New, read(Timestamp::ZERO), 60_000, "enroll", ""),
+        (Phase::New, None, 60_000, "enroll", ""),
+        (Phase::New, read(BEGIN), 0, "manageable", ""),
+        (Phase::New, read(BEGIN), 99 * MINUTE_MS, "manageable", ""),
+        (Phase::Waiting, None, 99 * MINUTE_MS, "manageable", ""),
     ] {
-        let mut machine = machine(Phase::New, BEGIN);
+        let mut machine = machine(phase, BEGIN);
         machine.bmc = bmc;
         let stage = in_stage(ProvisionState::Verifying);
         let found = node_state(&machine, Some(&stage), BEGIN.plus_ms(after_ms));
         let (state, its_target, error) = shown(&found);
-        assert_eq!((state, its_target), (expected, target), "{after_ms}");
-        assert_eq!(error.is_empty(), expected != "enroll", "{after_ms}");
+        assert_eq!(
+            (state, its_target),
+            (expected, target),
+            "{phase} {after_ms}"
+        );
+        assert_eq!(error.is_empty(), expected != "enroll", "{phase} {after_ms}");
     }
 }
 
