@@ -15,6 +15,8 @@ use crate::patch::ObjectReader;
 use crate::request::IronicCall;
 use crate::view::object_of;
 
+/// The field of free form.
+const EXTRA: &str = "extra";
 /// Longest description, characters.
 const DESCRIPTION_LEN_MAX: usize = 255;
 
@@ -69,12 +71,16 @@ pub(super) fn change(before: &NodeDocument, name: String, fields: JsonFields) ->
     }
 }
 
-/// The stored fields of these names as an object to patch; `null` where they are unset.
+/// The stored fields of these names as an object to patch; `null` where they are unset. An unset
+/// `extra` is empty, so that a patch can add to it.
 pub(super) fn to_patch(document: &NodeDocument, names: &[&str]) -> Value {
     let stored = object_of(&document.fields);
     let mut object = json!({});
     for name in names {
-        object[*name] = stored[*name].clone();
+        object[*name] = match &stored[*name] {
+            Value::Null if *name == EXTRA => json!({}),
+            value => value.clone(),
+        };
     }
     object
 }
@@ -122,11 +128,11 @@ pub(super) fn put_extra(
     fields: &mut JsonFields,
     reader: ObjectReader<'_>,
 ) -> Result<(), IronicError> {
-    let extra = reader.value("extra");
+    let extra = reader.value(EXTRA);
     if !extra.is_null() && !extra.is_object() {
         return Err(IronicError::invalid("extra: must be an object"));
     }
-    put(fields, "extra", extra)
+    put(fields, EXTRA, extra)
 }
 
 fn sort_value(document: &NodeDocument, key: &str) -> SortValue {
@@ -183,8 +189,11 @@ mod tests {
 
     #[test]
     fn unset_fields_can_be_patched() {
-        let object = to_patch(&document(), &["description", "extra"]);
-        assert_eq!(object, json!({"description": "hall", "extra": null}));
+        let object = to_patch(&document(), &["description", "extra", "steps"]);
+        assert_eq!(
+            object,
+            json!({"description": "hall", "extra": {}, "steps": null})
+        );
     }
 
     #[test]
