@@ -98,7 +98,10 @@ mod tests {
         for (status, expected) in [
             (StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST),
             (StatusCode::CONFLICT, StatusCode::CONFLICT),
-            (StatusCode::SERVICE_UNAVAILABLE, StatusCode::SERVICE_UNAVAILABLE),
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                StatusCode::SERVICE_UNAVAILABLE,
+            ),
         ] {
             let mapped = of_request(IronicError::new(status, "image \"x\" was not found"));
             assert_eq!(mapped.status, expected);
