@@ -96,7 +96,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::listing::{PAGE_MAX, SortValue};
+    use crate::listing::SortValue;
+    use crate::listing::list_query::PAGE_MAX;
 
     fn query(marker: Option<&str>, limit: usize) -> ListQuery {
         ListQuery {

@@ -5,7 +5,7 @@ use crate::error::IronicError;
 use crate::request::IronicCall;
 
 /// Most rows of a page, and their number where the request names none.
-pub(crate) const PAGE_MAX: usize = 1000;
+pub(super) const PAGE_MAX: usize = 1000;
 /// The sort key of requests that name none. Rows are in the order of their keys then.
 const DEFAULT_SORT_KEY: &str = "uuid";
 /// Another name of [`DEFAULT_SORT_KEY`]: the number of a row in Ironic's database.

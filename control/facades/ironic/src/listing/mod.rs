@@ -11,7 +11,7 @@ mod visible_nodes;
 pub(crate) use list_flag::{asked_flag, flag};
 pub(crate) use list_page::{page, selected};
 pub(crate) use list_parameters::check_parameters;
-pub(crate) use list_query::{ListQuery, PAGE_MAX, asked_fields};
+pub(crate) use list_query::{ListQuery, asked_fields};
 pub(crate) use list_row::{ListRow, SortValue};
 pub(crate) use newer_names::{check_names, check_versions};
 pub(crate) use visible_nodes::{is_of, list_scope, visible_nodes};

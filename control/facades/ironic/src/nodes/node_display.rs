@@ -1,6 +1,7 @@
 //! Nodes as answers have them: the parts of their JSON that the state and the policy decide about.
 
-use control_state::query::{NodeState, machine_orders, node_state};
+use control_state::life::machine_orders;
+use control_state::query::{NodeState, node_state};
 use control_state::{EventLog, Tables};
 use proto_types::Timestamp;
 use serde_json::Value;

@@ -13,6 +13,9 @@ use crate::access::SeenNode;
 /// UUIDv8 take some of their bits.
 const ID_PREFIX: [u8; 10] = *b"metalmesh\0";
 
+/// The field with which clients say that the machine boots over a card.
+const PXE_ENABLED: &str = "pxe_enabled";
+
 /// A card of a machine, or one that a client described.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeCard<'a> {
@@ -42,6 +45,18 @@ impl<'a> NodeCard<'a> {
     /// `true` if the machine asked for a boot over it, and did not register since then.
     pub(crate) fn has_booted(self) -> bool {
         self.node.machine.boot_macs.contains(&self.mac)
+    }
+
+    /// `true` if the machine boots over it: as clients said, else as the machine did. A card that is only
+    /// described boots, as in Ironic.
+    pub(crate) fn boots(self) -> bool {
+        let said = self
+            .described()
+            .and_then(|port| port.fields.get(PXE_ENABLED));
+        match said {
+            Some(text) => text == "true",
+            None => self.nic().is_none_or(|nic| nic.boot) || self.has_booted(),
+        }
     }
 
     /// The id of the port: the one that a client gave, or the one that follows from the address.

@@ -57,17 +57,16 @@ fn hardware(card: NodeCard<'_>) -> Value {
     let said = card.described().map(|port| object_of(&port.fields));
     let field = |name: &str| said.as_ref().and_then(|said| said.get(name)).cloned();
     let empty = || json!({});
-    let nic = card.nic();
-    // A card that is only described boots, as in Ironic; of the others the machine says it.
-    let boots = nic.is_none_or(|nic| nic.boot) || card.has_booted();
-    let vendor = nic.map_or(Value::Null, |nic| text_or_null(&nic.vendor));
+    let vendor = card
+        .nic()
+        .map_or(Value::Null, |nic| text_or_null(&nic.vendor));
     let is_available = field("available_for_dynamic_portgroup");
     json!({
         "extra": field("extra").unwrap_or_else(empty),
         "is_smartnic": field("is_smartnic").unwrap_or(Value::Bool(false)),
         "local_link_connection": field("local_link_connection").unwrap_or_else(empty),
         "physical_network": field("physical_network"),
-        "pxe_enabled": field("pxe_enabled").unwrap_or(Value::Bool(boots)),
+        "pxe_enabled": card.boots(),
         "vendor": field("vendor").unwrap_or(vendor),
         "category": field("category"),
         "available_for_dynamic_portgroup": is_available.unwrap_or(Value::Bool(true)),
