@@ -2,6 +2,7 @@
 
 use control_state::query::NodeState;
 use control_state::{Availability, NodeContent, ProvisionState};
+use proto_types::ProjectId;
 
 use super::node_draft::NodeDraft;
 use crate::access::SeenNode;
@@ -69,7 +70,8 @@ pub(super) fn check_is_changeable(
     Ok(())
 }
 
-/// Refuses fields that the node's state does not allow.
+/// Refuses fields that the node's state does not allow. `caller` is the project that wants them; `None`
+/// means an administrator.
 ///
 /// # Errors
 /// 409, which names the field.
@@ -77,9 +79,13 @@ pub(super) fn check_draft(
     node: &SeenNode,
     state: &NodeState,
     draft: &NodeDraft,
+    caller: Option<ProjectId>,
 ) -> Result<(), IronicError> {
     let before = stored(node);
     check_flags(before, state, draft)?;
+    if draft.is_maintained != maintenance_reason(node).is_some() {
+        check_may_withhold(node, caller)?;
+    }
     let class = node.machine.capability.resource_class.as_ref();
     let is_other_class = class.is_some() && class != draft.resource_class.as_ref();
     if is_other_class && !CLASS_STATES.contains(&state.state) {
@@ -147,6 +153,24 @@ pub(super) fn check_is_deletable(node: &SeenNode, state: &NodeState) -> Result<(
         "Can not delete node \"{id}\" while it is in provision state \"{state}\". Valid provision \
          states to perform deletion are: \"{allowed}\""
     )))
+}
+
+/// Refuses begin and end of a maintenance to a project that only uses a machine of the site. The machine
+/// would stay withheld from all others when the project gives it back.
+///
+/// # Errors
+/// 409.
+pub(super) fn check_may_withhold(
+    node: &SeenNode,
+    caller: Option<ProjectId>,
+) -> Result<(), IronicError> {
+    let is_related = |project| node.machine.tenure.relation(project).is_some();
+    if caller.is_none_or(is_related) {
+        return Ok(());
+    }
+    let id = node.id();
+    let text = format!("maintenance: node {id} is the site's: its administrators decide about it");
+    Err(IronicError::conflict(text))
 }
 
 /// The refusal to end an operator's lock.
@@ -218,7 +242,7 @@ mod tests {
         let mut object = node_object(&node);
         object[field] = value;
         let draft = NodeDraft::parse(&object, &DraftBase::of(&node), Timestamp::ZERO).unwrap();
-        let checked = check_draft(&node, &in_state(state), &draft);
+        let checked = check_draft(&node, &in_state(state), &draft, None);
         checked.err().map(|error| error.text)
     }
 
@@ -294,6 +318,21 @@ mod tests {
                 _ => false,
             };
             assert!(is_as_expected, "{field} {value} in {state:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_does_not_withhold_machines_of_the_site() {
+        let one: ProjectId = "70e5e25a-2ca2-4cb1-8ae8-7d8739cee205".parse().unwrap();
+        for (tenure, caller, is_accepted) in [
+            (json!({}), None, true),
+            (json!({}), Some(one), false),
+            (json!({ "owner": one }), Some(one), true),
+            (json!({ "owner": ID, "lessee": one }), Some(one), true),
+            (json!({ "owner": ID }), Some(one), false),
+        ] {
+            let checked = check_may_withhold(&node(json!({ "tenure": tenure })), caller);
+            assert_eq!(checked.is_ok(), is_accepted, "{tenure} {caller:?}");
         }
     }
 

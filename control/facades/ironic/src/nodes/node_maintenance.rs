@@ -2,7 +2,7 @@
 
 use control_state::{Availability, NodeMaintenance, SetNode};
 
-use super::node_checks::locked;
+use super::node_checks::{check_may_withhold, locked};
 use crate::access::SeenNode;
 use crate::answer::IronicAnswer;
 use crate::error::IronicError;
@@ -42,6 +42,7 @@ async fn write(
     node: &SeenNode,
     maintenance: Option<NodeMaintenance>,
 ) -> Result<IronicAnswer, IronicError> {
+    check_may_withhold(node, call.caller.project())?;
     let mut content = node.content();
     // A node that is not in maintenance needs no record to stay so.
     if content.maintenance.is_some() || maintenance.is_some() {

@@ -81,7 +81,7 @@ fn planned(
     if asked_flag(call, RESET_INTERFACES)?.unwrap_or(false) {
         draft.content.interfaces.clear();
     }
-    check_draft(&node, &state, &draft)?;
+    check_draft(&node, &state, &draft, call.caller.project())?;
     check_owner(call, &node, &state, &draft)?;
     resolve_links(call, tables, &mut draft, node.owner())?;
     let caller = TenureCaller {
