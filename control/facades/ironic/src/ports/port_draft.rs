@@ -53,7 +53,7 @@ const STORED: [(&str, PortFieldKind); 8] = [
 pub(super) struct PortDraft {
     /// Address of the card.
     pub(super) mac: MacAddr,
-    /// What clients say about it. Its id and its times are those of before.
+    /// Its description by clients. Its id and its times are those of before.
     pub(super) port: NodePort,
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::access::SeenNode;
 use crate::version::ApiVersion;
 
-/// What a node's JSON needs beside the node.
+/// The parts of a node's JSON that the node itself does not have.
 #[derive(Debug)]
 pub(crate) struct NodeView<'a> {
     /// The microversion, which decides about fields.

@@ -26,7 +26,7 @@ pub(crate) struct NodeCard<'a> {
 }
 
 impl<'a> NodeCard<'a> {
-    /// What clients said about it. `None` means nothing.
+    /// Its description by clients. `None` means that they said nothing.
     pub(crate) fn described(self) -> Option<&'a NodePort> {
         stored(self.node).ports.get(&self.mac)
     }

@@ -80,7 +80,7 @@ pub(crate) fn properties(node: &SeenNode) -> Value {
     Value::Object(all)
 }
 
-/// What the agents found out about the access to the BMC.
+/// The access to the BMC as the agents found it out.
 pub(crate) fn found_driver_info(machine: &Machine) -> Map<String, Value> {
     let bmc = machine.bmc.as_ref();
     let address = bmc.map(|bmc| bmc.address.as_str());
@@ -109,7 +109,7 @@ pub(super) fn instance_info(content: &NodeContent) -> Value {
     all
 }
 
-/// What the agents say about themselves.
+/// The agents of the machine, by their own words.
 pub(super) fn driver_internal_info(machine: &Machine, last_heard: Timestamp) -> Value {
     let mut all = Map::new();
     if !machine.hammer_version.is_empty() {

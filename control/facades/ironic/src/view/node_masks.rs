@@ -14,7 +14,7 @@ const RESERVATION: &str = "baremetal:node:get:reservation";
 pub(crate) struct NodeMasks {
     /// Access to the BMC.
     driver_info: bool,
-    /// What the agents found out.
+    /// The findings of agents.
     driver_internal_info: bool,
     /// The reason of a failure.
     last_error: bool,
