@@ -119,7 +119,7 @@ fn body_names(body: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The node that a new port names.
-fn node_ident<'a>(reader: ObjectReader<'a>) -> Result<&'a str, IronicError> {
+fn node_ident(reader: ObjectReader<'_>) -> Result<&str, IronicError> {
     match (reader.text("node_uuid")?, reader.text(NODE_IDENT.0)?) {
         (Some(ident), None) | (None, Some(ident)) => Ok(ident),
         _ => {
