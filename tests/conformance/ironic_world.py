@@ -78,6 +78,13 @@ class World:
             "id": IMAGE, "url": IMAGE_URL, "meta": {"labels": {"labels": digest}},
             "features": ["IMAGE_FEATURE_MACHINE"],
             "classification": "IMAGE_CLASSIFICATION_SUPPORTED"})
+        # Ironic's clients name no layout: that of the machine's size and image is taken.
+        disk = {"device": "/dev/sda", "partitions": [{"number": 1, "size": 0,
+                                                      "gptType": "GPT_TYPE_LINUX"}]}
+        root = {"device": "/dev/sda1", "format": "FORMAT_EXT4", "path": "/"}
+        admin("admin.FilesystemService/Create", filesystemLayout={
+            "id": "one-disk", "disks": [disk], "filesystems": [root],
+            "constraints": {"sizes": [SIZE], "images": {OS: ">= 12"}}})
         admin("admin.NetworkService/Create", id="tenants", partition=PARTITION,
               prefixes=["10.1.0.0/16"], type="NETWORK_TYPE_SUPER",
               defaultChildPrefixLength={"ipv4": 24})
