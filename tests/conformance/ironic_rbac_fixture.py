@@ -10,9 +10,9 @@ OWNER_NODE = "1ab63b9e-66d7-4cd7-8618-dddd0f9f7881"
 LEASED_NODE = "38d5abed-c585-4fce-a57e-a2ffc2a2ec6f"
 OTHER_NODE = "573208e5-cd41-4e26-8f06-ef44022b3793"
 UNOWNED_NODE = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
-CHILDREN = ("2b3b8adb-add7-4fd0-8e82-dcb714d848e7", "3c3b8adb-edd7-3ed0-8e82-aab714d8411a")
-OWNER_PORTS = ("ebe30f19-358d-41e1-8d28-fd7357a0164c", "21a3c5a7-1e14-44dc-a9dd-0c84d5477a57")
-LEASED_PORT = "52ac7dbb-1732-449a-b760-2224035c6b90"
+# Nodes that cases change.
+CHANGED_NODES = (OWNER_NODE, LEASED_NODE, UNOWNED_NODE)
+CHILD = "3c3b8adb-edd7-3ed0-8e82-aab714d8411a"
 OTHER_PORT = "abfd8dbb-1732-449a-b760-2224035c6b99"
 OWNER_GROUP = "b16efcf3-2990-41a1-bc1d-5e2c16f3d5fc"
 LEASED_GROUP = "6eb02b44-18a3-4659-8c0b-8d2802581ae4"
@@ -48,7 +48,8 @@ class Fixture:
         self.texts.update({"new_owner": projects["third"].id, "1234": projects["third"].id,
                            "198566a5-a609-4463-9800-e8920be7c2fa": projects["third"].id,
                            "fake-driverz": "metalmesh", "fake-hardware": "metalmesh",
-                           "fake": "metalmesh"})
+                           "fake": "metalmesh",
+                           "18a552fb-dcd2-43bf-9302-e4c93287be11": UNOWNED_NODE})
         self.make()
         self.names = self.idents()
 
@@ -56,11 +57,12 @@ class Fixture:
         """Ids by the names that stand for them in paths and bodies."""
         history = self.site.ok("GET", f"/v1/nodes/{OWNER_NODE}/history")["history"]
         leased = self.site.ok("GET", f"/v1/nodes/{LEASED_NODE}/history")["history"]
+        own_port, leased_port = self.card(OWNER_MACS[0]), self.card(LEASED_MAC)
         return {
             "node_ident": UNOWNED_NODE, "owner_node_ident": OWNER_NODE,
             "lessee_node_ident": LEASED_NODE, "allocated_node_ident": LEASED_NODE,
-            "lessee_port_ident": LEASED_PORT, "owner_port_ident": OWNER_PORTS[0],
-            "other_port_ident": OTHER_PORT, "port_ident": OWNER_PORTS[0],
+            "lessee_port_ident": leased_port, "owner_port_ident": own_port,
+            "other_port_ident": OTHER_PORT, "port_ident": own_port,
             "lessee_portgroup_ident": LEASED_GROUP, "owner_portgroup_ident": OWNER_GROUP,
             "other_portgroup_ident": OTHER_GROUP, "portgroup_ident": OWNER_GROUP,
             "owner_allocation": ALLOCATIONS["owner"][0],
@@ -94,12 +96,10 @@ class Fixture:
             self.change(ident, owner=owner, resource_class=resource_class, driver="metalmesh")
         self.change(OWNER_NODE, lessee=None)
         self.change(LEASED_NODE, lessee=lessee)
-        for ident, of in zip(CHILDREN, (None, owner)):
-            self.node(ident, of, parent_node=OWNER_NODE)
-        for port, mac in zip(OWNER_PORTS, OWNER_MACS):
-            self.port(port, OWNER_NODE, mac)
-        self.port(LEASED_PORT, LEASED_NODE, LEASED_MAC)
-        self.port(OTHER_PORT, OTHER_NODE, OTHER_MAC)
+        # Ironic's fixture has a child of nobody as well; here a child has the owner of its parent.
+        self.node(CHILD, owner, parent_node=OWNER_NODE)
+        self.there(f"/v1/ports/{OTHER_PORT}", "/v1/ports", {
+            "uuid": OTHER_PORT, "node_uuid": OTHER_NODE, "address": OTHER_MAC})
         for group, node, name in ((OWNER_GROUP, OWNER_NODE, "magicfoo"),
                                   (LEASED_GROUP, LEASED_NODE, "leased"),
                                   (OTHER_GROUP, OTHER_NODE, "corgis_rule_the_world")):
@@ -114,7 +114,7 @@ class Fixture:
         self.there(f"/v1/deploy_templates/{TEMPLATE}", "/v1/deploy_templates", {
             "uuid": TEMPLATE, "name": "CUSTOM_TEMPLATE", "steps": [step]})
         self.there(f"/v1/chassis/{CHASSIS}", "/v1/chassis", {"uuid": CHASSIS})
-        for node in (OWNER_NODE, LEASED_NODE):
+        for node in CHANGED_NODES:
             self.site.ok("PUT", f"/v1/nodes/{node}/traits", {"traits": [TRAIT]})
             self.vif(node)
 
@@ -135,9 +135,10 @@ class Fixture:
                 body["owner"] = owner
             self.site.ok("POST", "/v1/nodes", body)
 
-    def port(self, ident, node, mac):
-        self.there(f"/v1/ports/{ident}", "/v1/ports",
-                   {"uuid": ident, "node_uuid": node, "address": mac})
+    def card(self, mac):
+        """The port of a card of a machine."""
+        (port,) = self.site.ok("GET", f"/v1/ports?address={mac}")["ports"]
+        return port["uuid"]
 
     def allocation(self, project, ident, node, resource_class):
         """The node of a project, held by its allocation."""
@@ -175,7 +176,8 @@ class Fixture:
         ident = answer.json.get("uuid") if isinstance(answer.json, dict) else None
         if answer.status == 201 and ident:
             self.site.delete(f"/v1/{made.split('/v1/')[1]}")
-        for node in (OWNER_NODE, LEASED_NODE):
+        self.node(UNOWNED_NODE, None)
+        for node in CHANGED_NODES:
             self.site.delete(f"/v1/nodes/{node}/maintenance")
             self.change(node, name=None, retired=False, protected=False, instance_info={},
                         driver_info={}, description=None)
