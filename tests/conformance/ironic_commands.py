@@ -111,8 +111,10 @@ def records(cli, world, machine):
             json.dump({"chassis": [{"description": "c", "nodes": [
                 {"driver": "metalmesh", "name": "kn3"}]}]}, file)
         cli.ok(f"create {path}")
+    chassis = cli.json("chassis list")[0]["UUID"]
+    assert [row["Name"] for row in cli.json(f"node list --chassis {chassis}")] == ["kn3"]
     cli.ok("node delete kn3")
-    cli.ok(f"chassis delete {cli.json('chassis list')[0]['UUID']}")
+    cli.ok(f"chassis delete {chassis}")
 
 
 def hardware(cli, machine):
