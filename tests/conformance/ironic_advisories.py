@@ -6,7 +6,7 @@ import base64
 import json
 
 from ironic_calls import Refused, wait_until
-from ironic_world import IMAGE_SHA256, IMAGE_URL, World
+from ironic_world import IMAGE, IMAGE_SHA256, IMAGE_URL, PARTITION, SIZE, World
 
 GOOD_IMAGE = {"image_source": IMAGE_URL, "image_checksum": IMAGE_SHA256}
 SECRET = "s3cret-of-the-bmc"
@@ -193,6 +193,34 @@ def faults_that_users_met(world):
     return 4
 
 
+def used_by(machine, project):
+    """A project gets the machine by metalmesh's own API."""
+    project.owner("api.MachineService/Create", project=project.id, name="m", partition=PARTITION,
+                  size=SIZE, image=IMAGE, filesystemLayout="default",
+                  networks=[{"network": project.network}],
+                  allocationType="MACHINE_ALLOCATION_TYPE_MACHINE")
+    wait_until(lambda: machine.node()["provision_state"] == "active", "the machine is in use")
+    return project.as_("manager")
+
+
+def leftovers(world):
+    """What a tenant wrote on a machine of the site is gone with it, also if it frees the machine by
+    metalmesh's own API."""
+    machine = world.machine("m2", 2)
+    path, first = f"/v1/nodes/{machine.id}", world.projects["other"]
+    tenant = used_by(machine, first)
+    tenant.ok("PATCH", path, [{"op": "add", "path": "/instance_info", "value": {"a": SECRET}}])
+    tenant.ok("POST", f"{path}/vifs", {"id": first.network})
+    first.owner("api.MachineService/Delete", project=first.id, uuid=machine.id)
+    machine.waits()
+    assert tenant.get(path).status == 404
+    tenant = used_by(machine, world.projects["lessee"])
+    assert SECRET not in tenant.get(path).text
+    assert tenant.ok("GET", path)["instance_info"] == {}
+    assert tenant.ok("GET", f"{path}/vifs")["vifs"] == []
+    return 3
+
+
 def main():
     world = World("owner", "lessee", "other")
     machine = world.machine("m1", 1)
@@ -205,7 +233,7 @@ def main():
     world.site.ok("PATCH", path, [{"op": "add", "path": "/lessee", "value": lessee.id}])
     tried += masks_and_secrets(world, machine)
     tried += deployments(machine, lessee.as_("admin"))
-    tried += faults_that_users_met(world)
+    tried += faults_that_users_met(world) + leftovers(world)
     try:
         other = world.projects["other"]
         other.owner("api.MachineService/Get", project=other.id, uuid=machine.id)
