@@ -1,5 +1,5 @@
-//! Runbooks: documents of a project, of the site, or public. Nodes of metalmesh execute no steps, so
-//! that none can be run.
+//! Runbooks: documents of a project, of the site, or public. The verbs of nodes use their steps, as far
+//! as metalmesh can do them.
 
 use std::sync::Arc;
 
