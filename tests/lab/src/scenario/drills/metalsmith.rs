@@ -99,7 +99,7 @@ impl Smith<'_> {
     }
 }
 
-/// What an operator does once: the machine gets an owner and a class, its size a layout.
+/// The part of an operator, once: the machine gets an owner and a class, its size a layout.
 fn offer(lab: &DataCentre, site: &Site, machine: &Machine) -> Result<()> {
     let (admin, uuid) = (&lab.people.admin, &machine.uuid);
     let mut layout = admin.json("filesystem show default")?;
