@@ -13,7 +13,7 @@ use crate::firewall::apply::{
     rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
-use crate::lease::apply::{end, grant, owner, transfer};
+use crate::lease::apply::{end, grant, node as lease_node, owner, transfer};
 use crate::machine::apply::{
     allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
     register, restored, rewipe, sizing, vpn, wipe,
@@ -222,6 +222,7 @@ routes! {
     HoldClaim power::hold;
     EnrolNode node_record::enrol;
     SetNode node_record::set;
+    UpdateNode lease_node::update;
     WipeNode rewipe::wipe_node;
     SetNodeDocument node_document::set;
     DeleteNodeDocument node_document::delete;

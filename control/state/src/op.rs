@@ -154,6 +154,7 @@ macro_rules! ops {
                         | Self::WipeNode(_)
                         | Self::SetNodeDocument(_)
                         | Self::DeleteNodeDocument(_)
+                        | Self::UpdateNode(_)
                 ) {
                     return NODES;
                 }
@@ -425,6 +426,8 @@ ops! {
     EnrolNode;
     /// Replaces the fields of a node. → `Reply::NodeRecord`
     SetNode;
+    /// Changes a node with its owner, lessee and class, wholly or not at all. → `Reply::Machine`
+    UpdateNode;
     /// Has a free machine wiped again. → `Reply::Machine`
     WipeNode;
     /// Creates a document, or replaces its fields. → `Reply::NodeDocument`

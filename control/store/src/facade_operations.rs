@@ -64,16 +64,7 @@ pub(crate) const FACADE_METHODS: &[(&str, &[&str])] = &[
         "openstack.baremetal.v1.Nodes/SetTraits",
         &["SetMachineCapability"],
     ),
-    (
-        "openstack.baremetal.v1.Nodes/Update",
-        &[
-            "EndLease",
-            "GrantLease",
-            "SetMachineCapability",
-            "SetMachineOwner",
-            "SetNode",
-        ],
-    ),
+    ("openstack.baremetal.v1.Nodes/Update", &["UpdateNode"]),
     ("openstack.baremetal.v1.Portgroups/Create", &["SetNode"]),
     ("openstack.baremetal.v1.Portgroups/Delete", &["SetNode"]),
     ("openstack.baremetal.v1.Portgroups/Update", &["SetNode"]),

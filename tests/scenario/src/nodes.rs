@@ -1,7 +1,10 @@
 //! Nodes of Ironic's API: one that is enrolled, its fields, documents, and a wipe.
 
 use anyhow::{Context, Result};
+use control_state::NodeRecord;
+use proto_types::MachineId;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::catalog::PARTITION;
 use crate::fleet::{event, machine, registration};
@@ -24,18 +27,47 @@ pub(crate) fn rows(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(document(CHASSIS, "chassis"))?;
     scenario.done(document(RUNBOOK, "runbook"))?;
     let enrol = json!({"EnrolNode": {
-        "machine": id(NODE), "owner": id(1), "resource_class": "baremetal",
+        "machine": id(NODE), "project": id(1), "owner": id(1), "resource_class": "baremetal",
         "content": content(scenario, "node-1"),
     }});
     scenario.row(enrol)?;
     let set = json!({"SetNode": {
-        "machine": id(NODE), "expected": 1, "content": content(scenario, "node-2"),
+        "machine": id(NODE), "project": id(1), "expected": 1,
+        "content": content(scenario, "node-2"),
     }});
     scenario.row(set)?;
+    update(scenario)?;
     scenario.done(json!({"DeleteMachine": {"id": id(NODE)}}))?;
     scenario.done(json!({"DeleteNodeDocument": {"id": id(RUNBOOK)}}))?;
     scenario.row(json!({"DeleteNodeDocument": {"id": id(CHASSIS)}}))?;
     wipe(scenario)
+}
+
+/// The node comes into the hands of a lessee, and out of them.
+fn update(scenario: &mut Scenario<'_>) -> Result<()> {
+    let update = json!({"UpdateNode": {
+        "machine": id(NODE),
+        "owner": {"machine": id(NODE), "owner": id(1)},
+        "grant": {
+            "id": id(NODE + 6), "machine": id(NODE), "project": id(1), "lessee": id(2),
+            "expires_at": scenario.after(1000),
+        },
+        "capability": {"machine": id(NODE), "resource_class": {"set": "baremetal"}},
+        "node": {"machine": id(NODE), "expected": 2, "content": content(scenario, "node-3")},
+    }});
+    scenario.row(update)?;
+    // A lessee's additional field, beside which the row keeps that of before.
+    let mut used = content(scenario, "node-3");
+    used["extra"] = json!({"key": "\"other\""});
+    let machine = MachineId::new(Uuid::from_u128(NODE));
+    let node = scenario.tables().get::<NodeRecord>(&machine);
+    let expected = node.context("no node")?.meta.generation;
+    scenario.done(json!({"SetNode": {
+        "machine": id(NODE), "project": id(2), "expected": expected, "content": used,
+    }}))?;
+    scenario.done(json!({"UpdateNode": {
+        "machine": id(NODE), "end": {"machine": id(NODE), "by": "administrator"},
+    }}))
 }
 
 fn document(number: u128, kind: &str) -> Value {

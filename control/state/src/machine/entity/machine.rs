@@ -128,6 +128,10 @@ pub struct Machine {
     /// `true` if an operator enrolled it as a node: it is no stranger, and not forgotten.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub enrolled: bool,
+    /// `true` if a project enrolled it as its own, and neither an administrator confirmed that nor an
+    /// agent saw the machine yet. It becomes the site's when an agent sees it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
 }
 
 impl Machine {
@@ -169,6 +173,7 @@ impl Machine {
             pool: None,
             withheld: false,
             enrolled: false,
+            unconfirmed: false,
         }
     }
 

@@ -2,6 +2,9 @@
 
 mod content;
 pub(crate) mod document;
+pub(crate) mod instance;
 mod ports;
 pub(crate) mod record;
 pub(crate) mod take_over;
+pub(crate) mod unconfirmed;
+mod writer;

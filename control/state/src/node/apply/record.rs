@@ -1,6 +1,7 @@
 //! Records of nodes: enrolment, changes of their fields, and their end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, ProjectId};
@@ -8,6 +9,7 @@ use proto_types::{MachineId, ProjectId};
 use crate::machine::entity::Machine;
 use crate::meta::{Meta, check_generation};
 use crate::node::apply::content::{check_content, check_size};
+use crate::node::apply::writer::{check_writer, is_by_user, replaced_extra};
 use crate::node::command::{EnrolNode, SetNode};
 use crate::node::entity::{NodeContent, NodeRecord};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -23,6 +25,10 @@ const ENROLLED_OF_PROJECT_MAX: usize = 1_000;
 /// Makes a machine a node with fields of its own, also one that nobody has seen yet.
 pub(crate) fn enrol(tx: &mut Tx<'_>, op: &EnrolNode) -> ApplyResult {
     check_size(&op.content)?;
+    if op.project.is_some() && op.owner != op.project {
+        let rule = "must be the project that enrols the machine";
+        return Err(Error::invalid("owner", rule));
+    }
     let id = op.machine;
     // An id by which another node is found would stand for two nodes.
     let is_alias = tx.tables().index().nodes.aliases.contains_key(&id.uuid());
@@ -57,27 +63,45 @@ pub(crate) fn enrol(tx: &mut Tx<'_>, op: &EnrolNode) -> ApplyResult {
 
 /// Replaces the fields of a node.
 pub(crate) fn set(tx: &mut Tx<'_>, op: &SetNode) -> ApplyResult {
+    check_expected(tx.tables(), op)?;
+    write(tx, op).map(Reply::NodeRecord)
+}
+
+/// Refuses the change of a node that was changed since the caller read it.
+pub(crate) fn check_expected(tables: &Tables, op: &SetNode) -> CheckResult {
+    let known = tables.get::<NodeRecord>(&op.machine);
+    let generation = known.map_or(0, |record| record.meta.generation);
+    let key = op.machine.to_string();
+    check_generation("node", &key, generation, Some(op.expected))
+}
+
+/// Replaces the fields of a node, of whatever generation it is.
+pub(crate) fn write(tx: &mut Tx<'_>, op: &SetNode) -> Result<Arc<NodeRecord>, Error> {
     check_size(&op.content)?;
     let mut machine: Machine = tx.require(&op.machine)?;
     let known = tx
         .get::<NodeRecord>(&op.machine)
         .map(|record| NodeRecord::clone(record));
-    let generation = known.as_ref().map_or(0, |record| record.meta.generation);
-    let key = op.machine.to_string();
-    check_generation("node", &key, generation, Some(op.expected))?;
+    let is_new = known.is_none();
+    let before = known.unwrap_or_else(|| new_record(op.machine, NodeContent::default()));
     let content = ordered(&op.content);
-    let none = NodeContent::default();
-    let before = known.as_ref().map_or(&none, |record| &record.content);
-    check_content(tx.tables(), &machine, before, &content)?;
+    check_writer(&machine, op.project, &before.content, &content)?;
+    check_content(tx.tables(), &machine, &before.content, &content)?;
+    let is_by_user = is_by_user(&machine, op.project);
+    let record = NodeRecord {
+        replaced_extra: replaced_extra(&before, &content.extra, is_by_user),
+        content,
+        ..before
+    };
     // Somebody takes care of it: it is not forgotten when it does not register.
     machine.enrolled |= machine.is_stranger();
-    machine.withheld = content.withholds();
+    machine.withheld = record.content.withholds();
     tx.save(machine);
-    let record = match known {
-        Some(record) => tx.update(NodeRecord { content, ..record }),
-        None => tx.create(new_record(op.machine, content))?,
-    };
-    Ok(Reply::NodeRecord(record))
+    if is_new {
+        tx.create(record)
+    } else {
+        Ok(tx.update(record))
+    }
 }
 
 /// Deletes the record of a machine that is deleted. Its parts are parts of nothing afterwards.
@@ -103,6 +127,7 @@ fn new_record(machine: MachineId, content: NodeContent) -> NodeRecord {
         meta: Meta::default(),
         alias: None,
         content,
+        replaced_extra: BTreeMap::new(),
     }
 }
 
@@ -136,6 +161,7 @@ fn unseen_machine(tx: &Tx<'_>, op: &EnrolNode) -> Result<Machine, Error> {
     check_room(tx.tables(), op.owner)?;
     let mut machine = Machine::seen(op.machine, None, tx.now);
     machine.tenure.owner = op.owner;
+    machine.unconfirmed = op.project.is_some();
     Ok(machine)
 }
 

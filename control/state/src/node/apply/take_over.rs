@@ -1,7 +1,10 @@
 //! A machine takes over the node that an operator enrolled for it before it was seen.
 //!
 //! Clients enrol a node with an id of their own and describe its cards. The machine has another id, that
-//! of its firmware: at its first registration it is recognised by a card.
+//! of its firmware: at its first registration it is recognised by a card. That goes for nodes which the
+//! site enrolled or confirmed: an address that a project knows of does not give it the machine.
+
+use proto_types::MachineId;
 
 use crate::lease::entity::Lease;
 use crate::machine::entity::{Availability, EventLog, Machine};
@@ -9,6 +12,26 @@ use crate::node::apply::record::move_children;
 use crate::node::entity::NodeRecord;
 use crate::pool::entity::PoolHost;
 use crate::tables::{Tables, Tx};
+
+/// Takes the cards of a machine out of the nodes that projects enrolled on their own word: the cards are
+/// here, and whoever says more about them has no part in the machine.
+pub(crate) fn take_cards(tx: &mut Tx<'_>, machine: &Machine) {
+    for nic in &machine.hardware.nics {
+        let holder = tx.tables().index().nodes.ports.get(&nic.mac).copied();
+        let Some(id) = holder.filter(|id| is_unconfirmed(tx.tables(), id)) else {
+            continue;
+        };
+        if let Ok(mut record) = tx.require::<NodeRecord>(&id) {
+            record.content.ports.remove(&nic.mac);
+            tx.update(record);
+        }
+    }
+}
+
+fn is_unconfirmed(tables: &Tables, id: &MachineId) -> bool {
+    let machine = tables.get::<Machine>(id);
+    machine.is_some_and(|machine| machine.unconfirmed)
+}
 
 /// Gives a machine the node that was enrolled for one of its cards, with its owner, lease, pool, class
 /// and traits. The record of the enrolled machine ends. The caller saves the machine.
@@ -68,6 +91,7 @@ fn enrolled_for(tables: &Tables, machine: &Machine) -> Option<Machine> {
     cards.find_map(|nic| {
         let id = tables.index().nodes.ports.get(&nic.mac)?;
         let found = tables.get::<Machine>(id)?;
-        found.is_unseen().then(|| Machine::clone(found))
+        let is_believed = found.is_unseen() && !found.unconfirmed;
+        is_believed.then(|| Machine::clone(found))
     })
 }

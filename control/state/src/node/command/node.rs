@@ -10,6 +10,10 @@ use crate::node::entity::NodeContent;
 pub struct EnrolNode {
     /// The machine: its SMBIOS UUID, or an id until its first card is seen.
     pub machine: MachineId,
+    /// The project that enrols it, which can only be its owner. The machine is the project's until an
+    /// agent sees it, unless an administrator confirms that before. `None` means an administrator.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
     /// The project that owns it. `None` means the site.
     #[serde(default)]
     pub owner: Option<ProjectId>,
@@ -25,6 +29,10 @@ pub struct EnrolNode {
 pub struct SetNode {
     /// The machine.
     pub machine: MachineId,
+    /// The project that must own or use it. One that only uses it changes the fields of its instance
+    /// and `extra`, and with a lease also stage and maintenance. `None` means an administrator.
+    #[serde(default)]
+    pub project: Option<ProjectId>,
     /// Generation of the record that the caller read, 0 for a machine without one. Another one refuses
     /// the change.
     pub expected: u64,

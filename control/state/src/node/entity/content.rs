@@ -115,6 +115,22 @@ impl NodeContent {
         self.maintenance.is_some() || self.retired.is_some() || is_staged
     }
 
+    /// The fields without those of an instance, which end with the use of the machine: the wish for its
+    /// deployment, its networks, its protection, its boot device, and the stage of a node in use.
+    pub fn without_instance(&self) -> Self {
+        let stage = self.stage.as_ref();
+        Self {
+            instance_info: JsonFields::new(),
+            instance_name: String::new(),
+            instance: None,
+            protected: None,
+            boot_device: String::new(),
+            stage: stage.filter(|stage| !stage.state.is_in_use()).cloned(),
+            vifs: BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
     /// Its fields of free form, each with its name.
     pub(crate) fn free_fields(&self) -> impl Iterator<Item = (&'static str, &JsonFields)> {
         let own = [

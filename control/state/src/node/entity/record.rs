@@ -1,5 +1,7 @@
 //! The record of a node.
 
+use std::collections::BTreeMap;
+
 use proto_types::MachineId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -20,4 +22,8 @@ pub struct NodeRecord {
     pub alias: Option<Uuid>,
     /// The fields that a change replaces as a whole.
     pub content: NodeContent,
+    /// Values of `extra` that the present user of the machine, who does not own it, replaced; `None` for
+    /// one that was not there. They come back when the use ends.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replaced_extra: BTreeMap<String, Option<String>>,
 }

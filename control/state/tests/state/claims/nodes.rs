@@ -3,7 +3,7 @@
 use control_state::*;
 
 use super::site::*;
-use crate::nodes::{maintained, staged};
+use crate::nodes::{called, maintained, staged};
 use crate::world::*;
 
 #[test]
@@ -30,4 +30,20 @@ fn a_claim_keeps_its_host() {
     assert_eq!(world.state(1), ClaimState::Bound);
     world.change_node(1, NodeContent::default());
     assert_eq!(world.state(1), ClaimState::Provisioning);
+}
+
+#[test]
+fn an_instance_of_the_node_ends_with_the_claim() {
+    let mut world = World::hosting(&[&[]]);
+    world.ok(claim(1, 1, installing(&[])));
+    world.installed_claim(1);
+    world.change_node(
+        1,
+        NodeContent {
+            instance_name: "web".into(),
+            ..called("host")
+        },
+    );
+    world.ok(deletion(1, 1));
+    assert_eq!(world.node(1).content, called("host"));
 }

@@ -6,7 +6,11 @@ mod fields;
 mod offers;
 mod properties;
 mod take_over;
+mod tenancy;
+mod unconfirmed;
+mod updates;
 mod wipes;
+mod writers;
 
 use control_state::*;
 use proto_types::*;
@@ -21,6 +25,7 @@ pub(crate) const HOUR_MS: u64 = 3_600_000;
 pub(crate) fn enrol(number: u128) -> EnrolNode {
     EnrolNode {
         machine: id(number),
+        project: None,
         owner: None,
         resource_class: None,
         content: NodeContent::default(),
@@ -127,13 +132,22 @@ impl World {
         self.tables.get::<NodeRecord>(&id(number)).unwrap()
     }
 
-    /// The change of a node that read it last.
+    /// The change of a node by an administrator who read it last.
     pub(crate) fn change(&self, number: u128, content: NodeContent) -> SetNode {
         let record = self.tables.get::<NodeRecord>(&id(number));
         SetNode {
             machine: id(number),
+            project: None,
             expected: record.map_or(0, |record| record.meta.generation),
             content,
+        }
+    }
+
+    /// The change of a node by a project that read it last.
+    pub(crate) fn change_by(&self, number: u128, project: u128, content: NodeContent) -> SetNode {
+        SetNode {
+            project: Some(id(project)),
+            ..self.change(number, content)
         }
     }
 

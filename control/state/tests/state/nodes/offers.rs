@@ -117,14 +117,25 @@ fn a_stage_fits_what_the_machine_is_used_for() {
     assert_eq!(refusal(&mut world, Manageable), used);
     assert_eq!(refusal(&mut world, ServiceHold), None);
     assert!(!world.machine(1).withheld);
-    // A stage that stays is not judged again.
+    // It ends with the use.
     world.free(1);
-    let kept = NodeContent {
-        description: "text".into(),
-        ..staged(ServiceHold)
-    };
-    world.change_node(1, kept);
+    assert_eq!(world.node(1).content.stage, None);
     assert_eq!(refusal(&mut world, Servicing), unused);
     assert_eq!(refusal(&mut world, Manageable), used);
     world.change_node(1, NodeContent::default());
+}
+
+#[test]
+fn a_stage_that_stays_is_not_judged_again() {
+    let mut world = World::new();
+    world.waiting(1);
+    world.change_node(1, staged(ProvisionState::CleanWait));
+    world.ok(by_id());
+    let kept = NodeContent {
+        description: "text".into(),
+        ..staged(ProvisionState::CleanWait)
+    };
+    world.change_node(1, kept);
+    let other = world.change(1, staged(ProvisionState::Manageable));
+    assert_eq!(world.refused(other), ErrorCode::MachineAllocated);
 }

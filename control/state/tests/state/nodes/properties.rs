@@ -23,7 +23,7 @@ struct Wish {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Enrol(u128, Option<u128>, Wish),
+    Enrol(u128, Option<u128>, bool, Wish),
     Set(u128, Wish),
     Delete(u128),
     Seen(u128),
@@ -60,7 +60,8 @@ fn step() -> impl Strategy<Value = Step> {
     let node = || prop_oneof![1..=MACHINES, CHOSEN];
     let owner = || proptest::option::of(1..=2u128);
     prop_oneof![
-        6 => (node(), owner(), wish()).prop_map(|(n, p, wish)| Step::Enrol(n, p, wish)),
+        6 => (node(), owner(), any::<bool>(), wish())
+            .prop_map(|(n, p, by_owner, wish)| Step::Enrol(n, p, by_owner, wish)),
         6 => (node(), wish()).prop_map(|(n, wish)| Step::Set(n, wish)),
         2 => node().prop_map(Step::Delete),
         2 => machine().prop_map(Step::Seen),
@@ -117,7 +118,8 @@ fn content(wish: &Wish) -> NodeContent {
 /// The commands of a step.
 fn ops(world: &World, step: &Step, counter: u128) -> Vec<Op> {
     let op: Op = match step {
-        Step::Enrol(number, owner, wish) => EnrolNode {
+        Step::Enrol(number, owner, by_owner, wish) => EnrolNode {
+            project: owner.filter(|_| *by_owner).map(id),
             owner: owner.map(id),
             content: content(wish),
             ..enrol(*number)
@@ -225,6 +227,13 @@ fn check_nodes(tables: &Tables) {
     let (partition, size) = (text(PARTITION), text(SIZE));
     for machine in query::allocatable_machines(tables, &partition, &size) {
         assert!(!machine.withheld, "on offer: {machine:?}");
+    }
+    for machine in tables
+        .all::<Machine>()
+        .filter(|machine| machine.unconfirmed)
+    {
+        let is_claimed = machine.is_unseen() && machine.tenure.owner.is_some();
+        assert!(is_claimed, "seen, and a project's by its word: {machine:?}");
     }
     for machine in tables.all::<Machine>().filter(|machine| machine.withheld) {
         let record = tables.get::<NodeRecord>(&machine.id);
