@@ -15,7 +15,6 @@ macro_rules! methods {
 }
 
 methods! {
-    VERSIONS "baremetal.v1.Versions/Get" false;
     NODES_LIST "baremetal.v1.Nodes/List" false;
     NODES_GET "baremetal.v1.Nodes/Get" false;
     NODES_CREATE "baremetal.v1.Nodes/Create" true;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use control_gate::{FacadeCall, ServiceContext};
 use control_oslo::PolicyTarget;
-use control_state::{Op, Reply, StateError, Tables};
+use control_state::{NodeContent, Op, Reply, SetNode, StateError, Tables};
 use proto_types::Timestamp;
 use serde_json::Value;
 
@@ -110,6 +110,16 @@ impl<'a> IronicCall<'a> {
         match self.permits(rule, target) {
             true => Ok(()),
             false => Err(IronicError::forbidden(rule)),
+        }
+    }
+
+    /// The change of a node's record in the caller's name, locked by what the caller read.
+    pub(crate) fn node_change(&self, node: &SeenNode, content: NodeContent) -> SetNode {
+        SetNode {
+            machine: node.id(),
+            project: self.caller.writer(),
+            expected: node.generation(),
+            content,
         }
     }
 

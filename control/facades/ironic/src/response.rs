@@ -34,7 +34,7 @@ impl ResponseHead {
     pub(crate) fn new(shape: ErrorShape, version: Option<ApiVersion>) -> Self {
         Self {
             shape,
-            version: version.unwrap_or(ApiVersion::of(OLDEST)),
+            version: version.unwrap_or_else(|| ApiVersion::of(OLDEST)),
             is_served: version.is_some(),
             request_id: format!("req-{}", Uuid::new_v4()),
         }

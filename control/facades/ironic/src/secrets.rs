@@ -1,15 +1,30 @@
-//! Secrets in requests, which no record of a call keeps.
+//! Secrets in requests, which no record of a call keeps, and which are not stored in `driver_info`.
 
 use serde_json::Value;
 
-/// Parts of names whose values are secrets.
-const SECRET_WORDS: [&str; 6] = [
+/// Parts of names whose values are secrets: those that OpenStack's own mask knows, and those of fields
+/// that drivers of Ironic had up to 39.0.0. Names of users, protocols and files of keys are none.
+const SECRET_WORDS: [&str; 20] = [
+    "access_key",
+    "admin_pass",
+    "adminpass",
+    "auth_key",
+    "community",
+    "configdrive",
+    "credential",
+    "encrypted_key",
+    "fernetkey",
+    "kg_key",
+    "key_contents",
+    "new_pass",
+    "passphrase",
     "password",
+    "priv_key",
+    "private_key",
+    "pswd",
     "secret",
     "token",
-    "configdrive",
     "user_data",
-    "private_key",
 ];
 /// The text in place of a secret, as Ironic shows it.
 pub(crate) const MASK: &str = "******";
@@ -47,6 +62,82 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Secrets of `driver_info` and `instance_info`, by driver.
+    const SECRET_FIELDS: [&str; 34] = [
+        "agent_secret_token",
+        "amt_password",
+        "cimc_password",
+        "configdrive",
+        "drac_password",
+        "hashed_rescue_password",
+        "iboot_password",
+        "ilo_password",
+        "image_pull_secret",
+        "image_request_authorization_secret",
+        "image_server_password",
+        "ipmi_hex_kg_key",
+        "ipmi_password",
+        "irmc_password",
+        "irmc_snmp_auth_password",
+        "irmc_snmp_community",
+        "irmc_snmp_priv_password",
+        "msftocs_password",
+        "novnc_secret_token",
+        "oci_pull_secret",
+        "redfish_password",
+        "rescue_password",
+        "seamicro_password",
+        "snmp_auth_key",
+        "snmp_auth_priv_password",
+        "snmp_auth_prot_password",
+        "snmp_community",
+        "snmp_community_read",
+        "snmp_community_write",
+        "snmp_priv_key",
+        "ssh_key_contents",
+        "ssh_password",
+        "ucs_password",
+        "xclarity_password",
+    ];
+    /// Fields beside them that clients have to read.
+    const PLAIN_FIELDS: [&str; 20] = [
+        "ansible_key_file",
+        "deploy_kernel",
+        "ilo_address",
+        "ipmi_address",
+        "ipmi_cipher_suite",
+        "ipmi_port",
+        "ipmi_priv_level",
+        "ipmi_username",
+        "irmc_auth_method",
+        "irmc_snmp_user",
+        "redfish_address",
+        "redfish_auth_type",
+        "redfish_system_id",
+        "redfish_username",
+        "redfish_verify_ca",
+        "snmp_auth_protocol",
+        "snmp_outlet",
+        "snmp_priv_protocol",
+        "snmp_user",
+        "ssh_key_filename",
+    ];
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in SECRET_FIELDS {
+            assert!(
+                is_secret(name) && is_secret(&name.to_ascii_uppercase()),
+                "{name}"
+            );
+            let masked = without_secrets(&json!({"driver_info": {name: "x"}}));
+            assert_eq!(masked["driver_info"][name], MASK, "{name}");
+        }
+        for name in PLAIN_FIELDS {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
 
     #[test]
     fn secrets_of_bodies_and_patches_are_masked() {

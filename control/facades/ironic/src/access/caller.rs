@@ -28,6 +28,8 @@ pub(crate) struct FacadeCaller {
     pub(crate) project_name: String,
     /// The caller as rules of the policy see it.
     pub(crate) credentials: Credentials,
+    /// `true` for a service of the project whose services have rights of the site.
+    is_elevated: bool,
 }
 
 /// The scope that the state gives to a token, with what the caller is there.
@@ -72,10 +74,13 @@ impl FacadeCaller {
                 CallerAttribute::ServiceProjectName,
                 service_project.unwrap_or_default(),
             );
+        let is_elevated = role == KeystoneRole::Service
+            && service_project.is_some_and(|project| project == found.project_name);
         Ok(Self {
             bearer,
             scope: found.scope,
             role,
+            is_elevated,
             project_name: found.project_name,
             credentials,
         })
@@ -87,6 +92,12 @@ impl FacadeCaller {
             FacadeScope::System => None,
             FacadeScope::Project(project) => Some(project),
         }
+    }
+
+    /// The project whose relation to a node counts when the call changes it. `None` means that the rule
+    /// alone decides, as for administrators.
+    pub(crate) fn writer(&self) -> Option<ProjectId> {
+        self.project().filter(|_| !self.is_elevated)
     }
 
     /// `true` for a call in the scope of the whole site.

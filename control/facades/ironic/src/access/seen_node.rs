@@ -65,6 +65,18 @@ impl SeenNode {
         record.map_or_else(NodeContent::default, |record| record.content.clone())
     }
 
+    /// The node as it is in the next hands: without the instance of the present ones.
+    pub(crate) fn after_use(&self) -> Self {
+        let record = self.record.as_deref().map(|record| NodeRecord {
+            content: record.after_use(),
+            ..record.clone()
+        });
+        Self {
+            record: record.map(Arc::new),
+            ..self.clone()
+        }
+    }
+
     /// Generation of the record, by which a change is locked; 0 without one.
     pub(crate) fn generation(&self) -> u64 {
         let record = self.record.as_ref();
@@ -127,6 +139,8 @@ pub(crate) fn seen_node(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use control_state::Meta;
     use proto_types::Timestamp;
     use serde_json::{Value, json};
@@ -159,6 +173,7 @@ mod tests {
                 },
                 alias: None,
                 content,
+                replaced_extra: BTreeMap::new(),
             });
             Self::new(Arc::new(machine), record.map(Arc::new))
         }

@@ -1,6 +1,6 @@
 //! Writes of the life of nodes.
 
-use control_state::{BmcAction, NodeContent, OrderBmc, SetNode};
+use control_state::{BmcAction, NodeContent, OrderBmc};
 
 use super::rights::order_project;
 use crate::access::SeenNode;
@@ -37,11 +37,7 @@ pub(super) async fn write_content(
     node: &SeenNode,
     content: NodeContent,
 ) -> Result<(), IronicError> {
-    let op = SetNode {
-        machine: node.id(),
-        expected: node.generation(),
-        content,
-    };
+    let op = call.node_change(node, content);
     call.propose(op).await.map(drop)
 }
 

@@ -7,7 +7,6 @@
 mod draft_links;
 #[cfg(test)]
 mod draft_tests;
-mod driver_secrets;
 mod node_checks;
 mod node_create;
 mod node_display;

@@ -97,6 +97,7 @@ fn enrolment(
     resolve_links(call, tables, &mut draft, owner)?;
     Ok(EnrolNode {
         machine,
+        project: call.caller.project(),
         owner,
         resource_class: draft.resource_class,
         content: draft.content,

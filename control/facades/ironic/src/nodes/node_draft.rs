@@ -5,10 +5,10 @@ use proto_types::{ProjectId, ResourceClass, Timestamp};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::driver_secrets::without_driver_secrets;
 use crate::access::SeenNode;
 use crate::error::IronicError;
 use crate::patch::{ObjectReader, fields_of, is_logical_name};
+use crate::secrets::without_secrets;
 use crate::view::{
     HARDWARE_TYPES, INTERFACE_KINDS, found_driver_info, hardware_properties, instance_uuid,
     interfaces, maintenance_reason, stored,
@@ -205,7 +205,8 @@ fn read_objects(
     content.instance_info = reader.fields("instance_info")?;
     content.network_data = reader.fields("network_data")?;
     content.properties = own_fields("properties", reader.value("properties"), &base.hardware)?;
-    let driver_info = without_driver_secrets(reader.value("driver_info"));
+    // The agents of BMCs have the secrets.
+    let driver_info = without_secrets(reader.value("driver_info"));
     content.driver_info = own_fields("driver_info", &driver_info, &base.found)?;
     Ok(())
 }

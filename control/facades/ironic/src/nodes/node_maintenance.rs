@@ -1,6 +1,6 @@
 //! `PUT` and `DELETE /nodes/{node}/maintenance`.
 
-use control_state::{Availability, NodeMaintenance, SetNode};
+use control_state::{Availability, NodeMaintenance};
 
 use super::node_checks::{check_may_withhold, locked};
 use crate::access::SeenNode;
@@ -47,11 +47,7 @@ async fn write(
     // A node that is not in maintenance needs no record to stay so.
     if content.maintenance.is_some() || maintenance.is_some() {
         content.maintenance = maintenance;
-        let command = SetNode {
-            machine: node.id(),
-            expected: node.generation(),
-            content,
-        };
+        let command = call.node_change(node, content);
         call.propose(command).await?;
     }
     Ok(IronicAnswer::accepted(None))

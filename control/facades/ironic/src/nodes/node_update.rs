@@ -2,7 +2,7 @@
 
 use control_oslo::PolicyTarget;
 use control_state::query::{NodeState, node_state};
-use control_state::{Op, ProvisionState, SetNode, Tables};
+use control_state::{ProvisionState, Tables, UpdateNode};
 use proto_types::{LeaseId, MachineId};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::node_checks::{check_draft, check_is_changeable};
 use super::node_display::NodeDisplay;
 use super::node_draft::{DraftBase, NodeDraft};
 use super::node_object::{node_object, patchable};
-use super::tenure_change::{TenureCaller, tenure_commands};
+use super::tenure_change::{TenureCaller, tenure_parts};
 use super::update_rules::update_rules;
 use crate::access::{SeenNode, find_node, seen_node};
 use crate::answer::IronicAnswer;
@@ -27,14 +27,7 @@ const OWNER_PROVISIONED: &str = "baremetal:node:update_owner_provisioned";
 /// The parameter that takes back which interfaces clients chose.
 const RESET_INTERFACES: &str = "reset_interfaces";
 
-/// A change of a node, ready to be proposed.
-struct NodeChange {
-    machine: MachineId,
-    /// The commands, in the order in which they are proposed.
-    commands: Vec<Op>,
-}
-
-/// `PATCH /nodes/{node}`.
+/// `PATCH /nodes/{node}`. A change that is refused changes nothing: it is one command.
 pub(super) fn update<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
     Box::pin(async move {
         let patch = JsonPatch::parse(call.body)?;
@@ -42,10 +35,11 @@ pub(super) fn update<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
         let lease = LeaseId::new(Uuid::now_v7());
         let change = call.read(|tables| planned(call, tables, &patch, lease));
         let change = change.await?;
-        for command in change.commands {
-            call.propose(command).await?;
+        let machine = change.machine;
+        if change != UpdateNode::of(machine) {
+            call.propose(change).await?;
         }
-        let shown = call.read(|tables| shown(call, tables, change.machine));
+        let shown = call.read(|tables| shown(call, tables, machine));
         Ok(IronicAnswer::ok(shown.await?))
     })
 }
@@ -66,7 +60,7 @@ fn planned(
     tables: &Tables,
     patch: &JsonPatch,
     lease: LeaseId,
-) -> Result<NodeChange, IronicError> {
+) -> Result<UpdateNode, IronicError> {
     let node = seen_node(tables, call.policy, call.caller, call.parameter("node"))?;
     for rule in update_rules(patch) {
         call.require(rule, &node.target())?;
@@ -75,34 +69,48 @@ fn planned(
     let now = call.now();
     let state = node_state(&node.machine, node.record.as_deref(), now);
     check_is_changeable(&node, &state, patch)?;
-    let mut object = node_object(&node);
-    patch.apply(&mut object)?;
-    let mut draft = NodeDraft::parse(&object, &DraftBase::of(&node), now)?;
-    if asked_flag(call, RESET_INTERFACES)?.unwrap_or(false) {
-        draft.content.interfaces.clear();
+    let mut draft = drafted(call, &node, patch)?;
+    if changes_hands(&node, &draft) {
+        draft = drafted(call, &node.after_use(), patch)?;
     }
     check_draft(&node, &state, &draft, call.caller.project())?;
     check_owner(call, &node, &state, &draft)?;
     resolve_links(call, tables, &mut draft, node.owner())?;
+    let project = call.caller.writer();
     let caller = TenureCaller {
-        project: call.caller.project(),
+        project,
         now,
         lease,
+        confirms: project.is_none() && patch.roots().contains("owner"),
     };
-    let mut commands = tenure_commands(&node, &draft, caller)?;
-    // The record comes last: a change that the state refuses before leaves it as it was.
+    let mut change = tenure_parts(&node, &draft, caller)?;
     if draft.content != *stored(&node) {
-        let command = SetNode {
-            machine: node.id(),
-            expected: node.generation(),
-            content: draft.content,
-        };
-        commands.push(command.into());
+        change.node = Some(call.node_change(&node, draft.content));
     }
-    Ok(NodeChange {
-        machine: node.id(),
-        commands,
-    })
+    Ok(change)
+}
+
+/// The node as the patch makes it.
+fn drafted(
+    call: &IronicCall<'_>,
+    node: &SeenNode,
+    patch: &JsonPatch,
+) -> Result<NodeDraft, IronicError> {
+    let mut object = node_object(node);
+    patch.apply(&mut object)?;
+    let mut draft = NodeDraft::parse(&object, &DraftBase::of(node), call.now())?;
+    if asked_flag(call, RESET_INTERFACES)?.unwrap_or(false) {
+        draft.content.interfaces.clear();
+    }
+    Ok(draft)
+}
+
+/// `true` if the node comes into other hands, which begin without the instance of the ones before: of it
+/// stays only what the client says anew. A use that goes on keeps its own.
+fn changes_hands(node: &SeenNode, draft: &NodeDraft) -> bool {
+    let is_used = node.machine.allocation.is_some() && !node.machine.is_leaving();
+    let is_same = draft.owner == node.owner() && draft.lessee == node.lessee();
+    !is_used && !is_same
 }
 
 /// Refuses fields that cannot be changed, or that the microversion does not have.

@@ -1,8 +1,8 @@
-//! The commands that follow from another owner, lessee or resource class of a node.
+//! The parts of a change that follow from another owner, lessee or resource class of a node.
 
 use control_state::{
-    ClassChange, EndLease, GrantLease, LEASE_MS_MAX, LeaseEnder, Op, SetMachineCapability,
-    SetMachineOwner,
+    ClassChange, EndLease, GrantLease, LEASE_MS_MAX, LeaseEnder, SetMachineCapability,
+    SetMachineOwner, UpdateNode,
 };
 use proto_types::{LeaseId, ProjectId, Timestamp};
 
@@ -10,6 +10,8 @@ use super::node_draft::NodeDraft;
 use crate::access::SeenNode;
 use crate::error::IronicError;
 
+/// The rule for another owner.
+const OWNER: &str = "baremetal:node:update:owner";
 /// The remark on leases that clients of this API grant.
 const COMMENT: &str = "by Ironic's API";
 
@@ -22,33 +24,42 @@ pub(super) struct TenureCaller {
     pub(super) now: Timestamp,
     /// The id of the lease, if one is granted.
     pub(super) lease: LeaseId,
+    /// `true` if it is an administrator who names the owner.
+    pub(super) confirms: bool,
 }
 
-/// The commands, in the order in which they are to be proposed.
+/// The parts of a change that follow from another owner, lessee or class.
 ///
 /// # Errors
-/// 409 if the lessee cannot change as long as somebody uses the node, or nobody owns it.
-pub(super) fn tenure_commands(
+/// 409 if the lessee cannot change as long as somebody uses the node, or nobody owns it; 403 for a
+/// project that gives the node another owner.
+pub(super) fn tenure_parts(
     node: &SeenNode,
     draft: &NodeDraft,
     caller: TenureCaller,
-) -> Result<Vec<Op>, IronicError> {
+) -> Result<UpdateNode, IronicError> {
     let machine = node.id();
-    let mut commands: Vec<Op> = Vec::new();
+    let mut change = UpdateNode::of(machine);
+    let is_other_lessee = draft.lessee != node.lessee();
     // The owner does not change under a lease, so that a lease ends before.
-    if draft.lessee != node.lessee() && node.lessee().is_some() {
-        commands.push(end_lease(node, caller)?.into());
+    if is_other_lessee && node.lessee().is_some() {
+        change.end = Some(end_lease(node, caller)?);
     }
-    if draft.owner != node.owner() {
+    let is_other_owner = draft.owner != node.owner();
+    if is_other_owner && caller.project.is_some() {
+        return Err(IronicError::forbidden(OWNER));
+    }
+    // An administrator who names the owner of a node that a project enrolled confirms it.
+    if is_other_owner || (caller.confirms && node.machine.unconfirmed) {
         let owner = draft.owner;
-        commands.push(SetMachineOwner { machine, owner }.into());
+        change.owner = Some(SetMachineOwner { machine, owner });
     }
-    if let Some(lessee) = draft.lessee.filter(|_| draft.lessee != node.lessee()) {
-        commands.push(grant_lease(node, lessee, draft.owner, caller)?.into());
+    if let Some(lessee) = draft.lessee.filter(|_| is_other_lessee) {
+        change.grant = Some(grant_lease(node, lessee, draft.owner, caller)?);
     }
     let class = &node.machine.capability.resource_class;
     if draft.resource_class != *class {
-        let command = SetMachineCapability {
+        change.capability = Some(SetMachineCapability {
             machine,
             project: caller.project,
             resource_class: match &draft.resource_class {
@@ -56,10 +67,9 @@ pub(super) fn tenure_commands(
                 None => ClassChange::Clear,
             },
             traits: None,
-        };
-        commands.push(command.into());
+        });
     }
-    Ok(commands)
+    Ok(change)
 }
 
 fn end_lease(node: &SeenNode, caller: TenureCaller) -> Result<EndLease, IronicError> {
@@ -120,11 +130,11 @@ mod tests {
     const TWO: &str = "f11853c7-fa9c-4db3-a477-c9d8e0dbbf13";
     const THREE: &str = "ae64129e-b188-4662-b014-4127f4366ee6";
 
-    fn commands(
+    fn parts(
         machine: Value,
         changes: &[(&str, Value)],
         project: Option<&str>,
-    ) -> Result<Vec<Op>, IronicError> {
+    ) -> Result<UpdateNode, IronicError> {
         let node = SeenNode::of_json(machine, None);
         let mut object = node_object(&node);
         for (field, value) in changes {
@@ -135,56 +145,73 @@ mod tests {
             project: project.map(|project| project.parse().unwrap()),
             now: Timestamp::from_ms(1),
             lease: Uuid::nil().into(),
+            confirms: project.is_none() && changes.iter().any(|(field, _)| *field == "owner"),
         };
-        tenure_commands(&node, &draft, caller)
+        tenure_parts(&node, &draft, caller)
     }
 
-    fn names(commands: &[Op]) -> Vec<&'static str> {
-        commands.iter().map(Op::name).collect()
+    /// The parts that a change has, by their fields.
+    fn names(change: &UpdateNode) -> Vec<&'static str> {
+        let parts = [
+            ("end", change.end.is_some()),
+            ("owner", change.owner.is_some()),
+            ("grant", change.grant.is_some()),
+            ("capability", change.capability.is_some()),
+            ("node", change.node.is_some()),
+        ];
+        let present = parts.into_iter().filter(|(_, is_there)| *is_there);
+        present.map(|(name, _)| name).collect()
     }
 
     #[test]
-    fn owners_and_lessees_become_commands() {
+    fn owners_and_lessees_become_parts() {
         let owned = json!({"tenure": {"owner": ONE}});
+        let claimed = json!({"tenure": {"owner": ONE}, "unconfirmed": true});
         let leased = json!({"tenure": {"owner": ONE, "lessee": TWO}});
         for (machine, changes, expected) in [
             (owned.clone(), vec![], vec![]),
             (owned.clone(), vec![("owner", json!(ONE))], vec![]),
+            (claimed.clone(), vec![("extra", json!({}))], vec![]),
+            (claimed, vec![("owner", json!(ONE))], vec!["owner"]),
             (
                 json!({}),
                 vec![("owner", json!(ONE)), ("lessee", json!(TWO))],
-                vec!["SetMachineOwner", "GrantLease"],
+                vec!["owner", "grant"],
             ),
-            (
-                owned.clone(),
-                vec![("lessee", json!(TWO))],
-                vec!["GrantLease"],
-            ),
-            (owned, vec![("owner", Value::Null)], vec!["SetMachineOwner"]),
+            (owned.clone(), vec![("lessee", json!(TWO))], vec!["grant"]),
+            (owned, vec![("owner", Value::Null)], vec!["owner"]),
             (leased.clone(), vec![("lessee", json!(TWO))], vec![]),
-            (
-                leased.clone(),
-                vec![("lessee", Value::Null)],
-                vec!["EndLease"],
-            ),
+            (leased.clone(), vec![("lessee", Value::Null)], vec!["end"]),
             (
                 leased.clone(),
                 vec![("lessee", json!(THREE))],
-                vec!["EndLease", "GrantLease"],
+                vec!["end", "grant"],
             ),
             (
                 leased,
                 vec![("lessee", json!("")), ("owner", json!(THREE))],
-                vec!["EndLease", "SetMachineOwner"],
+                vec!["end", "owner"],
             ),
             (
                 json!({}),
                 vec![("resource_class", json!("rc1"))],
-                vec!["SetMachineCapability"],
+                vec!["capability"],
             ),
         ] {
-            let found = commands(machine, &changes, None).unwrap();
+            let found = parts(machine, &changes, None).unwrap();
             assert_eq!(names(&found), expected, "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn owners_are_the_sites_word() {
+        for (machine, owner) in [
+            (json!({"tenure": {"owner": ONE}}), json!(TWO)),
+            (json!({"tenure": {"owner": ONE}}), Value::Null),
+            (json!({}), json!(ONE)),
+        ] {
+            let refused = parts(machine, &[("owner", owner)], Some(ONE)).unwrap_err();
+            assert_eq!(refused.status, http::StatusCode::FORBIDDEN);
         }
     }
 
@@ -193,10 +220,8 @@ mod tests {
         let owned = json!({"tenure": {"owner": ONE}});
         let changes = [("lessee", json!(TWO))];
         for (caller, project) in [(None, ONE), (Some(ONE), ONE), (Some(THREE), THREE)] {
-            let found = commands(owned.clone(), &changes, caller).unwrap();
-            let [Op::GrantLease(lease)] = found.as_slice() else {
-                panic!("{found:?}");
-            };
+            let found = parts(owned.clone(), &changes, caller).unwrap();
+            let lease = found.grant.unwrap();
             assert_eq!(lease.project.to_string(), project);
             assert_eq!(lease.lessee.to_string(), TWO);
             assert_eq!(
@@ -204,7 +229,7 @@ mod tests {
                 Timestamp::from_ms(1).plus_ms(LEASE_MS_MAX)
             );
         }
-        let unowned = commands(json!({}), &changes, None).unwrap_err();
+        let unowned = parts(json!({}), &changes, None).unwrap_err();
         assert_eq!(unowned.status, http::StatusCode::CONFLICT);
         assert!(unowned.text.contains("set the owner first"), "{unowned:?}");
     }
@@ -218,11 +243,8 @@ mod tests {
             (None, LeaseEnder::Administrator),
             (Some(ONE), LeaseEnder::Project(one)),
         ] {
-            let found = commands(leased.clone(), &changes, caller).unwrap();
-            let [Op::EndLease(end)] = found.as_slice() else {
-                panic!("{found:?}");
-            };
-            assert_eq!(end.by, by);
+            let found = parts(leased.clone(), &changes, caller).unwrap();
+            assert_eq!(found.end.unwrap().by, by);
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn delete<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
     Box::pin(async move {
         let command = call.read(|tables| {
             let found = group_for(call, tables, "baremetal:portgroup:delete")?;
-            deleted(&found)
+            Ok(call.node_change(&found.node, deleted(&found)?))
         });
         call.propose(command.await?).await?;
         Ok(IronicAnswer::no_content())
@@ -116,7 +116,7 @@ fn created(
         return Err(IronicError::conflict(text));
     }
     content.groups.push(group);
-    Ok(change(&node, content, id))
+    Ok(change(call, &node, content, id))
 }
 
 fn updated(
@@ -139,6 +139,7 @@ fn updated(
     }
     let drafted = drafted_group(&object, &before, found.group.clone())?;
     Ok(change(
+        call,
         &found.node,
         changed_content(&found, drafted, call.now()),
         found.group.id,
@@ -162,7 +163,8 @@ fn changed_content(found: &FoundGroup, drafted: NodePortGroup, now: Timestamp) -
     content
 }
 
-fn deleted(found: &FoundGroup) -> Result<SetNode, IronicError> {
+/// The record of the node without a port group.
+fn deleted(found: &FoundGroup) -> Result<NodeContent, IronicError> {
     let id = found.group.id;
     let mut content = found.node.content();
     if content.ports.values().any(|port| port.group == Some(id)) {
@@ -171,16 +173,17 @@ fn deleted(found: &FoundGroup) -> Result<SetNode, IronicError> {
         return Err(IronicError::invalid(text));
     }
     content.groups.retain(|group| group.id != id);
-    Ok(change(&found.node, content, id).command)
+    Ok(content)
 }
 
-fn change(node: &SeenNode, content: NodeContent, group: Uuid) -> GroupChange {
+fn change(
+    call: &IronicCall<'_>,
+    node: &SeenNode,
+    content: NodeContent,
+    group: Uuid,
+) -> GroupChange {
     GroupChange {
-        command: SetNode {
-            machine: node.id(),
-            expected: node.generation(),
-            content,
-        },
+        command: call.node_change(node, content),
         group,
     }
 }
@@ -240,8 +243,8 @@ mod tests {
 
     #[test]
     fn groups_with_ports_stay() {
-        let command = deleted(&found(1)).unwrap();
-        assert_eq!(command.content.groups, [group(2)]);
+        let content = deleted(&found(1)).unwrap();
+        assert_eq!(content.groups, [group(2)]);
         let refused = deleted(&found(2)).unwrap_err();
         assert!(refused.text.contains("contains ports"), "{refused:?}");
     }

@@ -1,8 +1,6 @@
 //! Virtual interfaces of nodes: the networks that the next deployment is to be in.
 
-use control_state::{
-    DocumentKind, Network, NetworkType, NodeContent, NodeDocument, NodeVif, SetNode, Tables,
-};
+use control_state::{DocumentKind, Network, NetworkType, NodeDocument, NodeVif, Tables};
 use proto_types::{MacAddr, NetworkId, ProjectId};
 use serde_json::json;
 use uuid::Uuid;
@@ -53,7 +51,7 @@ pub(super) fn attach<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
             };
             let mut content = node.content();
             content.vifs.insert(wanted.id, vif);
-            Ok(written(&node, content))
+            Ok(call.node_change(&node, content))
         });
         call.propose(command.await?).await?;
         Ok(IronicAnswer::no_content())
@@ -73,7 +71,7 @@ pub(super) fn detach<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
                     "Unable to detach VIF {id} from node {node} because it is not attached to it."
                 )));
             }
-            Ok(written(&node, content))
+            Ok(call.node_change(&node, content))
         });
         call.propose(command.await?).await?;
         Ok(IronicAnswer::no_content())
@@ -84,14 +82,6 @@ fn node_for(call: &IronicCall<'_>, tables: &Tables, rule: &str) -> Result<SeenNo
     let node = seen_node(tables, call.policy, call.caller, call.parameter("node"))?;
     call.require(rule, &node.target())?;
     Ok(node)
-}
-
-fn written(node: &SeenNode, content: NodeContent) -> SetNode {
-    SetNode {
-        machine: node.id(),
-        expected: node.generation(),
-        content,
-    }
 }
 
 /// The text of an id under which it is stored: that of a UUID has dashes and lower case.
@@ -201,7 +191,7 @@ fn usable(network: &Network, project: Option<ProjectId>) -> Result<Option<Networ
 
 #[cfg(test)]
 mod tests {
-    use control_state::NodePort;
+    use control_state::{NodeContent, NodePort};
     use serde_json::Value;
 
     use super::*;

@@ -3,7 +3,6 @@
 use control_state::{NodeContent, NodePort, SetNode, Tables};
 use proto_types::{MacAddr, MachineId, Timestamp};
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::port_draft::{PORT_CREATABLE, PORT_PATCHABLE, PortDraft, port_object, unset_port};
 use super::port_lookup::{FoundPort, machine_of_card, node_of_new, port_for};
@@ -61,7 +60,7 @@ pub(super) fn delete<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
     Box::pin(async move {
         let command = call.read(|tables| {
             let found = port_for(call, tables, "baremetal:port:delete")?;
-            deleted(&found)
+            Ok(call.node_change(&found.node, deleted(&found)?))
         });
         call.propose(command.await?).await?;
         Ok(IronicAnswer::no_content())
@@ -99,7 +98,7 @@ fn created(call: &IronicCall<'_>, tables: &Tables) -> Result<PortChange, IronicE
     check_is_free(tables, draft.mac)?;
     let mut content = node.content();
     content.ports.insert(draft.mac, draft.port);
-    Ok(change(&node, content, draft.mac))
+    Ok(change(call, &node, content, draft.mac))
 }
 
 fn has_new_field(version: ApiVersion, name: &str) -> bool {
@@ -152,7 +151,7 @@ fn updated(
         check_is_free(tables, mac)?;
     }
     let content = changed_content(&found, &said, draft, call.now())?;
-    Ok(change(&found.node, content, mac))
+    Ok(change(call, &found.node, content, mac))
 }
 
 /// Refuses another node for a port. Whether the node exists makes no difference.
@@ -201,7 +200,8 @@ fn changed_content(
     Ok(content)
 }
 
-fn deleted(found: &FoundPort) -> Result<SetNode, IronicError> {
+/// The record of the node without a port.
+fn deleted(found: &FoundPort) -> Result<NodeContent, IronicError> {
     let (mac, card) = (found.mac, found.card());
     if let Some(vif) = card.vif() {
         let text = format!("port {mac}: the virtual interface {vif} is on it: detach it first");
@@ -212,7 +212,7 @@ fn deleted(found: &FoundPort) -> Result<SetNode, IronicError> {
         let text = format!("port {mac} is a card of the machine, and goes with the card");
         return Err(IronicError::conflict(text));
     }
-    Ok(change(&found.node, content, mac).command)
+    Ok(content)
 }
 
 /// Refuses an address that a port has already.
@@ -224,13 +224,14 @@ fn check_is_free(tables: &Tables, mac: MacAddr) -> Result<(), IronicError> {
     Err(IronicError::conflict(text))
 }
 
-fn change(node: &SeenNode, content: NodeContent, mac: MacAddr) -> PortChange {
+fn change(
+    call: &IronicCall<'_>,
+    node: &SeenNode,
+    content: NodeContent,
+    mac: MacAddr,
+) -> PortChange {
     PortChange {
-        command: SetNode {
-            machine: node.id(),
-            expected: node.generation(),
-            content,
-        },
+        command: call.node_change(node, content),
         mac,
     }
 }
@@ -240,6 +241,7 @@ mod tests {
     use control_state::NodeVif;
     use http::StatusCode;
     use serde_json::json;
+    use uuid::Uuid;
 
     use super::*;
 
@@ -316,9 +318,7 @@ mod tests {
                 ..NodeContent::default()
             }),
         );
-        let command = deleted(&free).unwrap();
-        assert!(command.content.ports.is_empty());
-        assert_eq!(command.expected, 1);
+        assert!(deleted(&free).unwrap().ports.is_empty());
     }
 
     #[test]

@@ -11,12 +11,7 @@ pub(crate) fn end_use(tx: &mut Tx<'_>, machine: MachineId) {
     let Ok(mut record) = tx.require::<NodeRecord>(&machine) else {
         return;
     };
-    record.content = record.content.without_instance();
-    for (name, value) in std::mem::take(&mut record.replaced_extra) {
-        match value {
-            Some(value) => record.content.extra.insert(name, value),
-            None => record.content.extra.remove(&name),
-        };
-    }
+    record.content = record.after_use();
+    record.replaced_extra.clear();
     tx.update(record);
 }

@@ -22,7 +22,9 @@ pub(super) fn check_writer(
     };
     let id = machine.id;
     let is_lessee = machine.tenure.lessee == Some(user);
-    if !is_lessee && !machine.is_held_by(user) {
+    // Once it is given back, its addresses are the project's for a while, and its node is not.
+    let uses = machine.is_held_by(user) && !machine.is_leaving();
+    if !is_lessee && !uses {
         return Err(Error::not_found("machine", id));
     }
     if lasting(before, is_lessee) == lasting(after, is_lessee) {

@@ -117,7 +117,7 @@ impl NodeContent {
 
     /// The fields without those of an instance, which end with the use of the machine: the wish for its
     /// deployment, its networks, its protection, its boot device, and the stage of a node in use.
-    pub fn without_instance(&self) -> Self {
+    pub(crate) fn without_instance(&self) -> Self {
         let stage = self.stage.as_ref();
         Self {
             instance_info: JsonFields::new(),

@@ -27,3 +27,17 @@ pub struct NodeRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub replaced_extra: BTreeMap<String, Option<String>>,
 }
+
+impl NodeRecord {
+    /// The fields as the next user of the machine finds them.
+    pub fn after_use(&self) -> NodeContent {
+        let mut content = self.content.without_instance();
+        for (name, value) in &self.replaced_extra {
+            match value {
+                Some(value) => content.extra.insert(name.clone(), value.clone()),
+                None => content.extra.remove(name),
+            };
+        }
+        content
+    }
+}

@@ -49,6 +49,16 @@ fn a_user_changes_its_instance_and_an_owner_everything() {
 }
 
 #[test]
+fn a_project_that_gave_a_machine_back_writes_nothing_for_the_next() {
+    let mut world = with_machine();
+    world.use_machine(1);
+    world.free(1);
+    assert!(world.machine(1).is_held_by(id(1)));
+    let late = world.change_by(1, 1, of_user());
+    assert_eq!(world.refused(late), ErrorCode::NotFound);
+}
+
+#[test]
 fn a_user_writes_back_what_others_said() {
     let mut world = leased();
     let described = NodeContent {

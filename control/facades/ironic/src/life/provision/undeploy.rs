@@ -1,17 +1,13 @@
 //! The end of a deployment: the machine is freed, wiped and on offer again.
 
-use control_state::{FreeMachine, Machine, NodeContent, ProvisionState, SetNode};
-use http::StatusCode;
+use control_state::{FreeMachine, Machine, ProvisionState};
 use proto_types::ProjectId;
 
-use crate::access::{SeenNode, find_node};
+use crate::access::SeenNode;
 use crate::error::IronicError;
 use crate::request::IronicCall;
 
-/// Most attempts to write the node after its release, while others write it too.
-const ATTEMPTS_MAX: usize = 3;
-
-/// Frees the machine of a node, and clears the fields of its instance.
+/// Frees the machine of a node, by which the fields of its instance end.
 ///
 /// # Errors
 /// 409 for a machine that waits for an operator, or is locked.
@@ -25,12 +21,8 @@ pub(super) async fn undeploy(
         id: node.id(),
         project,
     };
-    call.propose(op).await?;
-    // The machine is free by now, whatever comes of the fields.
-    if let Err(error) = forget_instance(call, node).await {
-        tracing::warn!(node = %node.id(), error = %error.text, "an instance's fields stay");
-    }
-    Ok(())
+    // The state ends the fields of the instance by the same command.
+    call.propose(op).await.map(drop)
 }
 
 /// The project in whose name a machine is freed: the caller's, or for administrators the one that has
@@ -59,85 +51,14 @@ fn freeing_project(
     Ok(caller.or_else(|| allocation.map(|allocation| allocation.project)))
 }
 
-/// Clears the fields of the instance, as Ironic does. The next user must not get the networks or the
-/// wishes of the last one.
-async fn forget_instance(call: &IronicCall<'_>, node: &SeenNode) -> Result<(), IronicError> {
-    let ident = node.id().to_string();
-    for attempt in 1..=ATTEMPTS_MAX {
-        // Read again, and not as the caller sees it: the project may not see the machine any more.
-        let found = call.read(|tables| Ok(find_node(tables, &ident))).await?;
-        let Some((found, content)) = found.and_then(|found| {
-            let content = without_instance(found.content())?;
-            Some((found, content))
-        }) else {
-            return Ok(());
-        };
-        let op = SetNode {
-            machine: found.id(),
-            expected: found.generation(),
-            content,
-        };
-        match call.propose(op).await {
-            Err(error) if error.status == StatusCode::CONFLICT && attempt < ATTEMPTS_MAX => {}
-            ended => return ended.map(drop),
-        }
-    }
-    Ok(())
-}
-
-/// The fields without those of the instance. `None` means that there are none.
-fn without_instance(content: NodeContent) -> Option<NodeContent> {
-    let cleared = NodeContent {
-        instance_info: Default::default(),
-        instance_name: String::new(),
-        instance: None,
-        vifs: Default::default(),
-        stage: None,
-        ..content.clone()
-    };
-    (cleared != content).then_some(cleared)
-}
-
 #[cfg(test)]
 mod tests {
-    use control_state::{NodeStage, NodeVif};
-    use proto_types::Timestamp;
+    use http::StatusCode;
     use serde_json::json;
-    use uuid::Uuid;
 
     use super::*;
 
     const PROJECT: &str = "00000000-0000-0000-0000-00000000000a";
-
-    #[test]
-    fn the_fields_of_an_instance_are_cleared() {
-        let stage = NodeStage {
-            state: ProvisionState::ServiceFailed,
-            since: Timestamp::ZERO,
-            boot_id: String::new(),
-            phase_since: Timestamp::ZERO,
-            error: String::new(),
-        };
-        let vif = NodeVif {
-            network: None,
-            mac: None,
-        };
-        let own = NodeContent {
-            name: Some("n".to_owned()),
-            extra: [("a".to_owned(), "1".to_owned())].into(),
-            ..NodeContent::default()
-        };
-        let used = NodeContent {
-            instance_info: [("image_source".to_owned(), "\"x\"".to_owned())].into(),
-            instance_name: "web".to_owned(),
-            instance: Some(Uuid::from_u128(1)),
-            vifs: [("v".to_owned(), vif)].into(),
-            stage: Some(stage),
-            ..own.clone()
-        };
-        assert_eq!(without_instance(used), Some(own.clone()));
-        assert_eq!(without_instance(own), None);
-    }
 
     #[test]
     fn machines_that_wait_for_an_operator_stay() {
