@@ -95,7 +95,7 @@ async fn change(
 ) -> Result<(), IronicError> {
     let command = SetMachineCapability {
         machine: node.id(),
-        project: call.caller.project(),
+        project: call.caller.writer(),
         resource_class: ClassChange::Keep,
         traits: Some(traits),
     };
