@@ -92,8 +92,7 @@ impl FacadeCall {
     /// The state's refusal, or `unavailable`.
     pub async fn propose(&self, op: impl Into<Op>) -> Result<Reply, Status> {
         let who = &self.bearer.principal;
-        let permit =
-            permit_facade(self.method, who, self.project.as_deref()).map_err(of_denied)?;
+        let permit = permit_facade(self.method, who, self.project.as_deref()).map_err(of_denied)?;
         let caller = self.bearer.caller(self.ticket.mark(permit, false));
         self.ticket.core.propose(&caller, op).await
     }

@@ -89,7 +89,8 @@ impl IronicSection {
         let name = path.display();
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("ironic.policy_file: cannot read {name}"))?;
-        let file = PolicyFile::parse(&text).with_context(|| format!("ironic.policy_file: {name}"))?;
+        let file =
+            PolicyFile::parse(&text).with_context(|| format!("ironic.policy_file: {name}"))?;
         let lint = PolicyLint::of(&file).with_context(|| format!("ironic.policy_file: {name}"))?;
         let is_allowed = |rule: &DangerousRule| {
             let mut names = self.allow_dangerous.iter();

@@ -83,16 +83,7 @@ pub(crate) const FACADE_METHODS: &[(&str, &[&str])] = &[
         "openstack.baremetal.v1.Runbooks/Update",
         &["SetNodeDocument"],
     ),
-    (
-        "openstack.network.v2.Ports/Create",
-        &["SetNodeDocument"],
-    ),
-    (
-        "openstack.network.v2.Ports/Delete",
-        &["DeleteNodeDocument"],
-    ),
-    (
-        "openstack.network.v2.Ports/Update",
-        &["SetNodeDocument"],
-    ),
+    ("openstack.network.v2.Ports/Create", &["SetNodeDocument"]),
+    ("openstack.network.v2.Ports/Delete", &["DeleteNodeDocument"]),
+    ("openstack.network.v2.Ports/Update", &["SetNodeDocument"]),
 ];

@@ -102,11 +102,7 @@ impl<'a> IronicCall<'a> {
     ///
     /// # Errors
     /// 403 if it refuses.
-    pub(crate) fn require(
-        &self,
-        rule: &str,
-        target: &PolicyTarget<'_>,
-    ) -> Result<(), IronicError> {
+    pub(crate) fn require(&self, rule: &str, target: &PolicyTarget<'_>) -> Result<(), IronicError> {
         match self.permits(rule, target) {
             true => Ok(()),
             false => Err(IronicError::forbidden(rule)),

@@ -68,7 +68,10 @@ fn fits(pattern: &str, parts: &[String]) -> Option<Parameters> {
     let mut parameters = Parameters::new();
     for part in parts {
         let name = wanted.next()?;
-        match name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+        match name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'))
+        {
             Some(name) => parameters.push((name.to_owned(), part.clone())),
             None if name == part => {}
             None => return None,

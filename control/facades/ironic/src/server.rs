@@ -60,7 +60,9 @@ struct RoutedRequest {
 impl IronicFacade {
     /// The facade over a state.
     pub fn new(core: Arc<ServiceContext>, settings: IronicSettings) -> Self {
-        let url = settings.url.map(|url| url.as_str().trim_end_matches('/').to_owned());
+        let url = settings
+            .url
+            .map(|url| url.as_str().trim_end_matches('/').to_owned());
         Self {
             core,
             policy: AccessPolicy::new(settings.policy),
@@ -270,7 +272,10 @@ mod tests {
     #[test]
     fn bodies_are_json_or_absent() {
         assert_eq!(json(&Bytes::new()).unwrap(), Value::Null);
-        assert_eq!(json(&Bytes::from_static(b"[1]")).unwrap(), serde_json::json!([1]));
+        assert_eq!(
+            json(&Bytes::from_static(b"[1]")).unwrap(),
+            serde_json::json!([1])
+        );
         let refused = json(&Bytes::from_static(b"{")).unwrap_err();
         assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     }

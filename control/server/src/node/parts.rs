@@ -141,12 +141,11 @@ impl NodeParts<'_> {
         Upstream::new(Arc::clone(&context), self.pki, presence, stop.clone()).add_to(&mut routes);
         let settings = self.config.login.settings(tls.is_some())?;
         let login = Login::new(Arc::clone(&context), hasher, self.seal, settings)?;
-        let ironic = ironic::spawn(self.ironic.take(), &context, tls.as_ref(), &mut tasks, &stop);
+        let ironic = ironic::spawn(self.ironic, &context, tls.as_ref(), &mut tasks, &stop);
         let gate = ApiGate::new(context).with_stats(stats.clone());
         let tracing = traces::spawn(&mut tasks, &self.config.traces, &self.store, &stop)?;
         let front = Front::new(Arc::new(gate), routes.routes()).with_stats(stats);
-        let front = front.with_tracing(tracing);
-        let front = front.with_pages(Arc::new(login));
+        let front = front.with_tracing(tracing).with_pages(Arc::new(login));
         // The writer of the audit trail has its own token: with `stop` it would end while calls are
         // still draining, and their records would be lost.
         let calls_over = CancellationToken::new();

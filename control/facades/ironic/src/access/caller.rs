@@ -119,7 +119,10 @@ fn scoped(
     };
     match scope {
         FacadeScope::System => {
-            let admin = who.rights.admin_role.filter(|_| who.kind == PrincipalKind::Api);
+            let admin = who
+                .rights
+                .admin_role
+                .filter(|_| who.kind == PrincipalKind::Api);
             let role = admin.and_then(KeystoneRole::of_admin);
             let role = role.ok_or_else(|| forbidden("the token has no role of administrators"))?;
             Ok(ScopedRole {

@@ -99,7 +99,10 @@ mod tests {
 
     #[test]
     fn roles_include_the_weaker_ones() {
-        assert_eq!(KeystoneRole::Manager.names(), ["manager", "member", "reader"]);
+        assert_eq!(
+            KeystoneRole::Manager.names(),
+            ["manager", "member", "reader"]
+        );
         assert_eq!(KeystoneRole::of_project(ProjectRole::Unspecified), None);
         assert_eq!(
             KeystoneRole::of_admin(AdminRole::Viewer),

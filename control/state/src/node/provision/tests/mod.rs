@@ -4,6 +4,8 @@ mod edges;
 mod phases;
 mod stages;
 
+use std::collections::BTreeMap;
+
 use proto_types::{AllocationId, Asn, MachineId, ProjectId, Timestamp};
 use uuid::Uuid;
 
@@ -67,6 +69,7 @@ fn record(content: NodeContent) -> NodeRecord {
         meta: Meta::default(),
         alias: None,
         content,
+        replaced_extra: BTreeMap::new(),
     }
 }
 
