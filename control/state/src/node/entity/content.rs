@@ -96,7 +96,7 @@ pub struct NodeContent {
     /// decides alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<NodeStage>,
-    /// What clients said about its ports. NICs without an entry are ports with defaults.
+    /// Statements of clients about its ports. NICs without an entry are ports with defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ports: BTreeMap<MacAddr, NodePort>,
     /// Its port groups, in the order of their ids.

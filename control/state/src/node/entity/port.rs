@@ -13,7 +13,7 @@ pub const NODE_GROUPS_MAX: usize = 16;
 /// Most virtual interfaces of a node.
 pub const NODE_VIFS_MAX: usize = 16;
 
-/// What clients of Ironic's API say about a network card.
+/// Statements of Ironic's clients about a network card.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodePort {

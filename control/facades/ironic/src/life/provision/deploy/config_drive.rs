@@ -13,7 +13,7 @@ use crate::patch::ObjectReader;
 /// Parts of a drive.
 const PARTS: [&str; 4] = ["meta_data", "network_data", "user_data", "vendor_data"];
 
-/// What a configuration drive says.
+/// Content of a configuration drive.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct ConfigDrive {
     /// User data, base64; empty means none.

@@ -11,7 +11,7 @@ use crate::access::SeenNode;
 use crate::error::IronicError;
 use crate::view::stored;
 
-/// What a deployment is to make of a node.
+/// The instance that a deployment is to make of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InstanceWish {
     /// The image.
