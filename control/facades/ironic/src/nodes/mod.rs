@@ -1,8 +1,9 @@
 //! Nodes: lists, fields, changes, traits, maintenance.
 //!
-//! A change of a node becomes commands about its machine (owner, lease, class) and about its record,
-//! which has the fields that only clients of this API read. `node_draft` reads an object that a client
-//! changed, `node_checks` and `tenure_change` decide what may follow from it.
+//! A change of a node becomes one command about its machine (owner, lease, class) and its record,
+//! which has the fields that only clients of this API read: a change that is refused changes nothing.
+//! `node_draft` reads an object that a client changed, `node_checks` and `tenure_change` decide what may
+//! follow from it.
 
 mod draft_links;
 #[cfg(test)]
