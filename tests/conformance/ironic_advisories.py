@@ -195,7 +195,7 @@ def faults_that_users_met(world):
 
 def used_by(machine, project):
     """A project gets the machine by metalmesh's own API."""
-    project.owner("api.MachineService/Create", project=project.id, name="m", partition=PARTITION,
+    project.owner("api.MachineService/Create", project=project.id, name="m2", partition=PARTITION,
                   size=SIZE, image=IMAGE, filesystemLayout="default",
                   networks=[{"network": project.network}],
                   allocationType="MACHINE_ALLOCATION_TYPE_MACHINE")

@@ -73,7 +73,9 @@ class Api:
         return found
 
     def stream(self, method, **fields):
-        """Messages of a stream, until the server ends it."""
+        """Messages of a stream, until the server ends it. The server has accepted the call before
+        anybody asks for the first message.
+        """
         body = json.dumps(fields).encode()
         link = connection(API, timeout=None)
         link.request("POST", self.path(method), b"\0" + struct.pack(">I", len(body)) + body,
@@ -81,15 +83,21 @@ class Api:
         answer = link.getresponse()
         if answer.status != 200:
             raise Refused(method, answer.status, answer.read().decode())
+        return self.messages(link, answer)
+
+    @staticmethod
+    def messages(link, answer):
+        """The messages of an accepted stream; it ends with its connection."""
         while True:
             head = answer.read(5)
             if len(head) < 5:
-                return
+                break
             flags, size = struct.unpack(">BI", head)
             message = json.loads(answer.read(size) or b"{}")
             if flags & 2:
-                return
+                break
             yield message
+        link.close()
 
 
 class Answer:

@@ -21,7 +21,7 @@ UNSUPPORTED = "does not support"
 
 def site(cli):
     """Drivers, conductors, chassis, templates, shards."""
-    names = [row["Supported driver(s)"] for row in cli.json("driver list")]
+    names = [row["name"] for row in cli.json("driver list")]
     assert "metalmesh" in names, names
     shown = cli.json("driver show metalmesh")
     assert shown["default_power_interface"] == "metalmesh", shown
@@ -31,10 +31,10 @@ def site(cli):
     cli.refused("driver passthru call metalmesh noop", UNSUPPORTED)
     cli.refused("driver show nonsense", "could not find the following driver")
     conductors = cli.json("conductor list")
-    assert conductors[0]["Alive"] is True, conductors
-    assert cli.json(f"conductor show {conductors[0]['Hostname']}")["drivers"]
+    assert conductors[0]["alive"] is True, conductors
+    assert cli.json(f"conductor show {conductors[0]['hostname']}")["drivers"]
     chassis = cli.json("chassis create --description hall --extra a=1")["uuid"]
-    assert [row["UUID"] for row in cli.json("chassis list")] == [chassis]
+    assert [row["uuid"] for row in cli.json("chassis list")] == [chassis]
     cli.ok(f"chassis set {chassis} --description 'hall 2' --extra b=2")
     cli.ok(f"chassis unset {chassis} --extra a")
     shown = cli.json(f"chassis show {chassis}")
@@ -42,7 +42,7 @@ def site(cli):
     cli.ok(f"chassis delete {chassis}")
     cli.refused(f"chassis show {chassis}", NOT_THERE)
     cli.ok(f"deploy template create CUSTOM_T --steps '{STEPS}'")
-    assert [row["Name"] for row in cli.json("deploy template list")] == ["CUSTOM_T"]
+    assert [row["name"] for row in cli.json("deploy template list")] == ["CUSTOM_T"]
     cli.ok("deploy template set CUSTOM_T --extra a=1 --name CUSTOM_U")
     cli.ok("deploy template unset CUSTOM_U --extra a")
     assert cli.json("deploy template show CUSTOM_U")["extra"] == {}
@@ -95,7 +95,7 @@ def records(cli, world, machine):
                  "--provision-state enroll", "--limit 1", "--sort name:desc", "--unassociated",
                  "--resource-class rc1", "--driver metalmesh"):
         cli.json(f"node list {more}")
-    assert [row["Name"] for row in cli.json(f"node list --owner {owner}")] == ["kn1"]
+    assert [row["name"] for row in cli.json(f"node list --owner {owner}")] == ["kn1"]
     cli.ok("node set kn1 --name kn2 --description text --extra a=1 --instance-info b=2 "
            "--property memory_mb=1024 --resource-class rc2 --conductor-group g")
     cli.ok("node unset kn2 --extra a --description --conductor-group")
@@ -111,8 +111,8 @@ def records(cli, world, machine):
             json.dump({"chassis": [{"description": "c", "nodes": [
                 {"driver": "metalmesh", "name": "kn3"}]}]}, file)
         cli.ok(f"create {path}")
-    chassis = cli.json("chassis list")[0]["UUID"]
-    assert [row["Name"] for row in cli.json(f"node list --chassis {chassis}")] == ["kn3"]
+    chassis = cli.json("chassis list")[0]["uuid"]
+    assert [row["name"] for row in cli.json(f"node list --chassis {chassis}")] == ["kn3"]
     cli.ok("node delete kn3")
     cli.ok(f"chassis delete {chassis}")
 

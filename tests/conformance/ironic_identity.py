@@ -14,7 +14,7 @@ AUTH = {"OS_AUTH_URL": f"{IRONIC}/v3", "OS_REGION_NAME": "RegionOne"}
 
 def nodes(variables):
     """The names of the nodes that a caller sees."""
-    return {row["Name"] for row in Cli(variables).json("node list")}
+    return {row["name"] for row in Cli(variables).json("node list")}
 
 
 def refused(variables, why):

@@ -5,6 +5,7 @@ Usage: METALMESH_API=... IRONIC_URL=... ADMIN_TOKEN=... ironic_metalsmith.py
 import contextlib
 import io
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -42,6 +43,8 @@ def run(variables, *words):
     """Exit code and output."""
     argv = ["-f", "json", *words]
     out, err = io.StringIO(), io.StringIO()
+    # The first run of a process sets up logging, with a handler that writes to its own stream.
+    logging.getLogger().handlers.clear()
     old, sys.argv = sys.argv, ["metalsmith", *argv]
     code = 0
     try:

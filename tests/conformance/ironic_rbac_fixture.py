@@ -1,4 +1,4 @@
-"""The objects that Ironic's cases of access control are about, made through the API: nodes of an
+"""The objects that Ironic's cases of access control are about, made through the API: machines of an
 owner, one of them leased, one that nobody owns, their ports, allocations and documents.
 """
 
@@ -55,8 +55,6 @@ class Fixture:
 
     def idents(self):
         """Ids by the names that stand for them in paths and bodies."""
-        history = self.site.ok("GET", f"/v1/nodes/{OWNER_NODE}/history")["history"]
-        leased = self.site.ok("GET", f"/v1/nodes/{LEASED_NODE}/history")["history"]
         own_port, leased_port = self.card(OWNER_MACS[0]), self.card(LEASED_MAC)
         return {
             "node_ident": UNOWNED_NODE, "owner_node_ident": OWNER_NODE,
@@ -73,8 +71,9 @@ class Fixture:
             "chassis_ident": CHASSIS, "conductor_ident": "control-1",
             # No driver of this name, in the published fixture as well.
             "driver_name": "fake-driverz-of-nobody", "bios_setting": "bios_version",
-            "owned_history_ident": history[0]["uuid"], "history_ident": history[0]["uuid"],
-            "lessee_history_ident": leased[0]["uuid"],
+            "owned_history_ident": self.event(OWNER_NODE),
+            "lessee_history_ident": self.event(LEASED_NODE),
+            "history_ident": self.event(UNOWNED_NODE),
         }
 
     def token(self, headers):
@@ -90,7 +89,7 @@ class Fixture:
         """Makes each object that is not there."""
         projects = self.world.projects
         owner, lessee = projects["owner"].id, projects["lessee"].id
-        self.node(UNOWNED_NODE, None)
+        self.unowned()
         self.node(OTHER_NODE, None)
         for ident, resource_class in ((OWNER_NODE, "CUSTOM_TEST"), (LEASED_NODE, "CUSTOM_LEASED")):
             self.change(ident, owner=owner, resource_class=resource_class, driver="metalmesh")
@@ -135,6 +134,15 @@ class Fixture:
                 body["owner"] = owner
             self.site.ok("POST", "/v1/nodes", body)
 
+    def unowned(self):
+        """The machine that nobody owns; it boots anew if a case deleted it."""
+        if self.site.get(f"/v1/nodes/{UNOWNED_NODE}").status == 404:
+            self.world.machine("unowned", 3, UNOWNED_NODE)
+
+    def event(self, node):
+        """The id of the first event of a history. A machine that boots anew has it again."""
+        return self.site.ok("GET", f"/v1/nodes/{node}/history")["history"][0]["uuid"]
+
     def card(self, mac):
         """The port of a card of a machine."""
         (port,) = self.site.ok("GET", f"/v1/ports?address={mac}")["ports"]
@@ -176,7 +184,7 @@ class Fixture:
         ident = answer.json.get("uuid") if isinstance(answer.json, dict) else None
         if answer.status == 201 and ident:
             self.site.delete(f"/v1/{made.split('/v1/')[1]}")
-        self.node(UNOWNED_NODE, None)
+        self.unowned()
         for node in CHANGED_NODES:
             self.site.delete(f"/v1/nodes/{node}/maintenance")
             self.change(node, name=None, retired=False, protected=False, instance_info={},

@@ -145,7 +145,9 @@ class Machine:
         self.world, self.name, self.number, self.id = world, name, number, ident
         self.macs = list(macs) or [f"02:00:00:00:00:{number:02x}"]
         self.is_on, self.from_network, self.orders = True, True, []
-        self.allocation, self.hammer = None, None
+        self.allocation = None
+        # One boot after the other; and the numbers of those that orders began, and that ended.
+        self.boots, self.begun, self.ended = threading.Lock(), 0, 0
 
     def bmc(self):
         return {"address": f"10.9.0.{self.number}:623", "mac": f"02:00:00:00:09:{self.number:02x}",
@@ -156,33 +158,37 @@ class Machine:
         self.world.agent("infra.BMCService/UpdateBMCInfo", partition=PARTITION,
                          bmcReports=[{"uuid": self.id, "bmc": self.bmc()}])
 
+    def card(self, at, mac):
+        """A card, which hears a port of its own at the leaf."""
+        port = f"Eth1/{self.number + 16 * at}"
+        return {"mac": mac, "name": f"eth{at}", "neighbors": [
+            {"name": port, "identifier": port, "mac": f"02:00:00:00:aa:{self.number:02x}",
+             "hostname": switch} for switch in (LEAF, "spare")]}
+
     def boot(self):
-        """Its hammer registers and waits for an allocation, in the background."""
+        """Its hammer registers, and waits for an allocation in the background."""
         agent = self.world.agent
         agent("infra.BootService/Dhcp", uuid=self.id, partition=PARTITION)
         made = agent("infra.BootService/MachineToken", uuid=self.id, user="pixiecore",
                      expires=HOUR)
-        self.hammer = Api(made["secret"])
-        nics = [{"mac": mac, "name": f"eth{at}", "neighbors": [
-            {"name": f"Eth1/{self.number}", "identifier": f"Eth1/{self.number}",
-             "mac": f"02:00:00:00:aa:{self.number:02x}", "hostname": switch}
-            for switch in (LEAF, "spare")]} for at, mac in enumerate(self.macs)]
+        hammer = Api(made["secret"])
+        nics = [self.card(at, mac) for at, mac in enumerate(self.macs)]
         hardware = {"memory": str(2 * GIB), "nics": nics,
                     "disks": [{"name": "/dev/sda", "size": str(20 * GIB)}],
                     "cpus": [{"cores": CORES, "threads": CORES}]}
         bmc = self.bmc()
         bmc.pop("powerState")
-        self.hammer("infra.BootService/Register", uuid=self.id, partition=PARTITION, bmc=bmc,
-                    bios={"version": "2.4", "vendor": "Bench", "date": "01/02/2026"},
-                    hardware=hardware)
+        hammer("infra.BootService/Register", uuid=self.id, partition=PARTITION, bmc=bmc,
+               bios={"version": "2.4", "vendor": "Bench", "date": "01/02/2026"},
+               hardware=hardware)
         self.report()
-        threading.Thread(target=self.install, daemon=True).start()
+        orders = hammer.stream("infra.BootService/Wait", uuid=self.id)
+        threading.Thread(target=self.install, args=[hammer, orders], daemon=True).start()
 
-    def install(self):
+    def install(self, hammer, orders):
         """Waits for an allocation, and installs it."""
-        hammer = self.hammer
         try:
-            for message in hammer.stream("infra.BootService/Wait", uuid=self.id):
+            for message in orders:
                 if "allocation" in message:
                     self.allocation = message["allocation"]
                     break
@@ -209,10 +215,22 @@ class Machine:
         elif command in ("ON", "RESET", "CYCLE"):
             self.is_on = boots = True
         self.report()
-        if boots and self.from_network:
-            threading.Thread(target=self.boot, daemon=True).start()
-        elif boots:
-            threading.Thread(target=self.phone_home, daemon=True).start()
+        if boots:
+            self.begun += 1
+            threading.Thread(target=self.boot_anew, args=[self.from_network], daemon=True).start()
+
+    def boot_anew(self, from_network):
+        """Boots its hammer, or the installed system."""
+        with self.boots:
+            try:
+                if from_network:
+                    self.boot()
+                else:
+                    self.phone_home()
+            except GONE:
+                # It was deleted meanwhile, or the script ends.
+                pass
+            self.ended += 1
 
     def phone_home(self):
         event = {"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"}
@@ -221,7 +239,10 @@ class Machine:
     def node(self):
         return self.world.site.ok("GET", f"/v1/nodes/{self.id}")
 
+    def is_waiting(self):
+        """True if it can be allocated: it is available, and no boot is under way."""
+        return self.begun == self.ended and self.node()["provision_state"] == "available"
+
     def waits(self):
         """Until it can be allocated."""
-        wait_until(lambda: self.node()["provision_state"] == "available",
-                   f"node {self.name} is available")
+        wait_until(self.is_waiting, f"node {self.name} is available")

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use tonic::Code;
 use tower::BoxError;
 
-use super::Front;
 use super::facade::HttpFacade;
 use super::gate::Gate;
 use super::inner::InnerService;
 use super::reply::{self, ReplyBody};
 use super::rooms::{ANONYMOUS_BYTES_MAX, ShareOwner};
+use super::{Front, discard};
 
 /// Largest request of a caller with a valid token, bytes.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -40,9 +40,15 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         let Ok(mut arriving) = self.rooms.of(&caller).arrive(caller.clone()) else {
             return busy();
         };
-        let body = match arriving.read(body, bytes_max).await {
+        let mut body = std::pin::pin!(body);
+        let read = arriving.read(body.as_mut(), bytes_max).await;
+        let body = match read {
             Ok(body) => body,
             Err(status) if status.code() == Code::ResourceExhausted => {
+                // In HTTP/1 a client that still writes would see no answer.
+                if parts.version < Version::HTTP_2 {
+                    discard(body).await;
+                }
                 let text = "the request is too large, or too many are in memory\n";
                 return reply::plain(StatusCode::PAYLOAD_TOO_LARGE, text);
             }

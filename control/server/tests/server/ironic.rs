@@ -89,7 +89,7 @@ fn ironics_own_cases_of_access_control() {
 
 #[test]
 fn random_requests_find_no_fault() {
-    runs("ironic_random.py", &[("requests", 3000), ("served", 300)]);
+    runs("ironic_random.py", &[("requests", 3000), ("served", 100)]);
 }
 
 #[test]

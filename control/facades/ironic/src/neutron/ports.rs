@@ -47,10 +47,11 @@ pub(super) fn list<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
         let rows = call.read(|tables| {
             let kind = DocumentKind::NetworkPort;
             let show = |port: &Arc<NodeDocument>| shown(tables, port);
-            Ok(match call.caller.project() {
+            let rows: Vec<Value> = match call.caller.project() {
                 None => documents(tables, kind).map(show).collect(),
                 own => project_documents(tables, own, kind).map(show).collect(),
-            })
+            };
+            Ok(rows)
         });
         let page = page(call, &PORTS, rows.await?)?;
         Ok(IronicAnswer::ok(page))
