@@ -56,7 +56,10 @@ async fn claims_of_another_project_look_like_none() {
             assert_eq!(code, "not_found", "{name}: {message}");
             answers.push(message.replace(claim, "<it>"));
         }
-        assert!(answers.iter().all(|it| *it == answers[0]), "{answers:?}");
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "{answers:?}"
+        );
     }
     // Nor is it adopted, or seen in a list or a watch.
     let mut own = Claims::new(node.wire(Some(&token)));
@@ -220,7 +223,10 @@ async fn the_machine_under_a_claim_stays_hidden() {
     let (told, _) = listed(&mut watch).await;
     assert!(told.iter().any(|change| change.kind == "claim"));
     let hidden = ["machine", "pool", "pool-host", "project-labels"];
-    assert!(told.iter().all(|it| !hidden.contains(&it.kind.as_str())));
+    assert!(
+        told.iter()
+            .all(|event| !hidden.contains(&event.kind.as_str()))
+    );
     let told: Vec<u8> = told
         .into_iter()
         .flat_map(|change| change.object.unwrap_or_default().value)
@@ -248,7 +254,7 @@ async fn claimed_machine(node: &Node, claim: &str) -> String {
     let request = mesh::PoolServiceListClaimsRequest::default();
     let found = pools.list_claims(request).await.unwrap().into_inner();
     let mut found = found.claims.into_iter();
-    let own = found.find(|it| it.claim.as_ref().is_some_and(|it| it.uuid == claim));
+    let own = found.find(|event| event.claim.as_ref().is_some_and(|own| own.uuid == claim));
     own.unwrap().machine
 }
 

@@ -1,4 +1,4 @@
-//! What must hold of owners, leases and node allocations, over random sequences of commands.
+//! Rules of owners, leases and node allocations, over random sequences of commands.
 
 use std::collections::BTreeSet;
 
