@@ -55,34 +55,18 @@ pub(super) fn add(
     numbers: &FlowNumbers,
     spoofed: &str,
 ) -> FlowRules {
-    let accept = Some(Verdict::Accept);
-    let drop = Some(Verdict::Jump(spoofed.to_owned()));
-    let unbound = by_state(STATE_ESTABLISHED | STATE_RELATED, ESTABLISHED);
-    let mut known = vec![
-        rule(redirects(), drop.clone()),
-        rule(unbound, accept.clone()),
-    ];
+    let drop = |expressions| rule(expressions, Some(Verdict::Jump(spoofed.to_owned())));
     let flows = BoundFlow::all(rules, numbers);
-    if flows.is_empty() {
+    let epoch = (!flows.is_empty()).then(|| epoch::of_flows(&flows));
+    let known = known(epoch.as_deref(), ESTABLISHED, drop);
+    let Some(epoch) = epoch else {
         let first = Vec::new();
         return FlowRules { known, first };
-    }
-    let epoch = epoch::of_flows(&flows);
-    let sides = format!("flow-sides.{epoch}");
-    let marks = format!("flow-marks.{epoch}");
+    };
     let first = format!("{FIRST}{epoch}");
-    table.sets.insert(sides.clone(), side_set(&flows));
-    table.sets.insert(marks.clone(), mark_set(&flows));
+    table.sets.insert(sides(&epoch), side_set(&flows));
+    table.sets.insert(marks(&epoch), mark_set(&flows));
     table.sets.insert(first.clone(), first_map(&flows));
-    // Before all others: nearly every packet is such a one.
-    for (at, state) in [(0, STATE_ESTABLISHED), (2, STATE_RELATED)] {
-        let mut bound = bound(state, &sides);
-        bound.push(Expression::Count(ESTABLISHED.to_owned()));
-        known.insert(at, rule(bound, accept.clone()));
-    }
-    let mut foreign = in_state(STATE_ESTABLISHED | STATE_RELATED);
-    foreign.extend([Expression::CtMark { register: 0 }, lookup(marks)]);
-    known.insert(3, rule(foreign, drop));
     let both = vec![name(MetaKey::InputName, 0), name(MetaKey::OutputName, 4)];
     let mark = set_mark(both, first);
     FlowRules {
@@ -101,31 +85,17 @@ pub(super) fn add_own(
     established: &str,
     spoofed: &str,
 ) -> FlowRules {
-    let accept = Some(Verdict::Accept);
-    let unbound = by_state(STATE_ESTABLISHED | STATE_RELATED, established);
-    let mut dropped = redirects();
-    dropped.push(Expression::Count(spoofed.to_owned()));
-    let mut known = vec![
-        rule(dropped, Some(Verdict::Drop)),
-        rule(unbound, accept.clone()),
-    ];
+    let drop = |mut expressions: Vec<Expression>| {
+        expressions.push(Expression::Count(spoofed.to_owned()));
+        rule(expressions, Some(Verdict::Drop))
+    };
     let flows = BoundFlow::all(rules, numbers);
-    if flows.is_empty() {
+    let epoch = (!flows.is_empty()).then(|| epoch::of_flows(&flows));
+    let known = known(epoch.as_deref(), established, drop);
+    let Some(epoch) = epoch else {
         let first = Vec::new();
         return FlowRules { known, first };
-    }
-    let epoch = epoch::of_flows(&flows);
-    let sides = format!("flow-sides.{epoch}");
-    let mut bound = bound(STATE_ESTABLISHED | STATE_RELATED, &sides);
-    bound.push(Expression::Count(established.to_owned()));
-    known.insert(1, rule(bound, accept));
-    let mut foreign = in_state(STATE_ESTABLISHED | STATE_RELATED);
-    foreign.extend([
-        Expression::CtMark { register: 0 },
-        lookup(format!("flow-marks.{epoch}")),
-        Expression::Count(spoofed.to_owned()),
-    ]);
-    known.insert(2, rule(foreign, Some(Verdict::Drop)));
+    };
     let [to_own, from_own] = [("flow-in", true), ("flow-out", false)].map(|(begin, is_input)| {
         let set = format!("{begin}.{epoch}");
         table.sets.insert(set.clone(), own_map(&flows, is_input));
@@ -148,6 +118,41 @@ pub(super) fn add_own(
         known,
         first: vec![rule(to_own, None)],
     }
+}
+
+/// What happens to packets of known flows: those that come from their flow's network pass, and so do those
+/// of flows that are not bound. The epoch is that of the sets of bound flows, if there are any.
+fn known(
+    epoch: Option<&str>,
+    established: &str,
+    drop: impl Fn(Vec<Expression>) -> NftRule,
+) -> Vec<NftRule> {
+    let accept = || Some(Verdict::Accept);
+    let both = STATE_ESTABLISHED | STATE_RELATED;
+    let redirects = drop(redirects());
+    let unbound = rule(by_state(both, established), accept());
+    let Some(epoch) = epoch else {
+        return vec![redirects, unbound];
+    };
+    let [bound, related] = [STATE_ESTABLISHED, STATE_RELATED].map(|state| {
+        let mut expressions = bound(state, sides(epoch));
+        expressions.push(Expression::Count(established.to_owned()));
+        rule(expressions, accept())
+    });
+    let mut foreign = in_state(both);
+    foreign.extend([Expression::CtMark { register: 0 }, lookup(marks(epoch))]);
+    // Established flows before all others: nearly every packet is of one.
+    vec![bound, redirects, related, drop(foreign), unbound]
+}
+
+/// Name of the set of the interfaces that packets of a flow come in by.
+fn sides(epoch: &str) -> String {
+    format!("flow-sides.{epoch}")
+}
+
+/// Name of the set of the networks' marks.
+fn marks(epoch: &str) -> String {
+    format!("flow-marks.{epoch}")
 }
 
 /// Matches packets that a process of the firewall sends. A packet that is forwarded from one VRF to another
@@ -202,13 +207,13 @@ fn set_mark(mut key: Vec<Expression>, set: String) -> Vec<Expression> {
 }
 
 /// Matches packets in a state that come from their flow's network.
-fn bound(state: u32, sides: &str) -> Vec<Expression> {
+fn bound(state: u32, sides: String) -> Vec<Expression> {
     let mut expressions = in_state(state);
     expressions.extend([
         Expression::CtDirection { register: 0 },
         Expression::CtMark { register: 1 },
         name(MetaKey::InputName, 2),
-        lookup(sides.to_owned()),
+        lookup(sides),
     ]);
     expressions
 }

@@ -6,7 +6,7 @@
 //! does not fill the room of others.
 
 use super::epoch;
-use super::frame::{by_interface, interfaces, rate_limit, rule};
+use super::frame::{any_of, by_interface, interfaces, rate_limit, rule};
 use super::source_rule::SourceCheck;
 use super::{keys, sources};
 use crate::model::{BaseChain, Chain, Expression, MetaKey, NftTable, PayloadBase, Verdict};
@@ -61,22 +61,13 @@ pub(crate) fn bounded(rules: &RuleSet) -> impl Iterator<Item = &Network> {
 
 fn is_part_v4() -> Vec<Expression> {
     let mut expressions = keys::family(true).to_vec();
-    expressions.extend([
-        Expression::Payload {
-            base: PayloadBase::Network,
-            offset: 6,
-            length: 2,
-            register: 0,
-        },
-        Expression::Mask {
-            register: 0,
-            mask: IS_PART.to_be_bytes().to_vec(),
-        },
-        Expression::NotEqual {
-            register: 0,
-            value: vec![0; 2],
-        },
-    ]);
+    expressions.push(Expression::Payload {
+        base: PayloadBase::Network,
+        offset: 6,
+        length: 2,
+        register: 0,
+    });
+    expressions.extend(any_of(IS_PART.to_be_bytes().to_vec()));
     expressions
 }
 

@@ -159,16 +159,19 @@ pub(super) fn by_state(bits: u32, counter: &str) -> Vec<Expression> {
 
 /// Matches packets of flows in one of these states.
 pub(super) fn in_state(bits: u32) -> Vec<Expression> {
-    vec![
-        Expression::CtState { register: 0 },
-        Expression::Mask {
-            register: 0,
-            mask: bits.to_ne_bytes().to_vec(),
-        },
-        Expression::NotEqual {
-            register: 0,
-            value: vec![0; 4],
-        },
+    let mut expressions = vec![Expression::CtState { register: 0 }];
+    expressions.extend(any_of(bits.to_ne_bytes().to_vec()));
+    expressions
+}
+
+/// Matches if register 0 has one of these bits.
+pub(super) fn any_of(bits: Vec<u8>) -> [Expression; 2] {
+    let register = 0;
+    let value = vec![0; bits.len()];
+    let mask = bits;
+    [
+        Expression::Mask { register, mask },
+        Expression::NotEqual { register, value },
     ]
 }
 

@@ -143,12 +143,14 @@ impl Switch {
             .unwrap()
     }
 
-    /// Prints the last words of both daemons, for a failure.
+    /// Prints the last words of both daemons, for a failure. The list of a crashed one's memory is left
+    /// out: it is longer than all else.
     pub(crate) fn show_words(&self) {
         for program in ["zebra", "bgpd"] {
             let path = self.sockets().join(format!("{program}.err"));
             let text = std::fs::read_to_string(path).unwrap_or_default();
-            let lines: Vec<&str> = text.lines().collect();
+            let lines = text.lines().filter(|line| !line.contains("in memory group"));
+            let lines: Vec<&str> = lines.filter(|line| !line.contains("memstats:")).collect();
             for line in lines.iter().skip(lines.len().saturating_sub(40)) {
                 println!("{} {program}: {line}", self.name);
             }
