@@ -6,7 +6,8 @@
 //!
 //! [`authorise`] decides a typed request, [`authorise_path`] a call known by its path. Both need a
 //! [`Principal`] (the caller and the rights of its token) and a [`Directory`] (current memberships).
-//! [`Decided::under`] applies the site's own policies. [`may_grant`] checks the rights of a new token.
+//! [`Decided::under`] applies the site's own policies. Calls of other APIs have a policy of their own,
+//! and [`permit_facade`] makes their permits. [`may_grant`] checks the rights of a new token.
 //!
 //! Invariants:
 //! - a subject that the caller may not see is reported as not found, never as forbidden;
@@ -24,6 +25,8 @@ mod decide;
 mod decided;
 mod denied;
 mod directory;
+mod facade;
+mod facade_method;
 mod grant;
 mod guard;
 mod judge;
@@ -39,6 +42,8 @@ pub use decide::{authorise, authorise_method, authorise_path};
 pub use decided::Decided;
 pub use denied::Denied;
 pub use directory::{Directory, InProject, Memberships};
+pub use facade::{granted_role, permit_facade};
+pub use facade_method::FacadeMethod;
 pub use grant::{Elevation, may_grant};
 pub use guard::{Reach, Widening, is_judged, is_of_platform, is_way_back, widening};
 pub use judge::{Judge, Ruling, Unjudged};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use proto_public::Method;
 
-use crate::{AuditedCall, Principal};
+use crate::{AuditedCall, FacadeMethod, Principal};
 
-/// The proof that an operation was authorised. Only `authorise`, a site policy's rule and
-/// [`Permit::system`] create one. The store takes one with each write and records the permitted call
-/// in the same log entry as its change.
+/// The proof that an operation was authorised. Only `authorise`, a site policy's rule,
+/// `permit_facade` and [`Permit::system`] create one. The store takes one with each write and records
+/// the permitted call in the same log entry as its change.
 #[derive(Debug, Clone)]
 pub struct Permit {
     actor: Actor,
@@ -84,6 +84,18 @@ impl Permit {
     }
 
     pub(crate) fn new(method: &'static Method, who: &Principal, subject: Option<&str>) -> Self {
+        Self::of_call(&method.path, method.audited, who, subject)
+    }
+
+    pub(crate) fn of_facade(
+        method: &'static FacadeMethod,
+        who: &Principal,
+        subject: Option<&str>,
+    ) -> Self {
+        Self::of_call(method.path, method.audited, who, subject)
+    }
+
+    fn of_call(path: &'static str, audited: bool, who: &Principal, subject: Option<&str>) -> Self {
         let actor = if who.user.is_empty() {
             Actor::Anonymous
         } else {
@@ -94,8 +106,8 @@ impl Permit {
         };
         Self {
             actor,
-            path: Some(&method.path),
-            audited: method.audited,
+            path: Some(path),
+            audited,
             subject: subject.map(Into::into),
             rule: None,
             call: None,

@@ -19,6 +19,8 @@ mod compression;
 mod cors;
 mod end;
 mod envelope;
+mod facade;
+mod facade_call;
 mod gate;
 mod get;
 mod held;
@@ -50,6 +52,7 @@ use crate::traces::Tracing;
 
 pub use calls::CallStats;
 pub use envelope::MESSAGE_BYTES_MAX;
+pub use facade::HttpFacade;
 pub use gate::{Call, Gate, Respelled};
 use held::UnreadAnswers;
 pub use inner::InnerService;
@@ -80,6 +83,7 @@ pub trait BrowserPages: std::fmt::Debug + Send + Sync + 'static {
 pub struct Front<S, G> {
     gate: Arc<G>,
     pages: Option<Arc<dyn BrowserPages>>,
+    facade: Option<Arc<dyn HttpFacade>>,
     inner: S,
     rooms: Arc<Rooms>,
     lists: Arc<OpenLists>,
@@ -98,6 +102,7 @@ impl<S: Clone, G> Clone for Front<S, G> {
         Self {
             gate: Arc::clone(&self.gate),
             pages: self.pages.clone(),
+            facade: self.facade.clone(),
             inner: self.inner.clone(),
             rooms: Arc::clone(&self.rooms),
             lists: Arc::clone(&self.lists),
@@ -116,6 +121,7 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         Self {
             gate,
             pages: None,
+            facade: None,
             inner,
             rooms: Arc::new(Rooms::new()),
             lists: Arc::new(OpenLists::new()),
@@ -148,6 +154,15 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         }
     }
 
+    /// Serves another HTTP API: the facade answers every request but that of health.
+    #[must_use]
+    pub fn with_facade(self, facade: Arc<dyn HttpFacade>) -> Self {
+        Self {
+            facade: Some(facade),
+            ..self
+        }
+    }
+
     /// Serves another contract than the public API, with its own bound on messages, bytes.
     #[must_use]
     pub fn with_methods(self, methods: Methods, message_bytes_max: usize) -> Self {
@@ -175,6 +190,9 @@ impl<S: InnerService, G: Gate> Front<S, G> {
         }
         if parts.method == HttpMethod::GET && parts.uri.path() == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
+        }
+        if let Some(facade) = &self.facade {
+            return self.by_facade(facade, parts, body, peer).await;
         }
         if let Some(pages) = &self.pages
             && parts.uri.path().starts_with(PAGES_PATH)

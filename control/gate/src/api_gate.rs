@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use control_authz::{AuditedCall, Denied, Permit, Principal, Recorded, authorise_method};
 use control_front::CallStats;
@@ -29,6 +28,7 @@ use crate::principal::principal;
 use crate::refusal::{of_denied, of_store, refused, too_often};
 use crate::stored_token::{good_token, share_of};
 use crate::token::Claims;
+use crate::wall_clock::now_s;
 
 /// Refusal text of the per-token rate limit.
 const RATE_LIMITED: &str = "the token makes more calls than it may (api.calls_per_minute)";
@@ -366,11 +366,4 @@ fn verdict(
 
 fn revoked() -> Status {
     refused(ErrorCode::TokenRevoked, "the token is not valid any more")
-}
-
-fn now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }

@@ -23,6 +23,7 @@ mod config;
 mod data_dir;
 mod files;
 mod host_inspector;
+mod ironic;
 mod join;
 mod login;
 mod metrics;

@@ -13,12 +13,13 @@ use crate::firewall::apply::{
     rules as firewall_rules,
 };
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
-use crate::lease::apply::{end, grant, owner, transfer};
+use crate::lease::apply::{end, grant, node as lease_node, owner, transfer};
 use crate::machine::apply::{
     allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
-    register, restored, sizing, vpn, wipe,
+    register, restored, rewipe, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
+use crate::node::apply::{document as node_document, record as node_record};
 use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
 use crate::pool::apply::{host as pool_host, pool as host_pool, project_labels};
@@ -219,6 +220,12 @@ routes! {
     DeleteClaim claim::delete;
     RebootClaim power::reboot;
     HoldClaim power::hold;
+    EnrolNode node_record::enrol;
+    SetNode node_record::set;
+    UpdateNode lease_node::update;
+    WipeNode rewipe::wipe_node;
+    SetNodeDocument node_document::set;
+    DeleteNodeDocument node_document::delete;
     CreateJoinTicket join_ticket::create_join_ticket;
     RedeemJoinTicket join_ticket::redeem_join_ticket;
     RevokeJoinTicket join_ticket::revoke_join_ticket;

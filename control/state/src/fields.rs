@@ -2,6 +2,7 @@
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{is_description, is_name};
+use uuid::Uuid;
 
 use crate::reply::CheckResult;
 
@@ -12,6 +13,21 @@ pub(crate) fn check_name(name: &str) -> CheckResult {
     } else {
         Err(Error::invalid("name", "must have 2 to 128 characters"))
     }
+}
+
+/// Refuses a name that cannot stand in a URL as it is, or that looks like an id: a client that names an
+/// object means its id then.
+pub(crate) fn check_url_name(field: &str, name: &str, len_max: usize) -> CheckResult {
+    let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-._~".contains(sign);
+    let fits = (1..=len_max).contains(&name.len()) && name.chars().all(is_sign);
+    if fits && Uuid::try_parse(name).is_err() {
+        return Ok(());
+    }
+    let rule = format!(
+        "must have 1 to {len_max} characters out of letters, digits, '-', '.', '_' and '~', and be no \
+         UUID"
+    );
+    Err(Error::invalid(field, rule))
 }
 
 /// Refuses a description beyond its bound.

@@ -12,10 +12,11 @@
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `firewall` (sets of rules, active and standby), `lease` (owners and lessees of machines),
 //! `allocation` (machines held by class and traits), `pool` (hosts that projects claim, and policies),
-//! `claim`, `cluster` (control nodes, clock, settings, policies, components). In each: `entity`
-//! (rows), `command`, `read`, `apply`. [`desired`] derives the desired state of agents, [`query`]
-//! answers readers, `overlay` compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables, bounds, levels,
-//! dispatch, the tick.
+//! `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control
+//! nodes, clock, settings, policies, components). In each: `entity` (rows), `command`, `read`,
+//! `apply`. [`desired`] derives the desired state of agents, [`query`] answers readers, `overlay`
+//! compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables,
+//! bounds, levels, dispatch, the tick.
 //!
 //! Invariants:
 //! - an error leaves the tables as they were, revision included;
@@ -23,7 +24,7 @@
 //!   desired state that is derived from the tables;
 //! - observations (heartbeats, BMC reports) do not touch `meta.updated_at`, so that they do not
 //!   break an optimistic lock;
-//! - a machine whose disks may hold data (`dirty`) is never on offer;
+//! - a machine whose disks may hold data (`dirty`), or that its node withholds, is never on offer;
 //! - `entity` and `read` do not depend on `apply`, and `apply` does not depend on `desired`.
 //!
 //! Start at [`apply`] and [`Op`].
@@ -48,6 +49,7 @@ mod levels;
 mod machine;
 mod meta;
 mod network;
+mod node;
 mod op;
 mod overlay;
 mod pool;
@@ -94,7 +96,9 @@ pub use machine::read::{
 pub use meta::*;
 pub use network::command::*;
 pub use network::entity::*;
-pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, Op, SWITCH_HEALTH};
+pub use node::command::*;
+pub use node::entity::*;
+pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, NODES, Op, SWITCH_HEALTH};
 pub use overlay::*;
 pub use pool::command::*;
 pub use pool::entity::*;

@@ -40,6 +40,7 @@ use crate::machine::command::{
 use crate::network::command::{
     CreateChildNetwork, CreateIp, CreateNetwork, DeleteIp, DeleteNetwork, UpdateIp, UpdateNetwork,
 };
+use crate::node::command::{DeleteNodeDocument, EnrolNode, SetNode, SetNodeDocument, WipeNode};
 use crate::pool::command::{
     CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
@@ -72,6 +73,9 @@ pub const LEASES: u32 = 2;
 
 /// The feature level from which there are pools and claims.
 pub const CLAIMS: u32 = 2;
+
+/// The feature level from which machines have node records, and there are node documents.
+pub const NODES: u32 = 2;
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -142,6 +146,17 @@ macro_rules! ops {
                         | Self::HoldClaim(_)
                 ) {
                     return CLAIMS;
+                }
+                if matches!(
+                    self,
+                    Self::EnrolNode(_)
+                        | Self::SetNode(_)
+                        | Self::WipeNode(_)
+                        | Self::SetNodeDocument(_)
+                        | Self::DeleteNodeDocument(_)
+                        | Self::UpdateNode(_)
+                ) {
+                    return NODES;
                 }
                 1
             }
@@ -405,6 +420,20 @@ ops! {
     RebootClaim;
     /// Sets or ends a hold of power by the project. Idempotent. → `Reply::Claim`
     HoldClaim;
+
+    /// By a client of Ironic's API: a machine becomes a node with fields of its own, also before it is
+    /// seen. → `Reply::NodeRecord`
+    EnrolNode;
+    /// Replaces the fields of a node. → `Reply::NodeRecord`
+    SetNode;
+    /// Changes a node with its owner, lessee and class, wholly or not at all. → `Reply::Machine`
+    UpdateNode;
+    /// Has a free machine wiped again. → `Reply::Machine`
+    WipeNode;
+    /// Creates a document, or replaces its fields. → `Reply::NodeDocument`
+    SetNodeDocument;
+    /// Refused while nodes refer to it. → `Reply::NodeDocument` as it was
+    DeleteNodeDocument;
 
     /// → `Reply::JoinTicket`
     CreateJoinTicket;

@@ -24,5 +24,11 @@ pub use crate::machine::read::{
     project_machines, switch_machines, vpn_leaving,
 };
 pub use crate::network::read::{Usage, child_networks, network_ips, network_usage, project_ips};
+pub use crate::node::provision::{NodeState, ProvisionEvent, node_state};
+pub use crate::node::read::{
+    card_machine, chassis_nodes, described_port, document_named, documents, group_named,
+    group_of_id, node_children, node_named, node_of_alias, node_of_instance, port_named,
+    port_of_id, project_documents,
+};
 pub use crate::pool::read::{pool_hosts, published_labels};
 pub use crate::tenancy::read::{invite_is_backed, is_member_of_a_project, owns};

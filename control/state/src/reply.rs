@@ -17,6 +17,7 @@ use crate::identity::entity::{BootTicket, CaRotation, Identity, JoinTicket, Toke
 use crate::lease::entity::Lease;
 use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
+use crate::node::entity::{NodeDocument, NodeRecord};
 use crate::pool::entity::{HostPool, PoolHost, ProjectLabels};
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
@@ -101,6 +102,8 @@ replies! {
     PoolHost pool_host;
     ProjectLabels project_labels;
     Claim claim;
+    NodeRecord node_record;
+    NodeDocument node_document;
 }
 
 impl Reply {

@@ -38,6 +38,7 @@ mod deadline;
 mod disk;
 mod engine;
 mod error;
+mod facade_operations;
 mod forward;
 mod identity;
 mod leader_question;
@@ -94,7 +95,7 @@ pub use membership::{
 };
 pub use metrics::Metrics;
 pub use no_peers::NoPeers;
-pub use operations::{check_covers, coverers};
+pub use operations::{check_covers, coverers, facade_operations};
 pub use peer_refusal::PeerRefusal;
 pub use platform::NodePlatform;
 pub use proposer::{BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, COMMAND_BYTES_MAX, PROPOSALS_MAX};

@@ -8,6 +8,7 @@
 use control_authz::{Actor, Permit, SystemActor};
 use control_state::{ErrorCode, Op, StateError};
 
+use crate::facade_operations::FACADE_METHODS;
 use crate::method_operations::METHODS;
 
 /// The operation that changes the members of the cluster; it is no command of the state.
@@ -57,9 +58,14 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
 /// The operations of a method. `path` begins with a slash, as gRPC has it.
 fn of_method(path: &str) -> &'static [&'static str] {
     let name = path.trim_start_matches('/');
-    // The table is sorted, which a test checks. A method that is missing in it covers nothing.
-    let found = METHODS.binary_search_by_key(&name, |(method, _)| method);
-    found.map_or(&[], |at| METHODS[at].1)
+    // The tables are sorted, which a test checks. A method that is missing in both covers nothing.
+    [METHODS, FACADE_METHODS]
+        .into_iter()
+        .find_map(|table| {
+            let found = table.binary_search_by_key(&name, |(method, _)| method);
+            found.ok().map(|at| table[at].1)
+        })
+        .unwrap_or_default()
 }
 
 /// The operations of a permit. A permit of neither an actor nor a method covers nothing.
@@ -98,11 +104,17 @@ fn check(permit: &Permit, operation: &str) -> Result<(), StateError> {
     Err(StateError::new(ErrorCode::Internal, message))
 }
 
-/// The methods and the actors of the system that cover an operation, by its name. Tests find a
-/// permit for their commands with it.
+/// The operations of a facade's method. Facades test their tables of methods with it.
+#[must_use]
+pub fn facade_operations(path: &str) -> &'static [&'static str] {
+    of_method(path)
+}
+
+/// The methods, those of facades last, and the actors of the system that cover an operation, by its
+/// name. Tests find a permit for their commands with it.
 #[must_use]
 pub fn coverers(operation: &str) -> (Vec<&'static str>, Vec<SystemActor>) {
-    let methods = METHODS.iter();
+    let methods = METHODS.iter().chain(FACADE_METHODS);
     let methods = methods.filter(|(_, operations)| operations.contains(&operation));
     let actors = SystemActor::ALL.iter().copied();
     (
@@ -127,8 +139,11 @@ mod tests {
             let path = format!("/{name}");
             assert!(proto_public::method(&path).is_some(), "{name}");
         }
+        let of_facades = FACADE_METHODS.iter().map(|(method, _)| *method);
+        assert!(of_facades.clone().is_sorted(), "found by binary search");
         let of_systems = SystemActor::ALL.iter().map(|actor| of_system(*actor));
-        let of_methods = METHODS.iter().map(|(_, operations)| *operations);
+        let of_methods = METHODS.iter().chain(FACADE_METHODS);
+        let of_methods = of_methods.map(|(_, operations)| *operations);
         let covered: BTreeSet<&str> = of_systems.chain(of_methods).flatten().copied().collect();
         let known = Op::NAMES.iter().copied().chain([CHANGE_MEMBERS]);
         assert_eq!(

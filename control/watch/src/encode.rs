@@ -188,7 +188,9 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::Settings(_)
         | Record::FirewallRuleHistory(_)
         | Record::FirewallStatus(_)
-        | Record::FirewallRelease(_) => None,
+        | Record::FirewallRelease(_)
+        | Record::NodeRecord(_)
+        | Record::NodeDocument(_) => None,
     }
 }
 

@@ -181,24 +181,7 @@ fn write_script(path: &Path, text: &str) -> Result<()> {
 /// # Errors
 /// It cannot be installed: without a package index the lab's machines all speak IPMI.
 pub fn sushy(cache: &Path) -> Result<PathBuf> {
-    let environment = cache.join(SUSHY.replace("==", "-"));
-    if !environment.join("bin/sushy-emulator").exists() {
-        let made = environment.with_extension("new");
-        if made.exists() {
-            fs::remove_dir_all(&made)?;
-        }
-        fs::create_dir_all(cache)?;
-        output(
-            Command::new("/usr/bin/python3")
-                .args(["-m", "venv"])
-                .arg(&made),
-        )?;
-        let pip = made.join("bin/pip");
-        output(Command::new(pip).args(["install", "--quiet", SUSHY]))
-            .context("cannot install sushy-tools")?;
-        fs::rename(&made, &environment)?;
-    }
-    Ok(environment)
+    crate::python::environment(cache, SUSHY)
 }
 
 /// Starts a Redfish service for one machine.

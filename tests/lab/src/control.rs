@@ -17,6 +17,8 @@ use crate::wait::wait_for;
 
 /// TCP port of the public API.
 const API_PORT: u16 = 4443;
+/// TCP port of Ironic's API.
+const IRONIC_PORT: u16 = 6385;
 /// Name of the cluster, and of everybody's context.
 const CONTEXT: &str = "lab";
 const START: Duration = Duration::from_secs(30);
@@ -94,6 +96,7 @@ fn configure(record: &Record) -> Result<()> {
         "cluster = \"{CONTEXT}\"\ndata_dir = \"{}\"\n\
          [api]\nlisten = \"{address}:{API_PORT}\"\n\
          tls_certificate = \"{}\"\ntls_key = \"{}\"\n\
+         [ironic]\nlisten = \"{address}:{IRONIC_PORT}\"\n\
          [mesh]\nlisten = \"{address}:{MESH_PORT}\"\n",
         record.path("control/data")?.display(),
         certificate.display(),
@@ -111,6 +114,11 @@ pub(crate) fn certificate(record: &Record) -> Result<PathBuf> {
 /// Where people reach the public API.
 pub(crate) fn api_url() -> String {
     format!("https://{}:{API_PORT}", topology::CONTROL)
+}
+
+/// Where people reach Ironic's API.
+pub(crate) fn ironic_url() -> String {
+    format!("https://{}:{IRONIC_PORT}", topology::CONTROL)
 }
 
 /// Gives somebody a context of the lab.

@@ -22,6 +22,7 @@ pub mod kvm;
 pub mod machine;
 pub mod netns;
 pub mod process;
+mod python;
 pub mod scenario;
 pub mod serve;
 pub mod services;

@@ -8,6 +8,7 @@ mod control;
 mod fleet;
 mod leases;
 mod life;
+mod nodes;
 mod scenario;
 mod tenancy;
 
@@ -28,6 +29,7 @@ pub fn run(machines: u32, sink: Sink<'_>) -> Result<Vec<Step>> {
     fleet::fill(&mut scenario, machines)?;
     fleet::rows(&mut scenario)?;
     leases::rows(&mut scenario)?;
+    nodes::rows(&mut scenario)?;
     life::rows(&mut scenario, machines)?;
     tenancy::ends(&mut scenario)?;
     control::ends(&mut scenario)?;

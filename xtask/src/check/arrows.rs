@@ -170,6 +170,17 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "control-facades-*",
+        &[
+            "proto-*",
+            "control-front",
+            "control-gate",
+            "control-oslo",
+            "control-state",
+            "control-authz",
+        ],
+    ),
+    (
         "control-duties",
         &[
             "proto-*",
@@ -317,6 +328,9 @@ mod tests {
             ("control-front", "control-state", false),
             ("control-gate", "control-front", true),
             ("control-upstream", "control-api", false),
+            ("control-facades-ironic", "control-gate", true),
+            ("control-facades-ironic", "control-store", false),
+            ("control-facades-ironic", "control-api", false),
             ("control-duties", "control-gateway", false),
             ("control-ctl", "control-backup", false),
             ("control-state", "proto-types", true),

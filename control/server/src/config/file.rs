@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::api::ApiSection;
 use super::mesh::MeshSection;
 use super::peers::PeersSection;
+use crate::ironic::IronicSection;
 use crate::login::LoginSection;
 use crate::metrics::MetricsSection;
 use crate::oidc::OidcSection;
@@ -31,6 +32,7 @@ pub(super) struct ConfigFile {
     pub(super) tenancy: TenancySection,
     pub(super) login: LoginSection,
     pub(super) oidc: OidcSection,
+    pub(super) ironic: IronicSection,
     pub(super) backup: BackupSection,
     pub(super) audit: AuditSection,
     pub(super) vpn: HeadscaleSection,

@@ -18,6 +18,7 @@ use control_store::KEEP_ENTRIES;
 use control_vpn::headscale::HeadscaleSettings;
 
 use self::file::ConfigFile;
+use crate::ironic::IronicSection;
 use crate::login::LoginConfig;
 use crate::traces::TracesSection;
 
@@ -81,6 +82,8 @@ pub(crate) struct Config {
     pub(crate) provider: String,
     /// Log-in of users.
     pub(crate) login: LoginConfig,
+    /// Ironic's API.
+    pub(crate) ironic: IronicSection,
     /// Schedule of backups. `None` means that none are scheduled.
     pub(crate) backup: Option<Schedule>,
     /// Targets of the audit trail.
@@ -160,6 +163,7 @@ impl Config {
                 .provider
                 .unwrap_or_else(|| "metal-stack".to_owned()),
             login: file.login.check(file.oidc)?,
+            ironic: file.ironic.check()?,
             backup: file.backup.check()?,
             exports: file.audit.check()?,
             vpn: file.vpn.check()?,

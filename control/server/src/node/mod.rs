@@ -98,6 +98,7 @@ pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) 
     let api = listener.local_addr()?;
     let metrics = metrics::bind(config.metrics_listen).await?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
+    let ironic = config.ironic.bind(tls.is_some()).await?;
     let Some(opened) = open(&config, &stop).await? else {
         tracing::info!("stopped before the node was ready");
         return Ok(());
@@ -139,6 +140,7 @@ pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) 
         backups,
         seal,
         metrics,
+        ironic,
         mesh,
         mesh_addresses,
         peer_address,

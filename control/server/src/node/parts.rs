@@ -29,6 +29,7 @@ use tonic::service::Routes;
 
 use crate::config::Config;
 use crate::host_inspector::HostInspector;
+use crate::ironic::{self, IronicListener};
 use crate::{metrics, traces};
 
 /// The parts of a node, created but not yet running.
@@ -37,6 +38,8 @@ pub(super) struct NodeParts<'a> {
     pub(super) dir: PathBuf,
     /// Listener of the metrics. `None` means that none are served.
     pub(super) metrics: Option<TcpListener>,
+    /// Listener of Ironic's API. `None` means that it is not served.
+    pub(super) ironic: Option<IronicListener>,
     pub(super) issuer: Issuer,
     pub(super) pki: Pki,
     pub(super) presence: Presence,
@@ -138,11 +141,11 @@ impl NodeParts<'_> {
         Upstream::new(Arc::clone(&context), self.pki, presence, stop.clone()).add_to(&mut routes);
         let settings = self.config.login.settings(tls.is_some())?;
         let login = Login::new(Arc::clone(&context), hasher, self.seal, settings)?;
+        let ironic = ironic::spawn(self.ironic, &context, tls.as_ref(), &mut tasks, &stop);
         let gate = ApiGate::new(context).with_stats(stats.clone());
         let tracing = traces::spawn(&mut tasks, &self.config.traces, &self.store, &stop)?;
         let front = Front::new(Arc::new(gate), routes.routes()).with_stats(stats);
-        let front = front.with_tracing(tracing);
-        let front = front.with_pages(Arc::new(login));
+        let front = front.with_tracing(tracing).with_pages(Arc::new(login));
         // The writer of the audit trail has its own token: with `stop` it would end while calls are
         // still draining, and their records would be lost.
         let calls_over = CancellationToken::new();
@@ -162,7 +165,7 @@ impl NodeParts<'_> {
         };
         duties.spawn(&mut tasks, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
-        println!("ready api={api} mesh={}", self.mesh);
+        println!("ready api={api} mesh={}{ironic}", self.mesh);
         let over = until_over(&self.store, &mut tasks, &stop).await;
         calls_over.cancel();
         while trail.join_next().await.is_some() {}

@@ -22,6 +22,8 @@ pub(crate) fn program() -> &'static str {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) api: String,
+    /// Where Ironic's API is, if it is served.
+    pub(crate) ironic: Option<String>,
     pub(crate) started_in: Duration,
     config: PathBuf,
     log: PathBuf,
@@ -72,17 +74,15 @@ impl Daemon {
             .map_while(Result::ok)
             .find(|line| line.starts_with("ready "));
         let ready = ready.expect("metalmeshd ended before it was ready");
-        let api = ready
-            .split("api=")
-            .nth(1)
-            .unwrap()
-            .split(' ')
-            .next()
-            .unwrap()
-            .to_owned();
+        let address = |part: &str| {
+            let mut parts = ready.split(' ');
+            let found = parts.find_map(|found| found.strip_prefix(part)?.strip_prefix('='));
+            found.map(|address| format!("http://{address}"))
+        };
         Self {
             child,
-            api: format!("http://{api}"),
+            api: address("api").unwrap(),
+            ironic: address("ironic"),
             started_in: began.elapsed(),
             config,
             log,

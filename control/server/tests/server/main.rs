@@ -27,6 +27,8 @@ mod get;
 mod go;
 mod headscale;
 mod identity;
+mod ironic;
+mod ironic_wire;
 mod login;
 mod metalctl;
 mod metrics;

@@ -48,7 +48,7 @@ fn published(script: &str) -> Option<String> {
 }
 
 /// Runs a script that has to succeed; what it prints.
-fn printed(script: &mut Command) -> String {
+pub(crate) fn printed(script: &mut Command) -> String {
     let output = script.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
@@ -59,7 +59,7 @@ fn printed(script: &mut Command) -> String {
 
 /// The numbers of a script's summary, its last line, by what stands after each: `12 filters, 3
 /// pages` has two.
-fn counts(text: &str) -> BTreeMap<&str, usize> {
+pub(crate) fn counts(text: &str) -> BTreeMap<&str, usize> {
     let summary = text.lines().next_back().unwrap_or_default();
     let count = |part: &str| part.split(' ').next().and_then(|count| count.parse().ok());
     let counts = summary.split(", ").filter_map(|part| {

@@ -6,11 +6,17 @@ use std::sync::{Mutex, PoisonError};
 
 /// The Python of a virtual environment with a package, made once below the target directory.
 pub(crate) fn environment(package: &str) -> Result<PathBuf, String> {
+    environment_with(&[&[package]])
+}
+
+/// The same with several installations, each with the arguments of `pip install`.
+pub(crate) fn environment_with(installations: &[&[&str]]) -> Result<PathBuf, String> {
     // Tests that run at the same time want the same one.
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = package.chars().map(plain).collect();
+    let all = installations.concat().join(" ");
+    let name: String = all.chars().map(plain).collect();
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{name}"));
     let python = venv.join("bin/python");
     if venv.join("ready").exists() {
@@ -27,7 +33,9 @@ pub(crate) fn environment(package: &str) -> Result<PathBuf, String> {
         "--disable-pip-version-check",
     ];
     run(Path::new("python3"), &["-m", "venv", "--clear", folder])?;
-    run(&python, &[&pip[..], &[package]].concat())?;
+    for installation in installations {
+        run(&python, &[&pip[..], *installation].concat())?;
+    }
     std::fs::write(venv.join("ready"), "").map_err(|error| error.to_string())?;
     Ok(python)
 }

@@ -23,23 +23,34 @@ pub const BYTES_MAX: usize = 16 * 1024;
 /// Longest source of a site policy, bytes; a longer one is refused.
 pub const POLICY_BYTES_MAX: usize = 64 * 1024;
 
+/// Longest text of a JSON value in a field of free form, bytes; a longer one is refused.
+pub const JSON_BYTES_MAX: usize = 16 * 1024;
+/// Most values in a field of free form; a field with more is refused.
+pub const JSON_FIELDS_MAX: usize = 64;
+
 /// Bounds of texts by field name, bytes. Texts that agents read from hardware are short; texts of
 /// users have the bound of the contract.
-pub const TEXTS: [(&str, usize); 22] = [
+pub const TEXTS: [(&str, usize); 28] = [
     ("avatar_url", 4096),
     ("body", 16 * 1024),
     ("boot_id", 128),
     ("commandline", 4096),
     ("console_password", 256),
+    ("driver_info", JSON_BYTES_MAX),
     ("error", 4096),
+    ("extra", JSON_BYTES_MAX),
+    ("fields", JSON_BYTES_MAX),
     ("identifier", 512),
     ("image_url", 4096),
+    ("instance_info", JSON_BYTES_MAX),
     ("kernel_url", 4096),
     ("log_tail", 16 * 1024),
     ("message", 4096),
     ("model", 256),
+    ("network_data", JSON_BYTES_MAX),
     ("ntp_servers", 256),
     ("port_id", 256),
+    ("properties", JSON_BYTES_MAX),
     ("serial", 256),
     ("source", POLICY_BYTES_MAX),
     ("ssh_public_keys", 4 * 8192),
@@ -51,19 +62,25 @@ pub const TEXTS: [(&str, usize); 22] = [
 ];
 
 /// Bounds of lists and maps by field name, elements.
-pub const LISTS: [(&str, usize); 30] = [
+pub const LISTS: [(&str, usize); 39] = [
     ("constraints", 32),
     ("cpus", 64),
     ("disks", 256),
     // Changes of a switch by hand.
     ("drift", 32),
+    ("driver_info", JSON_FIELDS_MAX),
     ("egress_policies", 16_384),
     ("entries", 512),
+    ("extra", JSON_FIELDS_MAX),
+    ("fields", JSON_FIELDS_MAX),
     ("gpus", 64),
+    ("groups", 16),
     // Signs of life that a leader collects of all machines and partitions.
     ("heard", 200_000),
     ("identifiers", 512),
     ("ingress_policies", 16_384),
+    ("instance_info", JSON_FIELDS_MAX),
+    ("interfaces", 32),
     ("labels", LABELS_MAX),
     ("load_balancers", 16_384),
     // Subjects of a token; together they are bounded where tokens are made.
@@ -71,6 +88,7 @@ pub const LISTS: [(&str, usize); 30] = [
     // Every method of the contract.
     ("methods", 512),
     ("neighbours", 16),
+    ("network_data", JSON_FIELDS_MAX),
     ("nics", 128),
     ("operator_rules", 16_384),
     ("permissions", 500),
@@ -79,6 +97,7 @@ pub const LISTS: [(&str, usize); 30] = [
     // Objects of a switch that are not as desired.
     ("problems", 64),
     ("project_roles", 500),
+    ("properties", JSON_FIELDS_MAX),
     ("readings", 100),
     // Objects that a firewall refused.
     ("refused_rules", 64),
@@ -90,6 +109,7 @@ pub const LISTS: [(&str, usize); 30] = [
     ("tenant_roles", 500),
     ("unobserved", 10_000),
     ("update", LABELS_MAX),
+    ("vifs", 16),
 ];
 
 /// Refuses a command with a list, a text or bytes beyond the bound.

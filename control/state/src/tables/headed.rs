@@ -19,5 +19,5 @@ macro_rules! headed {
 
 headed! {
     Tenant Project Token Partition Size SizeReservation SizeImageConstraint Image Layout Network
-    Ip Machine Switch NodeAllocation HostPool PoolHost Claim
+    Ip Machine Switch NodeAllocation HostPool PoolHost Claim NodeRecord NodeDocument
 }

@@ -20,6 +20,7 @@ use proto_types::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use crate::allocation::entity::*;
 use crate::audit::entity::*;
@@ -31,6 +32,7 @@ use crate::identity::entity::*;
 use crate::lease::entity::*;
 use crate::machine::entity::*;
 use crate::network::entity::*;
+use crate::node::entity::*;
 use crate::pool::entity::*;
 use crate::switch::entity::*;
 use crate::tenancy::entity::*;
@@ -237,6 +239,8 @@ tables! {
     #[indexed] PoolHost pool_hosts MachineId, "pool-host", |host| host.machine;
     ProjectLabels project_labels ProjectId, "project-labels", |labels| labels.project;
     #[indexed] Claim host_claims ClaimId, "claim", |claim| claim.id;
+    #[indexed] NodeRecord nodes MachineId, "node", |node| node.machine;
+    #[indexed] NodeDocument node_documents Uuid, "node-document", |document| document.id;
 }
 
 impl Tables {

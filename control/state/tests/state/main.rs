@@ -42,6 +42,7 @@ mod names;
 mod networking;
 mod networks;
 mod node_allocations;
+mod nodes;
 mod nonce;
 mod overlay;
 mod placement;

@@ -159,6 +159,14 @@ fn requests_that_are_refused() {
             ErrorCode::InvalidField,
         ),
         (
+            |op| {
+                op.extra = (0..5)
+                    .map(|n| (n.to_string(), "x".repeat(EXTRA_BYTES_MAX / 4)))
+                    .collect()
+            },
+            ErrorCode::InvalidField,
+        ),
+        (
             |op| op.backfill = Some(id(1)),
             ErrorCode::MachineNotAllocated,
         ),

@@ -13,6 +13,8 @@ use crate::meta::Meta;
 pub const NODE_ALLOCATIONS_MAX: usize = 10_000;
 /// Most additional fields of a node allocation; more are refused.
 pub const EXTRA_MAX: usize = 64;
+/// Most bytes of the additional fields of a node allocation, together; more are refused.
+pub const EXTRA_BYTES_MAX: usize = 64 * 1024;
 /// Longest name of a node allocation, characters; a longer one is refused.
 pub const NODE_ALLOCATION_NAME_MAX: usize = 255;
 

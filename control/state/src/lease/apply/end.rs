@@ -14,6 +14,7 @@ use crate::lease::read::{TenureAction, check_action};
 use crate::machine::apply::reclaim;
 use crate::machine::entity::{Machine, TenureRelation};
 use crate::machine::read::is_left_alone;
+use crate::node::apply::instance::end_use;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
@@ -60,6 +61,8 @@ pub(super) fn finish(tx: &mut Tx<'_>, id: MachineId, reason: &str) -> Result<Arc
     }
     let is_used = machine.allocation.is_some() && !machine.is_leaving();
     let machine = tx.update(machine);
+    // Also of a lessee that never used it: it may have said how it wanted to.
+    end_use(tx, id);
     if is_used {
         reclaim::end_tenancy(tx, Machine::clone(&machine), reason, "the lease ended")?;
     }

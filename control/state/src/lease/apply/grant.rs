@@ -11,6 +11,7 @@ use crate::lease::command::{ExtendLease, ExtensionLimit, GrantLease};
 use crate::lease::entity::{LEASE_WARNING_MS, Lease};
 use crate::lease::read::{TenureAction, check_action};
 use crate::machine::entity::{Machine, TenureRelation};
+use crate::node::apply::instance::end_use;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
@@ -29,6 +30,7 @@ pub(crate) fn grant(tx: &mut Tx<'_>, op: &GrantLease) -> ApplyResult {
     }
     check_not_leased(tx.tables(), op.machine)?;
     check_unused(tx.tables().require::<Machine>(&op.machine)?)?;
+    end_use(tx, op.machine);
     let wanted = op.warning_ms.unwrap_or(LEASE_WARNING_MS);
     let half = op.expires_at.since_ms(tx.now) / 2;
     let lease = Lease {

@@ -7,14 +7,17 @@ use crate::lease::apply::terms::{check_not_leased, check_project, check_unreserv
 use crate::lease::command::{SetMachineOwner, TransferMachine};
 use crate::lease::read::{TenureAction, check_action};
 use crate::machine::entity::Machine;
+use crate::node::apply::instance::end_use;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
 /// Sets or clears the owner, by an administrator.
 pub(crate) fn set_owner(tx: &mut Tx<'_>, op: &SetMachineOwner) -> ApplyResult {
     let mut machine: Machine = tx.require(&op.machine)?;
+    // An administrator's word confirms that of a project, or is another one.
+    machine.unconfirmed = false;
     if machine.tenure.owner == op.owner {
-        return Ok(Reply::Machine(tx.save(machine)));
+        return Ok(Reply::Machine(tx.update(machine)));
     }
     check_not_leased(tx.tables(), op.machine)?;
     check_unreserved(&machine)?;
@@ -24,6 +27,10 @@ pub(crate) fn set_owner(tx: &mut Tx<'_>, op: &SetMachineOwner) -> ApplyResult {
         check_user(&machine, owner)?;
     }
     machine.tenure.owner = op.owner;
+    let is_used = machine.allocation.is_some() && !machine.is_leaving();
+    if !is_used {
+        end_use(tx, op.machine);
+    }
     Ok(Reply::Machine(tx.update(machine)))
 }
 
@@ -39,6 +46,7 @@ pub(crate) fn transfer_machine(tx: &mut Tx<'_>, op: &TransferMachine) -> ApplyRe
     check_unused(&machine)?;
     check_project(tx.tables(), op.to)?;
     machine.tenure.owner = Some(op.to);
+    end_use(tx, op.machine);
     Ok(Reply::Machine(tx.update(machine)))
 }
 

@@ -6,6 +6,7 @@ use crate::lease::apply::terms::{check_project, check_unused, running_lease, wri
 use crate::lease::command::{DecideLeaseTransfer, RequestLeaseTransfer};
 use crate::lease::read::{TenureAction, check_action};
 use crate::machine::entity::Machine;
+use crate::node::apply::instance::end_use;
 use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
@@ -50,6 +51,7 @@ pub(crate) fn decide(tx: &mut Tx<'_>, op: &DecideLeaseTransfer) -> ApplyResult {
         check_unused(tx.tables().require::<Machine>(&op.machine)?)?;
         check_project(tx.tables(), op.to)?;
         lease.lessee = op.to;
+        end_use(tx, op.machine);
     }
     write(tx, lease).map(Reply::Lease)
 }

@@ -15,6 +15,7 @@ use crate::machine::command::{MachineEvent, MachineSeen};
 use crate::machine::entity::{EVENTS_TOLD_MAX, EventKind, EventLog, Machine, Phase, Segment};
 use crate::machine::read::cables::concerned::concerned;
 use crate::machine::read::{BootTarget, boot_target};
+use crate::node::apply::unconfirmed::end_unconfirmed;
 use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
@@ -105,6 +106,7 @@ fn machine_of_boot(tx: &Tx<'_>, op: &MachineSeen) -> Result<(Machine, bool), Err
 /// Takes a boot request that pixie answered.
 pub(crate) fn seen(tx: &mut Tx<'_>, op: &MachineSeen) -> ApplyResult {
     let (mut machine, is_new) = machine_of_boot(tx, op)?;
+    end_unconfirmed(tx, &mut machine);
     let told = told_boot(op);
     let told: Option<Vec<&str>> = told
         .as_ref()

@@ -14,6 +14,7 @@ use crate::machine::entity::{
 };
 use crate::machine::phase::{PhaseEvent, enter};
 use crate::machine::read::cables::concerned::concerned;
+use crate::node::apply::record::forget_node;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
@@ -243,7 +244,7 @@ fn isolated(machine: &Machine) -> Error {
         .hint(hint)
 }
 
-/// Deletes a free machine with its orders, events and credentials.
+/// Deletes a free machine with its orders, events, credentials and node record.
 pub(crate) fn forget(tx: &mut Tx<'_>, id: MachineId) {
     orders::cancel_open(tx, id);
     boots::end(tx, id, "the machine was deleted");
@@ -254,5 +255,6 @@ pub(crate) fn forget(tx: &mut Tx<'_>, id: MachineId) {
         tx.delete::<BmcOrder>(&order);
     }
     tx.delete::<EventLog>(&id);
+    forget_node(tx, id);
     tx.delete::<Machine>(&id);
 }

@@ -26,6 +26,7 @@ pub(crate) mod reclaim;
 pub(crate) mod register;
 mod relayed_port;
 pub(crate) mod restored;
+pub(crate) mod rewipe;
 pub(crate) mod sizing;
 pub(crate) mod strangers;
 pub(crate) mod vpn;

@@ -16,6 +16,7 @@ use crate::machine::entity::{
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
 use crate::machine::read::{bmc_of, has_bmc_room};
+use crate::node::apply::unconfirmed::end_unconfirmed;
 use crate::pool::entity::PoolHost;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
@@ -355,6 +356,7 @@ pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> ApplyResult {
         {
             continue;
         }
+        end_unconfirmed(tx, &mut machine);
         if bmc_claims::take(&mut machine, reading, tx.now) {
             tx.save(machine);
             continue;

@@ -24,6 +24,7 @@ use crate::machine::phase::{PhaseEvent, STEP_ATTEMPTS_MAX, enter};
 use crate::meta::label;
 use crate::network::apply::{ip, pool};
 use crate::network::entity::PoolNumber;
+use crate::node::apply::instance::end_use;
 use crate::reply::{ApplyResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::{Tables, Tx};
@@ -101,6 +102,7 @@ pub(crate) fn end_tenancy(
     if let Some(allocation) = machine.tenure.reserved_by.take() {
         tx.delete::<NodeAllocation>(&allocation);
     }
+    end_use(tx, id);
     let now = tx.now;
     events::record(tx, id, EventKind::MachineReclaim, reason, now);
     enter(&mut machine, PhaseEvent::Freed, now, reason);

@@ -13,6 +13,8 @@ use crate::machine::phase::{PhaseEvent, enter, transition_of};
 use crate::machine::read::cables::concerned::concerned;
 use crate::machine::read::match_size;
 use crate::meta::label;
+use crate::node::apply::take_over::{take_cards, take_over};
+use crate::node::apply::unconfirmed::end_unconfirmed;
 use crate::reply::{ApplyResult, Reply};
 use crate::tables::Tx;
 
@@ -31,7 +33,9 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
         events::seen(tx, &seen)?;
     }
     let mut machine: Machine = tx.require(&op.id)?;
+    end_unconfirmed(tx, &mut machine);
     let is_new_boot = machine.boot_id != op.boot_id;
+    let is_first = machine.boot_id.is_empty();
     // Before and after the new inventory: rivals lose or win by what the machine claimed and
     // claims.
     let mut again = concerned(tx.tables(), &machine);
@@ -40,6 +44,11 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
         return register_without_inventory(tx, machine, is_new_boot);
     }
     take_inventory(&mut machine, op);
+    take_cards(tx, &machine);
+    // Not at a boot request, which any host of the segment can send with any address.
+    if is_first {
+        take_over(tx, &mut machine);
+    }
     links::take(tx, &mut machine, true);
     // An allocated machine keeps the size that its project asked for.
     if machine.allocation.is_none() {

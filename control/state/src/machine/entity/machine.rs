@@ -121,6 +121,17 @@ pub struct Machine {
     /// or holds it then. `None` means that it is in no pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolId>,
+    /// `true` if its node is in maintenance, retired, or in a stage of Ironic's life cycle: it is on
+    /// offer to nobody. Its [`NodeRecord`](crate::NodeRecord) says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+    /// `true` if an operator enrolled it as a node: it is no stranger, and not forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enrolled: bool,
+    /// `true` if a project enrolled it as its own, and neither an administrator confirmed that nor an
+    /// agent saw the machine yet. It becomes the site's when an agent sees it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
 }
 
 impl Machine {
@@ -160,6 +171,9 @@ impl Machine {
             capability: Capability::default(),
             trace: None,
             pool: None,
+            withheld: false,
+            enrolled: false,
+            unconfirmed: false,
         }
     }
 
@@ -177,10 +191,10 @@ impl Machine {
         allocation.is_some_and(|found| found.project == project && found.claim.is_none())
     }
 
-    /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, and
-    /// it is in no pool.
+    /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, it is
+    /// in no pool, and its node does not withhold it.
     pub fn is_shared(&self) -> bool {
-        self.tenure.is_default() && self.pool.is_none()
+        self.tenure.is_default() && self.pool.is_none() && !self.withheld
     }
 
     /// `true` if a project that has the machine has one of those that are reserved for it. Machines of
@@ -197,6 +211,15 @@ impl Machine {
             && self.allocation.is_none()
             && self.condition.state == Availability::Available
             && self.is_shared()
+            && !self.enrolled
+    }
+
+    /// `true` if an operator enrolled it, and no agent has seen it yet.
+    pub fn is_unseen(&self) -> bool {
+        self.enrolled
+            && self.phase == Phase::New
+            && self.partition.is_none()
+            && self.boot_id.is_empty()
     }
 
     /// `true` if its orders are held because another BMC claims the machine as well.

@@ -7,6 +7,7 @@ use proto_types::{MachineId, PartitionId, SizeId};
 use crate::cluster::read::restored;
 use crate::machine::entity::{Availability, EventKind, EventLog, Liveliness, Machine, Phase};
 use crate::machine::read::cables::issues;
+use crate::node::read::withholding_reason;
 use crate::tables::Tables;
 
 /// The reason why a machine cannot be allocated; `None` means that it can. A taint is no obstacle:
@@ -28,6 +29,9 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
         let why =
             "the cluster was restored from a backup, and its operator did not reconcile it yet";
         return Some(why.into());
+    }
+    if machine.withheld {
+        return Some(withholding_reason(tables, machine.id));
     }
     if machine.dirty {
         return Some("its disks are not clean".into());

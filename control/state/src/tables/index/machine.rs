@@ -3,7 +3,7 @@
 use proto_types::{NetworkId, PartitionId, ProjectId, SizeId, SwitchId};
 
 use crate::machine::entity::{AllocationType, Availability, BmcOrder, Machine, OrderState, Phase};
-use crate::tables::index::{Index, Indexed, insert, remove, subtract, tenure};
+use crate::tables::index::{Index, Indexed, insert, nodes, remove, subtract, tenure};
 
 /// Partition and size in which a machine is on offer, by the fields of the machine alone. `None`
 /// means that it is not on offer.
@@ -87,6 +87,7 @@ impl Indexed for Machine {
             insert(&mut index.project_machines, allocation.project, self.id);
         }
         tenure::add_machine(self, index);
+        nodes::add_machine(self, index);
         for (network, project) in firewall_networks(self) {
             let firewall = (project, self.id);
             insert(&mut index.network_firewalls, network.clone(), firewall);
@@ -137,6 +138,7 @@ impl Indexed for Machine {
             remove(&mut index.project_machines, &allocation.project, &self.id);
         }
         tenure::remove_machine(self, index);
+        nodes::remove_machine(self, index);
         for (network, project) in firewall_networks(self) {
             remove(&mut index.network_firewalls, network, &(project, self.id));
         }

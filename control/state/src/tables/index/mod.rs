@@ -6,6 +6,7 @@ mod hosts;
 mod identity;
 mod machine;
 mod network;
+mod nodes;
 mod switch;
 mod tenancy;
 mod tenure;
@@ -22,6 +23,7 @@ use crate::network::entity::IpKey;
 
 pub(crate) use claims::ClaimIndex;
 pub(crate) use hosts::{HostIndex, ShapeHosts};
+pub(crate) use nodes::NodeIndex;
 
 /// Lookups of objects by other fields than their key.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -118,6 +120,8 @@ pub struct Index {
     pub(crate) claims: ClaimIndex,
     /// Pools and their hosts.
     pub(crate) hosts: HostIndex,
+    /// Nodes, their ports and documents.
+    pub(crate) nodes: NodeIndex,
 }
 
 /// An object that is in indexes. `remove_from` removes exactly what `add_to` adds: the index must

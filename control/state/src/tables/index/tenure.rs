@@ -23,6 +23,7 @@ fn is_free(machine: &Machine) -> bool {
         && !machine.dirty
         && machine.allocation.is_none()
         && machine.tenure.reserved_by.is_none()
+        && !machine.withheld
         && machine.condition.state == Availability::Available
 }
 

@@ -6,6 +6,7 @@ use proto_types::{MachineId, ProjectId, TenantId};
 use crate::fields::{check_description, check_name, in_use};
 use crate::identity::entity::Token;
 use crate::meta::Meta;
+use crate::node::apply::document::forget_documents;
 use crate::pool::entity::{PoolHost, ProjectLabels};
 use crate::references;
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -89,6 +90,7 @@ pub(crate) fn delete_project(tx: &mut Tx<'_>, op: &DeleteProject) -> ApplyResult
     invite::forget(tx, &InvitePlace::Project(op.id));
     tx.delete::<Quota>(&QuotaSubject::Project(op.id));
     tx.delete::<ProjectLabels>(&op.id);
+    forget_documents(tx, op.id);
     end_reservations(tx, op.id);
     revoke_components(tx, op.id);
     tx.delete::<Project>(&op.id);

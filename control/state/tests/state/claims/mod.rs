@@ -4,6 +4,7 @@ mod binding;
 mod conditions;
 mod forgery;
 mod life;
+mod nodes;
 mod policies;
 mod power;
 mod properties;

@@ -7,6 +7,7 @@
 mod cables;
 mod hardware;
 mod images;
+mod metalsmith;
 mod outage;
 mod tickets;
 mod tutorial;
@@ -48,6 +49,12 @@ pub const DRILLS: &[Drill] = &[
         about: "no fault: docs/tutorial/first-machine.md, as it is written",
         machines: true,
         run: tutorial::run,
+    },
+    Drill {
+        name: "metalsmith",
+        about: "no fault: OpenStack's metalsmith deploys a machine, by Ironic's API",
+        machines: true,
+        run: metalsmith::run,
     },
     Drill {
         name: "unknown-partition",

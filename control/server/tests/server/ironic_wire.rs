@@ -1,0 +1,184 @@
+//! Ironic's API on the wire, without any client: versions, refusals before a token, bounds, and policy
+//! files at the start.
+
+use std::fs;
+use std::process::Command;
+
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, program};
+use crate::ironic::daemon;
+
+const VERSION: &str = "X-OpenStack-Ironic-API-Version";
+const NEWEST: &str = "X-OpenStack-Ironic-API-Maximum-Version";
+
+/// Asks Ironic's API.
+struct Wire {
+    http: Client,
+    url: String,
+    token: String,
+}
+
+impl Wire {
+    fn of(daemon: &Daemon) -> Self {
+        // Another test may have chosen already.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            http: Client::new(),
+            url: daemon.ironic.clone().unwrap(),
+            token: daemon.admin_token(),
+        }
+    }
+
+    async fn anonymous(&self, verb: Method, path: &str, version: &str) -> Response {
+        let request = self.http.request(verb, format!("{}{path}", self.url));
+        request.header(VERSION, version).send().await.unwrap()
+    }
+
+    async fn ask(&self, verb: Method, path: &str, body: &Value) -> Response {
+        let request = self.http.request(verb, format!("{}{path}", self.url));
+        let request = request
+            .header(VERSION, "1.115")
+            .header("X-Auth-Token", &self.token)
+            .header("Content-Type", "application/json");
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        request.body(body).send().await.unwrap()
+    }
+}
+
+async fn content(answer: Response) -> Value {
+    serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+}
+
+/// The reason in the body of a refusal.
+async fn reason(answer: Response) -> String {
+    let body = content(answer).await;
+    let inner = body["error_message"].as_str().unwrap();
+    let inner: Value = serde_json::from_str(inner).unwrap();
+    inner["faultstring"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_need_no_token_and_everything_else_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    for path in ["/", "/v1", "/v1/", "/v3", "/v3/"] {
+        let answer = wire.anonymous(Method::GET, path, "1.115").await;
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+    let root = content(wire.anonymous(Method::GET, "/", "1.1").await).await;
+    assert_eq!(root["versions"][0]["version"], "1.115");
+    assert_eq!(
+        root["versions"][0]["links"][0]["href"],
+        format!("{}/v1/", wire.url)
+    );
+    for (verb, path, version, status) in [
+        (Method::GET, "/v1/nodes", "1.115", 401),
+        (Method::POST, "/v1/nodes", "1.80", 401),
+        (Method::GET, "/nodes/", "1.115", 401),
+        (Method::GET, "/v2.0/networks", "1.115", 401),
+        (Method::GET, "/v1/nodes", "1.116", 406),
+        (Method::GET, "/v1/nodes", "2.0", 406),
+        (Method::GET, "/v1/nonsense", "1.115", 404),
+        (Method::GET, "/v1.json", "1.115", 404),
+        (Method::GET, "/v1/runbooks", "1.91", 404),
+        (Method::PUT, "/v1/nodes", "1.115", 405),
+        (Method::POST, "/v3/auth/tokens", "1.115", 400),
+    ] {
+        let answer = wire.anonymous(verb.clone(), path, version).await;
+        assert_eq!(answer.status(), status, "{verb} {path} {version}");
+        assert!(answer.headers().contains_key("openstack-request-id"));
+        let is_ironic = !path.starts_with("/v2") && !path.starts_with("/v3");
+        assert_eq!(answer.headers().contains_key(NEWEST), is_ironic, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_lives_on_the_wire() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    let made = wire
+        .ask(Method::POST, "/v1/chassis", &json!({"description": "hall"}))
+        .await;
+    assert_eq!(made.status(), 201);
+    let location = made.headers()["location"].to_str().unwrap().to_owned();
+    let made = content(made).await;
+    let path = format!("/v1/chassis/{}", made["uuid"].as_str().unwrap());
+    assert_eq!(location, format!("{}{path}", wire.url));
+    let patch = json!([{"op": "add", "path": "/uuid", "value": null}]);
+    let refused = wire.ask(Method::PATCH, &path, &patch).await;
+    assert_eq!(refused.status(), 400);
+    assert!(reason(refused).await.contains("/uuid"));
+    let patch = json!([{"op": "add", "path": "/extra/a", "value": 1}]);
+    let changed = content(wire.ask(Method::PATCH, &path, &patch).await).await;
+    assert_eq!(changed["extra"], json!({"a": 1}));
+    assert!(changed["updated_at"].is_string());
+    let many = json!({"extra": {"text": "x".repeat(20_000)}});
+    let refused = wire.ask(Method::POST, "/v1/chassis", &many).await;
+    assert_eq!(refused.status(), 400);
+    assert!(reason(refused).await.contains("extra"));
+    let gone = wire.ask(Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(gone.status(), 204);
+    let gone = wire.ask(Method::GET, &path, &Value::Null).await;
+    assert_eq!(gone.status(), 404);
+    assert!(reason(gone).await.contains("could not be found"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_survive_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = daemon(dir.path(), "");
+    let wire = Wire::of(&before);
+    let step = json!({"interface": "bios", "step": "apply", "args": {}, "priority": 1});
+    let template = json!({"name": "CUSTOM_T", "steps": [step]});
+    let made = wire
+        .ask(Method::POST, "/v1/deploy_templates", &template)
+        .await;
+    assert_eq!(made.status(), 201);
+    before.kill();
+    let after = daemon(dir.path(), "");
+    let wire = Wire::of(&after);
+    let path = "/v1/deploy_templates/CUSTOM_T";
+    let found = content(wire.ask(Method::GET, path, &Value::Null).await).await;
+    assert_eq!(found["steps"][0]["step"], "apply");
+    let again = wire
+        .ask(Method::POST, "/v1/deploy_templates", &template)
+        .await;
+    assert_eq!(again.status(), 409);
+}
+
+#[test]
+fn dangerous_policy_files_are_refused_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.yaml");
+    fs::write(&policy, "\"baremetal:node:list_all\": \"\"\n").unwrap();
+    let file = format!("policy_file = {:?}\n", policy.to_str().unwrap());
+    let config = dir.path().join("refused.toml");
+    fs::write(
+        &config,
+        format!("[ironic]\nlisten = \"127.0.0.1:0\"\n{file}"),
+    )
+    .unwrap();
+    let output = Command::new(program())
+        .args(["--dev", "--api-listen", "127.0.0.1:0"])
+        .args(["--mesh-listen", "127.0.0.1:0", "--config"])
+        .arg(&config)
+        .arg("--data-dir")
+        .arg(dir.path().join("refused"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("ironic.policy_file") && text.contains("baremetal:node:list_all"),
+        "{text}"
+    );
+    let allowed = format!("{file}allow_dangerous = [\"baremetal:node:list_all\"]\n");
+    assert!(daemon(dir.path(), &allowed).ironic.is_some());
+}

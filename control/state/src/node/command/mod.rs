@@ -1,0 +1,7 @@
+//! Commands about nodes.
+
+mod document;
+mod node;
+
+pub use document::*;
+pub use node::*;
