@@ -82,6 +82,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Ironic's API beside Ironic with MariaDB, its policy, and claims among many hosts; see --help
+    #[command(disable_help_flag = true)]
+    Tenancy {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
@@ -91,25 +98,8 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
             let part = part("--etcd", args, etcd)?;
             hand_over("store", part.as_slice(), root, args)
         }
-        What::Api { args } => {
-            let mariadb = || {
-                let packages = ["mariadb-server-core", "mariadb-client-core"];
-                Ok(debs::fetch("mariadb", &packages)?.root)
-            };
-            let packages = root.join("tests/perf/ironic.txt");
-            let mariadb = part("--mariadb", args, mariadb)?;
-            let ironic = part("--ironic", args, || ironic(&packages))?;
-            // In one go: cargo unifies features of what is built together.
-            build(root, &["tests-perf", "control-server"])?;
-            let ours = || Ok(release(root).join("metalmeshd"));
-            let metalmeshd = part("--metalmeshd", args, ours)?;
-            let parts: Vec<Part> = mariadb
-                .into_iter()
-                .chain(ironic)
-                .chain(metalmeshd)
-                .collect();
-            hand_over("api", &parts, root, args)
-        }
+        What::Api { args } => beside_ironic("api", root, args),
+        What::Tenancy { args } => beside_ironic("tenancy", root, args),
         What::Link { args } => beside_the_product("link", root, args),
         What::Switch { args } => beside_the_product("switch", root, args),
         What::Firewall { args } => firewall(root, args),
@@ -147,6 +137,27 @@ fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()>
     let ours = || Ok(release(root).join("metalmeshd"));
     let part = part("--metalmeshd", args, ours)?;
     hand_over(which, part.as_slice(), root, args)
+}
+
+/// A bench that needs the product's program, and Ironic with MariaDB.
+fn beside_ironic(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
+    let mariadb = || {
+        let packages = ["mariadb-server-core", "mariadb-client-core"];
+        Ok(debs::fetch("mariadb", &packages)?.root)
+    };
+    let packages = root.join("tests/perf/ironic.txt");
+    let mariadb = part("--mariadb", args, mariadb)?;
+    let ironic = part("--ironic", args, || ironic(&packages))?;
+    // In one go: cargo unifies features of what is built together.
+    build(root, &["tests-perf", "control-server"])?;
+    let ours = || Ok(release(root).join("metalmeshd"));
+    let metalmeshd = part("--metalmeshd", args, ours)?;
+    let parts: Vec<Part> = mariadb
+        .into_iter()
+        .chain(ironic)
+        .chain(metalmeshd)
+        .collect();
+    hand_over(which, &parts, root, args)
 }
 
 /// A flag of the bench with the path that it gets.

@@ -8,7 +8,7 @@
 //!
 //! `api` is the product beside Ironic, `link` the agents' sessions beside tonic, `strangers` a
 //! tenant's calls beside floods of strangers, `switch` the ports of switches, from the call to the
-//! leaves; see the modules.
+//! leaves, `tenancy` Ironic's own API beside Ironic, with policy and claims; see the modules.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
@@ -16,6 +16,7 @@
 mod api;
 mod apply;
 mod authz;
+mod callers;
 mod certs;
 mod client;
 mod cluster;
@@ -36,6 +37,8 @@ mod service;
 mod store;
 mod strangers;
 mod switch;
+mod table;
+mod tenancy;
 mod wire;
 
 use std::process::ExitCode;
@@ -76,6 +79,8 @@ enum Command {
     Strangers(strangers::StrangersArgs),
     /// Ports of switches, from the call to the leaves
     Switch(switch::SwitchArgs),
+    /// Ironic's API beside Ironic, its policy, and claims among many hosts
+    Tenancy(tenancy::TenancyArgs),
     /// Fill a data directory of the product
     #[command(hide = true)]
     Fill(api::seed::FillArgs),
@@ -125,6 +130,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Apply(args) => apply::run(&args),
         Command::Strangers(args) => strangers::run(args).await,
         Command::Switch(args) => switch::run(args).await,
+        Command::Tenancy(args) => tenancy::run(args).await,
         Command::SwitchFill(args) => switch::fill(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,

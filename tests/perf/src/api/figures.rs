@@ -1,10 +1,10 @@
 //! Figures, what they must be, and how they are shown.
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 
 use super::work::Work;
 use crate::sample::median;
+use crate::table::{number, table};
 
 /// How many times better than Ironic's each figure must be.
 const BETTER: f64 = 20.0;
@@ -284,24 +284,6 @@ impl Figure {
             format!(">= {BETTER} x")
         }
     }
-}
-
-/// Titles are read from the left, numbers from the right.
-fn table<const N: usize>(header: [String; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header(header);
-    table.add_rows(rows);
-    for column in 1..N {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.to_string()
-}
-
-fn number(number: Option<f64>, digits: usize) -> String {
-    number.map_or_else(String::new, |number| format!("{number:.digits$}"))
 }
 
 impl Line {

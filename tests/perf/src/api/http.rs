@@ -24,7 +24,7 @@ const SHOWN_BYTES: usize = 300;
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
-    pub(crate) header: (HeaderName, HeaderValue),
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Bytes,
 }
 
@@ -66,8 +66,10 @@ impl Client {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(&call.path)
-            .header(HOST, self.address.to_string())
-            .header(&call.header.0, &call.header.1);
+            .header(HOST, self.address.to_string());
+        for (name, value) in &call.headers {
+            request = request.header(name, value);
+        }
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json");
         }

@@ -9,13 +9,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method};
+use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::http::{Call, Client};
+use super::http::Client;
 use super::mariadb::{MariaDb, run};
+use super::rest::RestApi;
 use crate::cluster::{POLL, free_ports};
 use crate::process::Process;
 
@@ -26,13 +26,8 @@ const API_THREADS: u32 = 16;
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a node may take to its next state.
 const STATE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long an allocation may take.
-const ALLOCATION_TIMEOUT: Duration = Duration::from_secs(600);
-/// First pause before an allocation is looked at again; later ones are a tenth of the time that
-/// went by, so that looking neither costs Ironic much nor adds much.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-const API_VERSION: &str = "1.100";
-const RESOURCE_CLASS: &str = "small";
+/// The driver that answers at once.
+const DRIVER: &str = "fake-hardware";
 
 /// Where its parts are.
 #[derive(Clone, Debug)]
@@ -49,14 +44,7 @@ pub(crate) struct Ironic {
     api: Process,
     conductor: Process,
     database: MariaDb,
-    asks: Asks,
-}
-
-/// How it is asked.
-#[derive(Clone, Debug)]
-pub(crate) struct Asks {
-    pub(crate) address: SocketAddr,
-    nodes: u32,
+    rest: RestApi,
 }
 
 impl Ironic {
@@ -99,7 +87,13 @@ impl Ironic {
             api: Process::start(&uwsgi, &dir.join("api.log"))?,
             conductor,
             database,
-            asks: Asks { address, nodes },
+            rest: RestApi {
+                address,
+                nodes,
+                id_of: node,
+                driver: DRIVER,
+                token: None,
+            },
         };
         ironic.wait().await?;
         ironic.load().await?;
@@ -109,12 +103,12 @@ impl Ironic {
     /// Until the conductor has said what it drives.
     async fn wait(&mut self) -> Result<()> {
         let until = Instant::now() + START_TIMEOUT;
-        let mut client = Client::new(self.asks.address);
-        let drivers = ask(Method::GET, "/v1/drivers", &Value::Null);
+        let mut client = Client::new(self.rest.address);
+        let drivers = self.rest.request(Method::GET, "/v1/drivers", &Value::Null);
         loop {
             let answer = client.json(&drivers).await;
             let names = answer.as_ref().map(Value::to_string).unwrap_or_default();
-            if names.contains("fake-hardware") {
+            if names.contains(DRIVER) {
                 return Ok(());
             }
             self.api.check()?;
@@ -126,8 +120,8 @@ impl Ironic {
 
     /// The first node goes the API's way until it is on offer; the others are its rows again.
     async fn load(&self) -> Result<()> {
-        let mut client = Client::new(self.asks.address);
-        client.call(&self.asks.create_as("node-1", node(1))).await?;
+        let mut client = Client::new(self.rest.address);
+        client.call(&self.rest.create_as("node-1", node(1))).await?;
         let path = format!("/v1/nodes/{}", node(1));
         let steps = [
             ("provision", "manage", "provision_state", "manageable"),
@@ -136,10 +130,12 @@ impl Ironic {
         ];
         for (what, target, field, wanted) in steps {
             let order = json!({"target": target});
-            let order = ask(Method::PUT, &format!("{path}/states/{what}"), &order);
-            client.call(&order).await?;
+            let states = format!("{path}/states/{what}");
+            client
+                .call(&self.rest.request(Method::PUT, &states, &order))
+                .await?;
             let until = Instant::now() + STATE_TIMEOUT;
-            let look = ask(Method::GET, &path, &Value::Null);
+            let look = self.rest.request(Method::GET, &path, &Value::Null);
             loop {
                 let node = client.json(&look).await?;
                 if node[field] == wanted && node["reservation"].is_null() {
@@ -152,20 +148,20 @@ impl Ironic {
                 tokio::time::sleep(POLL).await;
             }
         }
-        if self.asks.nodes > 1 {
-            self.database.query(&clones(self.asks.nodes))?;
+        if self.rest.nodes > 1 {
+            self.database.query(&clones(self.rest.nodes))?;
         }
         let count = self.database.query("select count(*) from nodes")?;
         ensure!(
-            count.trim() == self.asks.nodes.to_string(),
+            count.trim() == self.rest.nodes.to_string(),
             "{} nodes were loaded",
             count.trim()
         );
         Ok(())
     }
 
-    pub(crate) fn asks(&self) -> &Asks {
-        &self.asks
+    pub(crate) fn rest(&self) -> &RestApi {
+        &self.rest
     }
 
     /// Every process that it is made of, without children that come and go.
@@ -187,83 +183,9 @@ fn clones(nodes: u32) -> String {
     )
 }
 
+/// Id of node `number`.
 fn node(number: u32) -> Uuid {
     Uuid::from_u64_pair(0x4000, 0x8000_0000_0000_0000 | u64::from(number))
-}
-
-fn ask(method: Method, path: &str, body: &Value) -> Call {
-    let body = match body {
-        Value::Null => Bytes::new(),
-        body => body.to_string().into(),
-    };
-    Call {
-        method,
-        path: path.to_owned(),
-        header: (
-            HeaderName::from_static("x-openstack-ironic-api-version"),
-            HeaderValue::from_static(API_VERSION),
-        ),
-        body,
-    }
-}
-
-impl Asks {
-    /// The first 1,000 nodes, in the short form that is the default.
-    pub(crate) fn list(&self) -> Call {
-        ask(Method::GET, "/v1/nodes?limit=1000", &Value::Null)
-    }
-
-    /// The same with all that is known of each, which is what our list answers.
-    pub(crate) fn list_detail(&self) -> Call {
-        let path = "/v1/nodes?limit=1000&detail=True";
-        ask(Method::GET, path, &Value::Null)
-    }
-
-    pub(crate) fn get(&self, number: u32) -> Call {
-        let node = node(number % self.nodes + 1);
-        ask(Method::GET, &format!("/v1/nodes/{node}"), &Value::Null)
-    }
-
-    pub(crate) fn create(&self, number: u32) -> Call {
-        self.create_as(&format!("new-{number}"), Uuid::now_v7())
-    }
-
-    fn create_as(&self, name: &str, uuid: Uuid) -> Call {
-        let body = json!({
-            "uuid": uuid, "name": name, "driver": "fake-hardware",
-            "resource_class": RESOURCE_CLASS, "driver_info": {"address": "bmc.example"},
-            "properties": {"cpus": 64, "memory_mb": 524_288, "local_gb": 1920, "cpu_arch": "x86_64"},
-            "extra": {"rack": "rack-1", "room": "room-1"},
-        });
-        ask(Method::POST, "/v1/nodes", &body)
-    }
-
-    /// Asks for a node and looks until it is there.
-    pub(crate) async fn allocate(&self, client: &mut Client, number: u32) -> Result<Duration> {
-        let name = format!("machine-{number}");
-        let body = json!({"name": name, "resource_class": RESOURCE_CLASS});
-        let began = Instant::now();
-        let mut answer = client
-            .json(&ask(Method::POST, "/v1/allocations", &body))
-            .await?;
-        let id = answer["uuid"].as_str().context("no uuid")?.to_owned();
-        let look = ask(Method::GET, &format!("/v1/allocations/{id}"), &Value::Null);
-        while answer["state"] == "allocating" {
-            let waited = began.elapsed();
-            ensure!(
-                waited < ALLOCATION_TIMEOUT,
-                "an allocation did not end in time"
-            );
-            tokio::time::sleep(LOOK_AGAIN.max(waited / 10)).await;
-            answer = client.json(&look).await?;
-        }
-        ensure!(
-            answer["state"] == "active",
-            "an allocation failed: {}",
-            answer["last_error"]
-        );
-        Ok(began.elapsed())
-    }
 }
 
 fn configuration_of(dir: &Path, database: &str, rpc: u16) -> String {
@@ -276,7 +198,7 @@ host = 127.0.0.1
 my_ip = 127.0.0.1
 state_path = {dir}/state
 tempdir = {dir}
-enabled_hardware_types = fake-hardware
+enabled_hardware_types = {DRIVER}
 enabled_boot_interfaces = fake
 enabled_deploy_interfaces = fake
 enabled_management_interfaces = fake

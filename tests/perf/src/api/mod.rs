@@ -1,16 +1,17 @@
 //! The API beside Ironic's: both on this machine, asked by the same client, in turn.
 //!
 //! `ours` is the product's `metalmeshd` over a directory that `seed` filled; `ironic` is Ironic
-//! with `mariadb`, loaded with as many nodes. `work` asks, `figures` tells.
+//! with `mariadb`, loaded with as many nodes, and called by `rest`. `work` asks, `figures` tells.
 //!
 //! Invariants: nothing is set that the product does not set; whatever costs Ironic without being
 //! measured is off; every process ends with the bench, however that ends.
 
 mod figures;
 pub(crate) mod http;
-mod ironic;
+pub(crate) mod ironic;
 mod mariadb;
-mod ours;
+pub(crate) mod ours;
+pub(crate) mod rest;
 pub(crate) mod seed;
 mod work;
 
@@ -20,12 +21,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
+use crate::callers::{self, Measured};
 use crate::place::{self, Output};
 use crate::procfs;
 use figures::{Column, Report};
 use ironic::{Ironic, Parts};
 use ours::Ours;
-use work::{Asks, Measured, Work};
+use work::{Asks, Work};
 
 /// Free machines of the node that the large one is held against.
 const FEW: u32 = 100;
@@ -162,7 +164,7 @@ impl Bench {
             ),
             (
                 Column::Ironic,
-                Asks::Ironic(ironic.asks().clone()),
+                Asks::Ironic(ironic.rest().clone()),
                 ironic.pids().to_vec(),
             ),
         ];
@@ -172,7 +174,7 @@ impl Bench {
                 listed == machines.min(1000) as usize,
                 "{column:?} lists {listed} machines"
             );
-            let loaded = work::rss_mib(pids)?;
+            let loaded = callers::rss_mib(pids)?;
             self.report.add(*column, "rss_loaded_mib", loaded);
         }
         for round in 0..self.args.rounds {
@@ -186,7 +188,7 @@ impl Bench {
             }
         }
         for (column, _, pids) in &sides {
-            let after = work::rss_mib(pids)?;
+            let after = callers::rss_mib(pids)?;
             self.progress(&format!("{column:?}: {after:.0} MiB at the end"));
             self.report.add(*column, "rss_after_mib", after);
         }
@@ -222,7 +224,7 @@ impl Bench {
         } else {
             ours
         };
-        let measured = work::run(asks, pids, work, clients, calls).await;
+        let measured = callers::run(asks, pids, work, clients, calls).await;
         let measured = measured.with_context(|| format!("{column:?}: {work:?}"))?;
         self.take(column, work, clients, measured);
         Ok(())
@@ -252,7 +254,7 @@ impl Bench {
     async fn larger(&mut self) -> Result<()> {
         let large = self.start("large", self.args.large).await?;
         let (asks, pids) = (Asks::Ours(large.asks().clone()), [large.pid()]);
-        let loaded = work::rss_mib(&pids)?;
+        let loaded = callers::rss_mib(&pids)?;
         self.report.add(Column::Large, "rss_loaded_mib", loaded);
         if self.wants(Part::Free) {
             let few = self.start("few", FEW).await?;
@@ -266,7 +268,7 @@ impl Bench {
                 self.step(Column::Large, &asks, &pids, step).await?;
             }
         }
-        let after = work::rss_mib(&pids)?;
+        let after = callers::rss_mib(&pids)?;
         self.report.add(Column::Large, "rss_after_mib", after);
         Ok(())
     }
@@ -279,7 +281,7 @@ impl Bench {
                 let asks = Asks::Ours(ours.asks().clone());
                 let pids = [ours.pid()];
                 let before = procfs::run_ns(ours.pid())?;
-                let measured = work::run(&asks, &pids, Work::Allocate, 1, BLOCK).await?;
+                let measured = callers::run(&asks, &pids, Work::Allocate, 1, BLOCK).await?;
                 let cpu_us = (procfs::run_ns(ours.pid())? - before) / 1000 / BLOCK as u64;
                 let (mut latencies, failed) = (measured.latencies, measured.failed);
                 ensure!(failed == 0, "{failed} allocations failed");

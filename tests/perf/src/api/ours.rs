@@ -57,7 +57,7 @@ impl Ours {
         networks: u32,
     ) -> Result<Self> {
         std::fs::create_dir(&dir)?;
-        fill(&dir, machines, networks).await?;
+        fill(&dir, machines, networks, None).await?;
         let tokens = seed::tokens(&dir)?;
         let [api, mesh] = free_ports(2)?[..] else {
             anyhow::bail!("no ports");
@@ -111,16 +111,23 @@ impl Ours {
     }
 }
 
-/// In a process of its own, whose memory ends with it.
-async fn fill(dir: &Path, machines: u32, networks: u32) -> Result<()> {
+/// Fills a directory in a process of its own, whose memory ends with it. `class` makes nodes of
+/// Ironic's API of the machines.
+pub(crate) async fn fill(
+    dir: &Path,
+    machines: u32,
+    networks: u32,
+    class: Option<&str>,
+) -> Result<()> {
     let this = std::env::current_exe()?.display().to_string();
-    let arguments = [
+    let mut arguments = vec![
         this,
         "fill".into(),
         format!("--dir={}", dir.display()),
         format!("--machines={machines}"),
         format!("--networks={networks}"),
     ];
+    arguments.extend(class.map(|class| format!("--class={class}")));
     let mut process = Process::start(&arguments, &dir.with_extension("log"))?;
     let ended = tokio::time::timeout(FILL_TIMEOUT, process.ended());
     ended.await.context("the state was not filled in time")?
@@ -137,7 +144,7 @@ impl Asks {
         Call {
             method: Method::POST,
             path: path.to_owned(),
-            header: (AUTHORIZATION, token.clone()),
+            headers: vec![(AUTHORIZATION, token.clone())],
             body: body.to_string().into(),
         }
     }

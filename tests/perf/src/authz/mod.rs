@@ -23,6 +23,8 @@ use uuid::Uuid;
 
 use timing::{DecisionReport, Measured, ROUNDS, timed};
 
+pub(crate) use timing::median_mean_ns;
+
 const TENANTS: u64 = 2_000;
 const PROVIDER: &str = "metal-stack";
 /// Where no rule exists.

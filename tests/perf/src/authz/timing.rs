@@ -95,6 +95,14 @@ pub(super) fn timed(thousands: u32, decide: impl Fn() -> bool) -> Result<Measure
     })
 }
 
+/// The mean of the round in the middle, nanoseconds, of rounds that follow each other.
+pub(crate) fn median_mean_ns(thousands: u32, decide: impl Fn() -> bool) -> Result<f64> {
+    let rounds = (0..ROUNDS).map(|_| timed(thousands, &decide));
+    let rounds: Vec<Measured> = rounds.collect::<Result<_>>()?;
+    let of = median(rounds).context("nothing was measured")?;
+    Ok(of.mean)
+}
+
 /// The round in the middle by its mean.
 fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
     rounds.sort_by(|a, b| a.mean.total_cmp(&b.mean));

@@ -274,7 +274,7 @@ async fn intents(bench: &mut Bench, node: &Node, token: &str, agents: &[Agent]) 
         let call = Call {
             method: Method::POST,
             path: PORT.to_owned(),
-            header: (AUTHORIZATION, bearer.clone()),
+            headers: vec![(AUTHORIZATION, bearer.clone())],
             body: body.to_string().into(),
         };
         let mut told = agents[number].told.clone();

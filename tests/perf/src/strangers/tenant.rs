@@ -140,7 +140,7 @@ fn call(path: &str, token: &str, body: &Value) -> Result<Call> {
     Ok(Call {
         method: Method::POST,
         path: path.to_owned(),
-        header: (AUTHORIZATION, bearer),
+        headers: vec![(AUTHORIZATION, bearer)],
         body: body.to_string().into(),
     })
 }

@@ -309,7 +309,7 @@ fn call(path: &str, token: &HeaderValue, body: &Value) -> Call {
     Call {
         method: Method::POST,
         path: path.to_owned(),
-        header: (AUTHORIZATION, token.clone()),
+        headers: vec![(AUTHORIZATION, token.clone())],
         body: body.to_string().into(),
     }
 }

@@ -93,7 +93,7 @@ pub(crate) async fn register(
     propose(store, registration).await.map(drop)
 }
 
-fn machine_id(number: u32) -> MachineId {
+pub(super) fn machine_id(number: u32) -> MachineId {
     MachineId::from(Uuid::from_u128(u128::from(number) + 1))
 }
 

@@ -1,6 +1,7 @@
 //! Fills a data directory of the product, by its own commands and nothing else.
 
 mod machines;
+mod nodes;
 mod tenants;
 
 use std::io::Write as _;
@@ -60,6 +61,9 @@ pub(crate) struct FillArgs {
     /// Networks of projects
     #[arg(long)]
     networks: u32,
+    /// Resource class of the machines, which become nodes of Ironic's API by it
+    #[arg(long)]
+    class: Option<String>,
 }
 
 /// The administrator's, the agents' and the tenant's token of a filled directory. The agents' is for
@@ -95,6 +99,9 @@ pub(crate) async fn run(args: FillArgs) -> Result<()> {
     } else {
         each(store, args.machines.div_ceil(RACK) * 2, leaf).await?;
         each(store, args.machines, machine).await?;
+    }
+    if let Some(class) = &args.class {
+        nodes::enrol(store, args.machines, class).await?;
     }
     filling.end(&args.dir).await
 }
