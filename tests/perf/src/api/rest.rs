@@ -70,8 +70,8 @@ impl RestApi {
         self.read(&format!("/v1/nodes?limit={PAGE}"))
     }
 
-    /// All nodes in the short form, page by page. The markers are known, so that no answer has to be
-    /// read between two pages.
+    /// All nodes in the short form, page by page. The markers are known, so that no answer has to
+    /// be read between two pages.
     pub(crate) fn list_all(&self) -> Vec<Call> {
         let next = (1..self.nodes.div_ceil(PAGE)).map(|page| {
             let marker = (self.id_of)(page * PAGE);
@@ -145,7 +145,7 @@ impl RestApi {
         Ok(())
     }
 
-    /// The number of different nodes on the pages of the whole list, all of which must be available.
+    /// The number of different nodes on the pages of the whole list. All must be available.
     pub(crate) async fn count_available(&self) -> Result<usize> {
         let mut client = Client::new(self.address);
         let mut seen = BTreeSet::new();

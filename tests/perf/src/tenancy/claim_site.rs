@@ -59,8 +59,8 @@ fn kind_of(kind: &str) -> Labels {
 }
 
 impl ClaimSite {
-    /// Projects 1 and 2, and a pool that admits everybody. The last host is the rare one; the others
-    /// are of four kinds.
+    /// Projects 1 and 2, and a pool that admits everybody. The last host is the rare one; the
+    /// others are of four kinds.
     pub(super) fn new(hosts: u32) -> Result<Self> {
         let mut site = Self {
             tables: Tables::new(),

@@ -92,8 +92,8 @@ fn claims(site: &mut ClaimSite, spec: &ClaimSpec) -> Result<Latencies> {
     Ok(latencies)
 }
 
-/// Releases of the rare host, which goes to the next of the claims that wait. Their number is the same
-/// before each release.
+/// Releases of the rare host, which goes to the next of the claims that wait. Their number is the
+/// same before each release.
 fn releases(site: &mut ClaimSite, mut holder: HeldClaim) -> Result<Latencies> {
     let rare = asking(RARE);
     let mut waiting = VecDeque::new();

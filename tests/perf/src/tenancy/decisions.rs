@@ -19,7 +19,7 @@ const LESSEE: &str = "00000000-0000-4000-8000-0000000000a2";
 const STRANGER: &str = "00000000-0000-4000-8000-0000000000a3";
 const OF_ALLOCATIONS: &str = "baremetal:allocation:";
 
-/// The rules that calls of operators and tenants ask most: lists, views, changes, verbs, allocations.
+/// The rules that calls of operators and tenants ask most.
 const RULES: [&str; 20] = [
     "baremetal:node:list",
     "baremetal:node:list_all",

@@ -1,5 +1,5 @@
-//! The product beside Ironic: `metalmeshd` that serves Ironic's API, over a directory whose machines
-//! are available nodes.
+//! The product beside Ironic: `metalmeshd` that serves Ironic's API, over a directory whose
+//! machines are available nodes.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Tenancy beside Ironic with MariaDB on this machine, and its parts in this process.
 //!
-//! `paired` starts both systems with as many nodes, the product as `facade` with Ironic's API, and has
-//! the same clients call both in turn (`work`). `decisions` measures Ironic's policy, `claims` the
-//! commands of claims among very many hosts (`claim_site`). `report` has the rows.
+//! `paired` starts both systems with as many nodes, the product as `facade` with Ironic's API, and
+//! has the same clients call both in turn (`work`). `decisions` measures Ironic's policy, `claims`
+//! the commands of claims among very many hosts (`claim_site`). `report` has the rows.
 //!
 //! Invariants: both systems get the same calls, as many of them, once they are warm; whatever costs
 //! Ironic without being measured is off; every process ends with the bench, however that ends.

@@ -85,8 +85,8 @@ impl PairedRow {
         (self.nodes >= JUDGED_NODES).then_some(least)
     }
 
-    /// The median of each round's ratio of the rates, ours by Ironic's. `None` means that a side has no
-    /// round.
+    /// The median of each round's ratio of the rates, ours by Ironic's. `None` means that a side has
+    /// no round.
     fn ratio(&self) -> Option<f64> {
         let pairs = self.ours.iter().zip(&self.ironic);
         let ratios: Vec<f64> = pairs
