@@ -11,7 +11,8 @@ import time
 import urllib.parse
 
 API = os.environ["METALMESH_API"]
-IRONIC = os.environ["IRONIC_URL"]
+# Empty for scripts that only call metalmesh's own API.
+IRONIC = os.environ.get("IRONIC_URL", "")
 ADMIN = os.environ["ADMIN_TOKEN"]
 # Longest wait for anything.
 PATIENCE_S = 60
@@ -58,6 +59,8 @@ class Api:
 
     @staticmethod
     def path(method):
+        if method.startswith("metalmesh."):
+            return f"/{method}"
         package, _, name = method.partition(".")
         return f"/metalstack.{package}.v2.{name}"
 

@@ -140,4 +140,5 @@ def main():
     print(f"{rounds} deployments")
 
 
-main()
+if __name__ == "__main__":
+    main()

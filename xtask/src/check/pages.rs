@@ -17,10 +17,15 @@ struct Page {
     may_name_files: bool,
 }
 
-const PAGES: [Page; 2] = [
+const PAGES: [Page; 3] = [
     Page {
         path: "docs/reference/differences.md",
         section: None,
+        may_name_files: false,
+    },
+    Page {
+        path: "docs/reference/stories.md",
+        section: Some("Sentences and tests"),
         may_name_files: false,
     },
     Page {

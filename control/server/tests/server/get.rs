@@ -63,8 +63,10 @@ fn as_acme<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// All kinds, some by another name, and whose objects of them are asked for.
-const KINDS: [(&str, &[&str]); 23] = [
+const KINDS: [(&str, &[&str]); 28] = [
     ("audit", &["-A"]),
+    ("claim", &["-A"]),
+    ("claims", &["-p", "web", "--context", "acme"]),
     ("components", &["-A"]),
     ("fsl", &["-A"]),
     ("images", &["-A"]),
@@ -76,8 +78,11 @@ const KINDS: [(&str, &[&str]); 23] = [
     ("node-allocations", &["-A"]),
     ("partition", &["-A"]),
     ("policies", &["-A"]),
+    ("pool-hosts", &["-A"]),
+    ("pools", &["-A"]),
     ("project", &["-A"]),
     ("project-invites", &["-p", "web", "--context", "acme"]),
+    ("project-labels", &["-A"]),
     ("quotas", &["-A"]),
     ("size", &["-A"]),
     ("size-image-constraints", &["-A"]),

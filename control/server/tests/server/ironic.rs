@@ -29,7 +29,7 @@ pub(crate) fn daemon(dir: &Path, section: &str) -> Daemon {
 }
 
 /// The Python that has the clients, or none and why.
-fn clients() -> Option<PathBuf> {
+pub(crate) fn clients() -> Option<PathBuf> {
     environment_with(&[&CLIENTS, &CASES])
         .inspect_err(|reason| println!("SKIPPED: Ironic's clients cannot be installed: {reason}"))
         .ok()

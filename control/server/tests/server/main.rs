@@ -44,6 +44,7 @@ mod restored;
 mod s3;
 mod schedule;
 mod scrape;
+mod stories;
 mod traces;
 mod upgrade;
 mod venv;

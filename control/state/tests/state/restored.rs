@@ -8,7 +8,7 @@ use crate::world::*;
 const HOUR_MS: u64 = 3_600_000;
 
 /// The world as a restore makes it out of a backup of this moment.
-fn restored(world: &World) -> World {
+pub(crate) fn restored(world: &World) -> World {
     let mut tables = world.tables.clone();
     let clock = tables.get::<ClusterClock>(&ClusterClock::ONE.to_owned());
     let clock = ClusterClock {

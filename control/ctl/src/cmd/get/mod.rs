@@ -116,7 +116,7 @@ async fn scopes(app: &App, known: &ObjectKind, get: &GetArgs) -> Result<Vec<Watc
         "project-invite" => project.into_iter().collect(),
         "tenant-invite" => own_tenant(app).await.into_iter().collect(),
         _ if app.everything() || known.is_admins_only() => vec![WatchScope::All],
-        "firewall-rules" | "ip" | "lease" | "machine" | "network" | "node-allocation"
+        "claim" | "firewall-rules" | "ip" | "lease" | "machine" | "network" | "node-allocation"
         | "size-reservation" => vec![project.unwrap_or(WatchScope::All)],
         "quota" if project.is_some() => project.into_iter().collect(),
         "audit" | "project" | "quota" | "tenant" => {

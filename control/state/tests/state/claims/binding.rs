@@ -252,6 +252,21 @@ fn claims_of_a_project_are_spread_over_racks() {
 }
 
 #[test]
+fn of_equal_hosts_the_one_with_the_fewest_installations_is_taken() {
+    let mut world = World::hosting(&[&[], &[]]);
+    world.ok(claim(1, 1, installing(&[])));
+    let worn = world.host_of(1).unwrap();
+    world.installed_claim(1);
+    world.ok(deletion(1, 1));
+    world.reclaimed(worn, "zero");
+    assert_eq!(world.pool_host(worn).provisions, 1);
+    world.ok(claim(2, 1, asking(&[])));
+    assert_ne!(world.host_of(2), Some(worn));
+    world.ok(claim(3, 1, asking(&[])));
+    assert_eq!(world.host_of(3), Some(worn));
+}
+
+#[test]
 fn a_claim_is_created_once() {
     let mut world = World::hosting(&[&[], &[]]);
     let first = world.ok(claim(1, 1, ClaimSpec::default())).claim().unwrap();

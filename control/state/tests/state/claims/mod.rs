@@ -3,7 +3,9 @@
 mod binding;
 mod conditions;
 mod forgery;
+mod hints;
 mod life;
+mod limits;
 mod nodes;
 mod policies;
 mod power;
@@ -14,3 +16,4 @@ mod scale;
 mod site;
 mod stories;
 mod tenure;
+mod wakes;

@@ -265,6 +265,12 @@ fn check(before: &Tables, after: &Tables) {
             let now = after.get::<Machine>(&host.machine).unwrap();
             let is_allocated = now.allocation.is_some();
             assert!(is_allocated || !now.dirty, "{machine:?}");
+            // Nobody is bound whom the pool does not admit at that time.
+            let pool = after.get::<HostPool>(&host.pool).unwrap();
+            let admits = |policy: &DeployPolicy| {
+                policy.allow_all || policy.projects.contains(&binding.project)
+            };
+            assert!(pool.policies.iter().any(admits), "{host:?}");
         }
     }
     for claim in after.all::<Claim>() {
