@@ -2,6 +2,7 @@
 
 mod binding;
 mod conditions;
+mod fairness;
 mod forgery;
 mod life;
 mod nodes;

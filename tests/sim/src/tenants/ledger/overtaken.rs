@@ -34,6 +34,7 @@ pub(super) struct Queue {
 struct WaitingClaim {
     project: ProjectId,
     class: Digest,
+    priority: u32,
     number: u64,
     overtaken: u32,
 }
@@ -106,12 +107,11 @@ impl Queue {
 
     /// The first claim of each line of a project: the others wait behind it.
     fn heads(&self) -> Vec<ClaimId> {
-        let mut heads: BTreeMap<(ProjectId, &Digest), (u64, ClaimId)> = BTreeMap::new();
+        let mut heads: BTreeMap<(ProjectId, &Digest), (Place, ClaimId)> = BTreeMap::new();
         for (id, waiting) in &self.waiting {
-            let own = (waiting.number, *id);
-            let head = heads
-                .entry((waiting.project, &waiting.class))
-                .or_insert(own);
+            let own = ((Reverse(waiting.priority), waiting.number), *id);
+            let line = (waiting.project, &waiting.class);
+            let head = heads.entry(line).or_insert(own);
             *head = (*head).min(own);
         }
         heads.into_values().map(|(_, id)| id).collect()
@@ -135,6 +135,7 @@ impl Queue {
             let waiting = WaitingClaim {
                 project: after.project,
                 class: after.queue.class.clone(),
+                priority: after.spec.priority,
                 number: after.queue.number,
                 overtaken,
             };
