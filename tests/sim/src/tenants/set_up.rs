@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use control_state::{
     ChildLength, CreateChildNetwork, CreateImage, CreateNetwork, CreatePartition, CreateProject,
-    CreateSize, ErrorKind, Limits, Machine, NetworkType, Op, Phase, QuotaSubject, RegisterSwitch,
-    SetMachineOwner, SetProjectLabels, SetQuota, Tables,
+    CreateSize, ErrorCode, ErrorKind, Limits, Machine, NetworkType, Op, Phase, QuotaSubject,
+    RegisterSwitch, SetMachineOwner, SetProjectLabels, SetQuota, Tables,
 };
 use tests_support::announcement;
 use tests_support::objects::{
@@ -144,22 +144,21 @@ async fn insist_on_all(world: &Shared<TenantWork>, stage: Vec<Op>, name: &str) {
     while tasks.join_next().await.is_some() {}
 }
 
-/// Has a command carried out. Repeated after a lost answer it may be refused: the object is there.
+/// Has a command carried out. Repeated after a lost answer it may be refused: the object is there. A
+/// node that lags does not know yet what all nodes know.
 async fn insist(world: Shared<TenantWork>, mut random: Random, op: Op) {
     const PAUSE: Duration = Duration::from_millis(500);
     let call = Call::of("administrator", op);
-    loop {
-        let answer = deliver(&world, &mut random, &call).await;
-        match answer {
+    while !world.borrow().is_calm {
+        match deliver(&world, &mut random, &call).await {
             Some(Ok(_)) => return,
             Some(Err(error)) if error.kind() == ErrorKind::AlreadyExists => return,
-            Some(Err(error)) => {
+            Some(Err(error)) if error.code != ErrorCode::NotEnabled => {
                 let name = call.op.name();
                 world.borrow_mut().fail(format!("set-up: {name}: {error}"));
                 return;
             }
-            None if world.borrow().is_calm => return,
-            None => tokio::time::sleep(PAUSE).await,
+            _ => tokio::time::sleep(PAUSE).await,
         }
     }
 }

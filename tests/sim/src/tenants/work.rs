@@ -106,12 +106,17 @@ impl Workload for TenantWork {
 }
 
 async fn carry_out(store: &Store<Watched>, call: Call) -> NodeAnswer {
-    if let Some(proof) = &call.proof
-        && !store.read_local(|state| proof.is_good(&state.0))?
-    {
-        let what = "the credential is over";
-        let refusal = StateError::new(ErrorCode::MachineForeign, what);
-        return Err(ProposeError::Rejected(refusal));
+    if let Some(proof) = &call.proof {
+        // The leader alone serves agents, as the gateway has it.
+        if !store.is_leader() {
+            let leader = store.leader();
+            return Err(StoreError::NotLeader { leader }.into());
+        }
+        if !store.read_local(|state| proof.is_good(&state.0))? {
+            let what = "the credential is over";
+            let refusal = StateError::new(ErrorCode::MachineForeign, what);
+            return Err(ProposeError::Rejected(refusal));
+        }
     }
     let command = Command::new(store.now(), call.actor, call.op);
     store.propose(&(), &command).await
