@@ -82,6 +82,12 @@ impl Call {
             sender: Sender::Steady,
         }
     }
+
+    /// May it come once more, later? A machine that has no credential yet proves its boot by a ticket,
+    /// which is good once.
+    const fn may_come_twice(&self) -> bool {
+        self.proof.is_some() || matches!(self.sender, Sender::Steady)
+    }
 }
 
 /// The answer of a node.
@@ -103,7 +109,7 @@ pub(crate) async fn deliver(
             tokio::time::sleep(patience / 4).await;
             continue;
         }
-        if random.chance(TWICE_PERCENT) {
+        if random.chance(TWICE_PERCENT) && call.may_come_twice() {
             repeat_later(world, random, call);
         }
         let answer = send(world, node, patience, call).await;
