@@ -101,7 +101,7 @@ fn random_requests_find_no_fault() {
 
 #[test]
 fn documented_requests_with_mistakes_find_no_fault() {
-    let least = [("mutants", 1400), ("served", 80), ("compared", 600)];
+    let least = [("mutants", 1400), ("served", 60), ("compared", 600)];
     runs_with(Path::new("python3"), "ironic_mutants.py", &least);
 }
 
