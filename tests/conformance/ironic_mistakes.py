@@ -1,4 +1,4 @@
-"""Mistakes in requests, chosen by a seeded source: in bodies, patches, queries, paths and headers."""
+"""Mistakes in requests, seeded: in bodies, patches, queries, paths and headers."""
 
 import copy
 import json

@@ -30,7 +30,7 @@ impl Clock for SimClock {
     }
 }
 
-/// What a clock that is right shows at a virtual time, milliseconds.
+/// The time a right clock shows at a virtual time, milliseconds.
 pub(crate) fn at(now_ms: u64) -> Timestamp {
     Timestamp::from_ms(EPOCH_MS.unsigned_abs() + now_ms)
 }

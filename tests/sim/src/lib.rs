@@ -6,7 +6,7 @@
 //! everything is mended, and the cluster has to become one again. What must hold at every step is
 //! in [`invariants`], one a file; what clients may see is in [`oracle`].
 //!
-//! What the clusters keep is a [`workload`]: numbers under keys, which prove the store, or the
+//! The clusters keep a [`workload`]: numbers under keys, which prove the store, or the
 //! whole state of a site, with a hundred tenants and the agents of its machines ([`tenants`]).
 //!
 //! Entry points: [`run`](run::run) and [`tenants::run`]. Same seed, same run: nothing here or in

@@ -39,7 +39,7 @@ pub(crate) struct World<W: Workload> {
     /// Known once the first node has formed the cluster.
     pub(crate) cluster: Option<Uuid>,
     pub(crate) trace: Trace,
-    /// What clients share.
+    /// The part that clients share.
     pub(crate) work: W,
     pub(crate) snapshots: Snapshots,
     /// The cluster is what the plan wants; faults may begin.

@@ -28,7 +28,7 @@ const LOOK_EVERY_MS: u64 = 1_000;
 /// Virtual time within which the last claims must be made, milliseconds.
 const FINALE_WITHIN_MS: u64 = 10 * 60_000;
 
-/// What became of a run with tenants.
+/// The outcome of a run with tenants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantReport {
     /// The run's number.

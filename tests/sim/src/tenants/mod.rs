@@ -2,9 +2,9 @@
 //! release, while agents and people lose messages, machines go away, and the control nodes suffer every
 //! fault of the simulation.
 //!
-//! What is real: the state machine of the product, the store, Raft. What is simulated: the machines, with
-//! the truth about their disks (`chassis`), their agents (`agents`), tenants, owners and the administrator
-//! (`people`). What must hold after every command is in `ledger`, one invariant a file.
+//! Real are the state machine of the product, the store, Raft. Simulated are the machines, with the
+//! truth about their disks (`chassis`), their agents (`agents`), tenants, owners and the administrator
+//! (`people`). The rules that must hold after every command are in `ledger`, one invariant a file.
 
 mod agents;
 mod calls;

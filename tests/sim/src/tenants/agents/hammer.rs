@@ -32,7 +32,7 @@ struct HammerBoot {
     cycle: u64,
     id: String,
     proof: Proof,
-    /// What was carried out in this boot is reported again, and never carried out again.
+    /// Orders carried out in this boot are reported again, and never carried out again.
     has_wiped: bool,
     installed: Option<AllocationId>,
 }

@@ -1,5 +1,5 @@
-//! What must hold after every command, wherever it is applied first; and the truth about disks, which
-//! the state can only believe.
+//! Rules that must hold after every command, wherever it is applied first; and the truth about disks,
+//! which the state can only believe.
 //!
 //! Every node of a run applies its commands on the run's thread: the first one to reach a revision has
 //! it checked, the others have to come to the same rows.

@@ -1,4 +1,4 @@
-//! What tenants ask for.
+//! Wishes of tenants: the claims they make.
 
 use control_state::{
     ClaimSelector, ClaimSpec, ClaimToleration, DomainWish, LAYOUT_DEFAULT, LostRule, ReuseWish,
