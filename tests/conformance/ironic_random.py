@@ -8,6 +8,8 @@ import sys
 import uuid
 
 from ironic_calls import Ironic
+from ironic_paths import PATTERNS
+from ironic_state import state
 from ironic_world import World
 
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 39
@@ -88,52 +90,6 @@ class Source:
                      for _ in range(self.random.randrange(1, 4))]
             path += "?" + "&".join(pairs)
         return path
-
-
-# Paths of Ironic, Keystone and Neutron.
-PATTERNS = (
-    "/", "/v1", "/v1/nodes", "/v1/nodes/detail", "/v1/nodes/{n}", "/v1/nodes/{n}/validate",
-    "/v1/nodes/{n}/maintenance", "/v1/nodes/{n}/states", "/v1/nodes/{n}/states/power",
-    "/v1/nodes/{n}/states/provision", "/v1/nodes/{n}/states/boot_mode",
-    "/v1/nodes/{n}/states/secure_boot", "/v1/nodes/{n}/states/console",
-    "/v1/nodes/{n}/states/raid", "/v1/nodes/{n}/management/boot_device",
-    "/v1/nodes/{n}/management/boot_device/supported", "/v1/nodes/{n}/management/inject_nmi",
-    "/v1/nodes/{n}/management/indicators", "/v1/nodes/{n}/management/indicators/{i}",
-    "/v1/nodes/{n}/traits", "/v1/nodes/{n}/traits/{t}", "/v1/nodes/{n}/vifs",
-    "/v1/nodes/{n}/vifs/{v}", "/v1/nodes/{n}/bios", "/v1/nodes/{n}/bios/{s}",
-    "/v1/nodes/{n}/firmware", "/v1/nodes/{n}/history", "/v1/nodes/{n}/history/{h}",
-    "/v1/nodes/{n}/inventory", "/v1/nodes/{n}/children", "/v1/nodes/{n}/allocation",
-    "/v1/nodes/{n}/ports", "/v1/nodes/{n}/portgroups", "/v1/nodes/{n}/vendor_passthru/methods",
-    "/v1/ports", "/v1/ports/detail", "/v1/ports/{p}", "/v1/portgroups", "/v1/portgroups/{p}",
-    "/v1/portgroups/{p}/ports", "/v1/allocations", "/v1/allocations/{a}", "/v1/chassis",
-    "/v1/chassis/{c}", "/v1/deploy_templates", "/v1/deploy_templates/{t}", "/v1/runbooks",
-    "/v1/runbooks/{r}", "/v1/runbooks/{r}/traits", "/v1/runbooks/{r}/traits/{t}", "/v1/drivers",
-    "/v1/drivers/{d}", "/v1/drivers/{d}/properties", "/v1/drivers/{d}/vendor_passthru",
-    "/v1/conductors", "/v1/conductors/{c}", "/v1/shards", "/v1/inspection_rules",
-    "/v1/inspection_rules/{r}", "/v1/volume", "/v1/volume/connectors", "/v1/volume/targets/{v}",
-    "/v1/events", "/v3", "/v3/auth/tokens", "/v2.0", "/v2.0/networks", "/v2.0/networks/{n}",
-    "/v2.0/subnets", "/v2.0/subnets/{s}", "/v2.0/ports", "/v2.0/ports/{p}", "/v1/{x}/{y}/{z}",
-)
-# Lists that show all that requests could change.
-LISTS = ("/v1/nodes/detail?include_children=True", "/v1/ports/detail", "/v1/portgroups/detail",
-         "/v1/allocations", "/v1/chassis/detail", "/v1/deploy_templates?detail=True",
-         "/v1/runbooks?detail=True", "/v2.0/ports")
-# Observations, which change by themselves.
-VOLATILE = ("updated_at", "provision_updated_at", "driver_internal_info", "power_state",
-            "target_power_state", "provision_state", "target_provision_state", "last_error")
-
-
-def stable(value):
-    """A value without its observations."""
-    if isinstance(value, dict):
-        return {name: stable(one) for name, one in value.items() if name not in VOLATILE}
-    if isinstance(value, list):
-        return [stable(one) for one in value]
-    return value
-
-
-def state(site):
-    return {path: stable(site.ok("GET", path)) for path in LISTS}
 
 
 def malformed(source):

@@ -7,9 +7,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// How many seeds to run
-    #[arg(long, default_value_t = 100)]
-    seeds: u64,
+    /// How many seeds to run; 100 if absent, and 4 with --tenants
+    #[arg(long)]
+    seeds: Option<u64>,
     /// Run this seed only, and print all that happens in it
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
@@ -25,7 +25,18 @@ pub(crate) struct SimArgs {
     /// With --seed: print what the stores log, too; RUST_LOG says how much
     #[arg(long)]
     log: bool,
+    /// A hundred tenants who claim, use, overrun their leases and release, with the agents of their
+    /// machines, on a cluster with faults; instead of a store with a few keys
+    #[arg(long, conflicts_with = "bug")]
+    tenants: bool,
+    /// With --tenants: minutes of faults, in virtual time
+    #[arg(long, default_value_t = 60, requires = "tenants")]
+    minutes: u64,
 }
+
+/// Seeds of a run that names none: of stores with a few keys, and of sites.
+const SEEDS: u64 = 100;
+const SITE_SEEDS: u64 = 4;
 
 pub(crate) fn run(root: &Path, args: &SimArgs) -> Result<()> {
     let mut command = crate::cargo();
@@ -38,10 +49,14 @@ pub(crate) fn run(root: &Path, args: &SimArgs) -> Result<()> {
         "tests-sim",
         "--",
     ]);
+    let default = if args.tenants { SITE_SEEDS } else { SEEDS };
     match args.seed {
         Some(seed) => command.args(["--seed", &seed.to_string()]),
-        None => command.args(["--seeds", &args.seeds.to_string()]),
+        None => command.args(["--seeds", &args.seeds.unwrap_or(default).to_string()]),
     };
+    if args.tenants {
+        command.args(["--tenants", "--minutes", &args.minutes.to_string()]);
+    }
     for (name, value) in [
         ("--from", args.from.map(|from| from.to_string())),
         ("--jobs", args.jobs.map(|jobs| jobs.to_string())),

@@ -10,6 +10,7 @@ use clap::Parser;
 use control_store::sim::Bug;
 
 use crate::run::{Report, Snapshots, run};
+use crate::tenants;
 
 /// A run that takes longer than this is named while it runs.
 const SLOW: Duration = Duration::from_secs(60);
@@ -36,6 +37,12 @@ pub struct Args {
     /// With --seed: the log of the stores, too
     #[arg(long)]
     log: bool,
+    /// Run a site with a hundred tenants instead of a store with a few keys
+    #[arg(long, conflicts_with = "bug")]
+    tenants: bool,
+    /// With --tenants: minutes of faults, in virtual time
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
 }
 
 /// Runs what was asked for.
@@ -55,6 +62,10 @@ pub fn main(args: &Args) -> Result<()> {
         "seeds {from} to {}, {jobs} at a time",
         from + args.seeds - 1
     );
+    if args.tenants {
+        let reports = tenants::run_many(from..from + args.seeds, args.minutes, jobs);
+        return verdict(&reports);
+    }
     let sum = many(from..from + args.seeds, jobs, args.bug);
     let seconds = began.elapsed().as_secs_f64();
     let mut out = std::io::stdout().lock();
@@ -82,6 +93,23 @@ pub fn main(args: &Args) -> Result<()> {
     bail!("{} of {} seeds failed", sum.failed.len(), args.seeds)
 }
 
+/// The verdict on runs with tenants.
+fn verdict(reports: &[tenants::TenantReport]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for report in reports {
+        writeln!(out, "{report:?}")?;
+    }
+    let failed = reports.iter().filter(|report| report.failure.is_some());
+    let replays: Vec<String> = failed.map(tenants::TenantReport::replay).collect();
+    for replay in &replays {
+        writeln!(out, "REPLAY: {replay}")?;
+    }
+    if replays.is_empty() {
+        return Ok(());
+    }
+    bail!("{} of {} seeds failed", replays.len(), reports.len())
+}
+
 fn one(args: &Args, seed: u64) -> Result<()> {
     if args.log {
         tracing_subscriber::fmt()
@@ -89,6 +117,9 @@ fn one(args: &Args, seed: u64) -> Result<()> {
             .with_writer(std::io::stderr)
             .without_time()
             .init();
+    }
+    if args.tenants {
+        return verdict(&[tenants::run(seed, args.minutes, true)]);
     }
     let report = run(seed, args.bug, true);
     writeln!(std::io::stdout(), "{report:#?}")?;
@@ -118,8 +149,28 @@ pub struct Sum {
 
 /// Runs `seeds`, `jobs` at a time, and tells of failures as they come.
 pub fn many(seeds: std::ops::Range<u64>, jobs: usize, bug: Option<Bug>) -> Sum {
+    let first = seeds.start;
+    let reports = at_once(seeds, jobs, |seed| {
+        let began = Instant::now();
+        let report = run(seed, bug, false);
+        tell(&report, began.elapsed(), seed - first + 1);
+        report
+    });
+    let mut sum = Sum::default();
+    for report in reports {
+        sum.add(report);
+    }
+    sum
+}
+
+/// Runs `seeds`, `jobs` at a time, each on a thread of its own. The results are in no order.
+pub(crate) fn at_once<T: Send>(
+    seeds: std::ops::Range<u64>,
+    jobs: usize,
+    run: impl Fn(u64) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicU64::new(seeds.start);
-    let sum = Mutex::new(Sum::default());
+    let results = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
@@ -128,18 +179,17 @@ pub fn many(seeds: std::ops::Range<u64>, jobs: usize, bug: Option<Bug>) -> Sum {
                     if seed >= seeds.end {
                         return;
                     }
-                    let began = Instant::now();
-                    let report = run(seed, bug, false);
-                    tell(&report, began.elapsed(), seed - seeds.start + 1);
-                    let mut sum = sum
+                    let result = run(seed);
+                    let mut results = results
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner);
-                    sum.add(report);
+                    results.push(result);
                 }
             });
         }
     });
-    sum.into_inner()
+    results
+        .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -29,3 +29,8 @@ impl Clock for SimClock {
         Timestamp::from_ms(u64::try_from(now).unwrap_or_default())
     }
 }
+
+/// The time a right clock shows at a virtual time, milliseconds.
+pub(crate) fn at(now_ms: u64) -> Timestamp {
+    Timestamp::from_ms(EPOCH_MS.unsigned_abs() + now_ms)
+}

@@ -9,25 +9,26 @@ use crate::clients;
 use crate::nemesis::MEND;
 use crate::net;
 use crate::node::{self, Shared};
+use crate::operator;
 use crate::plan::NODES_MAX;
+use crate::registers::RegisterWork;
+use crate::workload::Workload;
 
-/// Virtual time of one step. Messages take at least that long.
-const TICK: Duration = Duration::from_millis(5);
 /// Segments that a connection holds, and connections that may wait.
 const TCP_SEGMENTS_MAX: usize = 4096;
 /// Far beyond the longest run.
-const RUN_MAX: Duration = Duration::from_secs(3600);
+const RUN_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// All hosts, and the operator who forms the cluster.
-pub(crate) fn build(world: &Shared) -> Sim<'static> {
-    let (seed, latency_ms_max) = {
+pub(crate) fn build<W: Workload>(world: &Shared<W>) -> Sim<'static> {
+    let (seed, latency_ms_max, tick_ms) = {
         let plan = &world.borrow().plan;
-        (plan.seed, plan.latency_ms_max)
+        (plan.seed, plan.latency_ms_max, plan.tick_ms)
     };
     let mut sim = Builder::new()
         .rng_seed(seed)
         .enable_random_order()
-        .tick_duration(TICK)
+        .tick_duration(Duration::from_millis(tick_ms))
         .simulation_duration(RUN_MAX)
         .min_message_latency(Duration::from_millis(1))
         .max_message_latency(Duration::from_millis(latency_ms_max))
@@ -41,14 +42,14 @@ pub(crate) fn build(world: &Shared) -> Sim<'static> {
     }
     let formed = Rc::clone(world);
     sim.client("operator", async move {
-        clients::form(formed).await;
+        operator::form(formed).await;
         Ok(())
     });
     sim
 }
 
 /// From now on there is something to do.
-pub(crate) fn start_clients(sim: &mut Sim<'_>, world: &Shared) {
+pub(crate) fn start_clients(sim: &mut Sim<'_>, world: &Shared<RegisterWork>) {
     let (clients, members) = {
         let plan = &world.borrow().plan;
         (plan.clients, plan.faults.members)
@@ -60,7 +61,7 @@ pub(crate) fn start_clients(sim: &mut Sim<'_>, world: &Shared) {
             tasks.spawn_local(clients::run(shared.clone(), number));
         }
         if members {
-            tasks.spawn_local(clients::operate(shared));
+            tasks.spawn_local(operator::operate(shared));
         }
         while let Some(ended) = tasks.join_next().await {
             ended?;

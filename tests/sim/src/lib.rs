@@ -6,8 +6,12 @@
 //! everything is mended, and the cluster has to become one again. What must hold at every step is
 //! in [`invariants`], one a file; what clients may see is in [`oracle`].
 //!
-//! Entry point: [`run`](run::run). Same seed, same run: nothing here or in the store may draw
-//! system randomness, read the machine's clock, start a thread, or iterate in random order.
+//! The clusters keep a [`workload`]: numbers under keys, which prove the store, or the
+//! whole state of a site, with a hundred tenants and the agents of its machines ([`tenants`]).
+//!
+//! Entry points: [`run`](run::run) and [`tenants::run`]. Same seed, same run: nothing here or in
+//! the store may draw system randomness, read the machine's clock, start a thread, or iterate in
+//! random order.
 
 #![cfg(feature = "sim")]
 
@@ -15,14 +19,19 @@ pub mod cli;
 mod clients;
 mod clock;
 mod cluster;
+mod drive;
 mod invariants;
 mod machine;
 mod nemesis;
 mod net;
 mod node;
+mod operator;
 mod oracle;
 mod plan;
 mod random;
+mod registers;
 pub mod run;
+pub mod tenants;
 mod trace;
 mod watcher;
+mod workload;

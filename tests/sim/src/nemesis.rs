@@ -8,6 +8,7 @@ use crate::net::host;
 use crate::node::Shared;
 use crate::plan::{NODES_MAX, Plan};
 use crate::random::Random;
+use crate::workload::Workload;
 
 /// The chance that a message breaks its link, in a lossy time, and that the next one mends it.
 const LOSS: f64 = 0.02;
@@ -32,10 +33,10 @@ enum Harm {
 
 /// What is broken now, and until when.
 #[derive(Debug)]
-pub(crate) struct Nemesis {
+pub(crate) struct Nemesis<W: Workload> {
     plan: Plan,
     random: Random,
-    world: Shared,
+    world: Shared<W>,
     active: Vec<(u64, Harm)>,
     next_at_ms: u64,
     /// When a snapshot on its way may be harmed next.
@@ -45,8 +46,8 @@ pub(crate) struct Nemesis {
     pub(crate) harms: u64,
 }
 
-impl Nemesis {
-    pub(crate) fn new(world: Shared) -> Self {
+impl<W: Workload> Nemesis<W> {
+    pub(crate) fn new(world: Shared<W>) -> Self {
         let plan = world.borrow().plan.clone();
         Self {
             random: Random::new(plan.seed, "nemesis"),
@@ -198,11 +199,12 @@ impl Nemesis {
             }
             10 if faults.failing_disks => Some(Harm::Full(victim)),
             11 if faults.clocks => {
-                let hours = self.random.within(0..200) as i64 - 100;
+                let steps = self.random.within(0..200) as i64 - 100;
+                let offset_ms = steps * self.plan.clock_step_ms;
                 let world = self.world.borrow();
-                world.nodes[&victim].clock.set_offset_ms(hours * 3_600_000);
+                world.nodes[&victim].clock.set_offset_ms(offset_ms);
                 drop(world);
-                self.log(format_args!("the clock of n{victim} is {hours} h off"));
+                self.log(format_args!("the clock of n{victim} is {offset_ms} ms off"));
                 None
             }
             _ => None,

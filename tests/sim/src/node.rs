@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base_runtime::Chain;
 use control_store::sim::{Probe, SimDisk};
 use control_store::{
-    MemberChange, MembershipError, OpenError, ProposeError, SnapshotBytes, StartMode, Store,
-    StoreConfig, StoreError,
+    MemberChange, MembershipError, OpenError, SnapshotBytes, StartMode, Store, StoreConfig,
+    StoreError,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -18,31 +18,29 @@ use turmoil::net::TcpListener;
 use uuid::Uuid;
 
 use crate::clock::SimClock;
-use crate::machine::{Put, Registers};
 use crate::net::{self, SimTransport};
-use crate::oracle::Oracle;
 use crate::plan::{NODES_MAX, Plan};
 use crate::random::Random;
 use crate::run::Snapshots;
 use crate::trace::Trace;
-use crate::watcher::{self, Seen};
+use crate::workload::Workload;
 
 /// Requests that wait at a node; more are dropped, as by a node that is overrun.
 const MAILBOX_MAX: usize = 256;
 
 /// What everybody shares; the run's thread is the only one.
-pub(crate) type Shared = Rc<RefCell<World>>;
+pub(crate) type Shared<W> = Rc<RefCell<World<W>>>;
 
 /// The simulated world outside the network.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct World<W: Workload> {
     pub(crate) plan: Plan,
-    pub(crate) nodes: BTreeMap<u64, Node>,
+    pub(crate) nodes: BTreeMap<u64, Node<W>>,
     /// Known once the first node has formed the cluster.
     pub(crate) cluster: Option<Uuid>,
     pub(crate) trace: Trace,
-    pub(crate) seen: Seen,
-    pub(crate) oracle: Oracle,
+    /// The part that clients share.
+    pub(crate) work: W,
     pub(crate) snapshots: Snapshots,
     /// The cluster is what the plan wants; faults may begin.
     pub(crate) is_formed: bool,
@@ -54,7 +52,7 @@ pub(crate) struct World {
     pub(crate) failure: Option<String>,
 }
 
-impl World {
+impl<W: Workload> World<W> {
     pub(crate) fn new(plan: Plan, is_loud: bool) -> Self {
         let mut random = Random::new(plan.seed, "disks");
         let nodes = (1..=NODES_MAX).map(|id| (id, Node::new(random.next())));
@@ -62,8 +60,7 @@ impl World {
             nodes: nodes.collect(),
             cluster: None,
             trace: Trace::new(is_loud),
-            seen: Seen::default(),
-            oracle: Oracle::default(),
+            work: W::default(),
             snapshots: Snapshots::default(),
             is_formed: false,
             is_calm: false,
@@ -74,7 +71,7 @@ impl World {
     }
 
     /// What runs, and what it is at.
-    pub(crate) fn probes(&self) -> impl Iterator<Item = (u64, &Store<Registers>, Probe)> {
+    pub(crate) fn probes(&self) -> impl Iterator<Item = (u64, &Store<W::Machine>, Probe)> {
         let running = self.nodes.iter();
         running.filter_map(|(id, node)| {
             let store = node.store.as_ref()?;
@@ -108,7 +105,7 @@ impl World {
     }
 
     /// Adds up what a store that is about to end, or the run is, has done with snapshots.
-    pub(crate) fn tally(&mut self, store: &Store<Registers>) {
+    pub(crate) fn tally(&mut self, store: &Store<W::Machine>) {
         let SnapshotBytes { received, kept, .. } = store.metrics().snapshot_bytes;
         self.snapshots.received += received;
         self.snapshots.kept += kept;
@@ -126,19 +123,19 @@ impl World {
 
 /// One machine: its disk outlives its crashes.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct Node<W: Workload> {
     pub(crate) disk: SimDisk,
     pub(crate) clock: Arc<SimClock>,
     /// What runs now, if anything.
-    pub(crate) store: Option<Store<Registers>>,
-    pub(crate) mailbox: Option<mpsc::Sender<Request>>,
+    pub(crate) store: Option<Store<W::Machine>>,
+    pub(crate) mailbox: Option<mpsc::Sender<NodeRequest<W>>>,
     /// Set by the store when the process would end.
     pub(crate) died: Arc<AtomicBool>,
     /// Is it to run at all? Spare nodes are not, at first.
     pub(crate) is_wanted: bool,
 }
 
-impl Node {
+impl<W: Workload> Node<W> {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             disk: SimDisk::new(seed),
@@ -151,21 +148,19 @@ impl Node {
     }
 }
 
-/// What a client asks of a node.
+/// A request to a node.
 #[derive(Debug)]
-pub(crate) enum Request {
-    Put(Put, oneshot::Sender<Result<u64, StoreError>>),
-    /// Answers revision and value.
-    Read(u8, oneshot::Sender<Result<(u64, Option<u64>), StoreError>>),
+pub(crate) enum NodeRequest<W: Workload> {
     Members(MemberChange, oneshot::Sender<Result<(), MembershipError>>),
     Snapshot(oneshot::Sender<Result<(), StoreError>>),
+    Work(W::Request),
 }
 
 /// Everything that node `id` does until it crashes.
-pub(crate) async fn run(world: Shared, id: u64) -> turmoil::Result {
+pub(crate) async fn run<W: Workload>(world: Shared<W>, id: u64) -> turmoil::Result {
     let begin = wait_for_turn(&world, id).await;
     let config = config(&world, id, begin);
-    let store = match Store::<Registers>::open(config).await {
+    let store = match Store::<W::Machine>::open(config).await {
         Ok(store) => store,
         Err(error) => {
             does_not_start(&mut world.borrow_mut(), id, &error);
@@ -183,13 +178,13 @@ pub(crate) async fn run(world: Shared, id: u64) -> turmoil::Result {
             node.mailbox = Some(mailbox);
         }
     }
-    tokio::task::spawn_local(watcher::run(world.clone(), id, store.clone()));
+    W::observe(&world, id, &store);
     tokio::task::spawn_local(notice_end(world.clone(), id, store.clone()));
-    serve(store, listener, requests).await
+    serve::<W>(store, listener, requests).await
 }
 
 /// The first node forms the cluster, the others join it when it is there and they are wanted.
-async fn wait_for_turn(world: &Shared, id: u64) -> StartMode {
+async fn wait_for_turn<W: Workload>(world: &Shared<W>, id: u64) -> StartMode {
     const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
     if id == 1 {
         return StartMode::Form;
@@ -205,7 +200,7 @@ async fn wait_for_turn(world: &Shared, id: u64) -> StartMode {
     }
 }
 
-fn config(world: &Shared, id: u64, begin: StartMode) -> StoreConfig {
+fn config<W: Workload>(world: &Shared<W>, id: u64, begin: StartMode) -> StoreConfig {
     let world = world.borrow();
     let node = &world.nodes[&id];
     let died = node.died.clone();
@@ -228,7 +223,7 @@ fn config(world: &Shared, id: u64, begin: StartMode) -> StoreConfig {
     }
 }
 
-fn does_not_start(world: &mut World, id: u64, error: &OpenError) {
+fn does_not_start<W: Workload>(world: &mut World<W>, id: u64, error: &OpenError) {
     let died = world.nodes[&id].died.swap(true, Ordering::Relaxed);
     let text = Chain(error);
     world.log(format_args!("n{id} does not start: {text}"));
@@ -238,7 +233,7 @@ fn does_not_start(world: &mut World, id: u64, error: &OpenError) {
 }
 
 /// A store that stopped by itself ends its process; only a bad disk is a reason.
-async fn notice_end(world: Shared, id: u64, store: Store<Registers>) {
+async fn notice_end<W: Workload>(world: Shared<W>, id: u64, store: Store<W::Machine>) {
     let reason = store.stopped().await.unwrap_or_default();
     let mut world = world.borrow_mut();
     world.log(format_args!("n{id} stopped: {reason}"));
@@ -248,10 +243,10 @@ async fn notice_end(world: Shared, id: u64, store: Store<Registers>) {
     world.nodes[&id].died.store(true, Ordering::Relaxed);
 }
 
-async fn serve(
-    store: Store<Registers>,
+async fn serve<W: Workload>(
+    store: Store<W::Machine>,
     listener: TcpListener,
-    mut requests: mpsc::Receiver<Request>,
+    mut requests: mpsc::Receiver<NodeRequest<W>>,
 ) -> turmoil::Result {
     let mut tasks = JoinSet::new();
     loop {
@@ -268,34 +263,23 @@ async fn serve(
                 });
             }
             Some(request) = requests.recv() => {
-                tasks.spawn(answer(store.clone(), request));
+                let store = store.clone();
+                // Whoever asked may be gone.
+                match request {
+                    NodeRequest::Work(request) => {
+                        tasks.spawn(W::answer(store, request));
+                    }
+                    NodeRequest::Members(change, to) => {
+                        tasks.spawn(async move {
+                            drop(to.send(store.change_members_here(&change).await));
+                        });
+                    }
+                    NodeRequest::Snapshot(to) => {
+                        tasks.spawn(async move { drop(to.send(store.snapshot().await)) });
+                    }
+                }
             }
         }
-    }
-}
-
-async fn answer(store: Store<Registers>, request: Request) {
-    // Whoever asked may be gone.
-    match request {
-        Request::Put(mut put, to) => {
-            put.at_ms = store.now().ms();
-            let done = store.propose(&(), &put).await;
-            let done = done.map_err(|error| match error {
-                ProposeError::Store(error) => error,
-                ProposeError::Rejected(never) => StoreError::Fatal(never.to_string()),
-            });
-            drop(to.send(done));
-        }
-        Request::Read(key, to) => {
-            let read = store
-                .read_versioned(|state, revision| (revision.0, state.get(key)))
-                .await;
-            drop(to.send(read));
-        }
-        Request::Members(change, to) => {
-            drop(to.send(store.change_members_here(&change).await));
-        }
-        Request::Snapshot(to) => drop(to.send(store.snapshot().await)),
     }
 }
 

@@ -27,6 +27,12 @@ pub(crate) struct Plan {
     pub(crate) snapshot_piece_bytes: usize,
     /// So slow that there is time for something to happen meanwhile.
     pub(crate) snapshot_bytes_per_second: u64,
+    /// Virtual time of one step of the run, milliseconds. Messages take at least that long.
+    pub(crate) tick_ms: u64,
+    /// Steps between two looks into the logs.
+    pub(crate) logs_every_steps: u64,
+    /// A clock that is spoiled is wrong by up to a hundred of these, milliseconds.
+    pub(crate) clock_step_ms: i64,
     pub(crate) faults: Faults,
 }
 
@@ -72,6 +78,9 @@ impl Plan {
             fault_every_ms_max: random.within(500..5000),
             snapshot_piece_bytes: 0,
             snapshot_bytes_per_second: 0,
+            tick_ms: 5,
+            logs_every_steps: 40,
+            clock_step_ms: 3_600_000,
             faults,
         };
         plan.faults.transfers = random.chance(60);
@@ -84,5 +93,41 @@ impl Plan {
             plan.keep_entries = random.within(0..3);
         }
         plan
+    }
+
+    /// A run of a site with tenants: `chaos_ms` of faults that a cluster in service may meet. Clocks are
+    /// wrong by a quarter of an hour at most: beyond an hour time is held until an operator speaks.
+    pub(crate) fn of_tenants(seed: u64, chaos_ms: u64) -> Self {
+        let mut random = Random::new(seed, "plan of tenants");
+        let faults = Faults {
+            partitions: true,
+            holds: random.chance(60),
+            loss: random.chance(40),
+            crashes: true,
+            slow_disks: random.chance(60),
+            failing_disks: random.chance(30),
+            clocks: true,
+            members: false,
+            transfers: random.chance(30),
+        };
+        Self {
+            seed,
+            voters: 3,
+            clients: 0,
+            chaos_ms,
+            think_ms_max: 0,
+            latency_ms_max: random.within(20..80),
+            snapshot_every_entries: random.within(100..600),
+            keep_entries: random.within(0..100),
+            segment_bytes: 1 << random.within(15..19),
+            fault_every_ms_max: random.within(8_000..30_000),
+            snapshot_piece_bytes: random.within(20_000..200_000) as usize,
+            snapshot_bytes_per_second: random.within(500_000..5_000_000),
+            tick_ms: 20,
+            // The logs are long, and these runs are about what is applied.
+            logs_every_steps: 1_500,
+            clock_step_ms: 9_000,
+            faults,
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::invariants::watch;
 use crate::machine::{Changed, Registers, revision};
 use crate::node::{Shared, World};
 use crate::random::Random;
+use crate::registers::RegisterWork;
 
 /// What watchers were told, over all nodes.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Seen {
     pub(crate) resumed: u64,
 }
 
-pub(crate) async fn run(world: Shared, id: u64, store: Store<Registers>) {
+pub(crate) async fn run(world: Shared<RegisterWork>, id: u64, store: Store<Registers>) {
     let (seed, now) = (world.borrow().plan.seed, world.borrow().now_ms);
     let mut random = Random::new(seed ^ now, &format!("watcher {id}"));
     loop {
@@ -34,30 +35,30 @@ pub(crate) async fn run(world: Shared, id: u64, store: Store<Registers>) {
             let mut world = world.borrow_mut();
             let ChangeEvent::Changed { revision, changes } = event else {
                 // The state was replaced: what is watched must be read again.
-                world.seen.last.remove(&id);
+                world.work.seen.last.remove(&id);
                 break;
             };
-            world.seen.events += 1;
+            world.work.seen.events += 1;
             if let Err(reason) = watch::check(last, revision.0, &changes) {
                 world.fail(format!("watch of node {id}: {reason}"));
             }
             last = revision.0;
-            world.seen.last.insert(id, last);
+            world.work.seen.last.insert(id, last);
         }
     }
 }
 
 /// Goes on after what some watch was told last, or else after what the node has now.
 fn begin(
-    world: &mut World,
+    world: &mut World<RegisterWork>,
     random: &mut Random,
     store: &Store<Registers>,
 ) -> (u64, Subscription<Changed>) {
-    let places: Vec<u64> = world.seen.last.values().copied().collect();
+    let places: Vec<u64> = world.work.seen.last.values().copied().collect();
     if let Some(place) = random.pick(&places).copied()
         && let Ok(events) = store.watch_from(Revision(place))
     {
-        world.seen.resumed += 1;
+        world.work.seen.resumed += 1;
         return (place, events);
     }
     let events = store.watch();

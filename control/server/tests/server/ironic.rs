@@ -1,6 +1,7 @@
 //! Unchanged clients of Ironic against a real node: every command of the command line, the SDK,
-//! metalsmith and each way to authenticate. Ironic's own cases of access control, random requests, and
-//! what its security advisories were about. Machines are simulated by the calls of their agents.
+//! metalsmith and each way to authenticate. Ironic's own cases of access control, random requests,
+//! documented requests with mistakes in them, and what its security advisories were about. Machines
+//! are simulated by the calls of their agents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,13 @@ pub(crate) fn clients() -> Option<PathBuf> {
 /// Runs a script against a fresh node and compares its summary with the least that it has to count,
 /// so that a script that tries less fails.
 fn runs(script: &str, least: &[(&str, usize)]) {
-    let Some(python) = clients() else { return };
+    if let Some(python) = clients() {
+        runs_with(&python, script, least);
+    }
+}
+
+/// The same with a Python of one's own: not every script needs the clients.
+fn runs_with(python: &Path, script: &str, least: &[(&str, usize)]) {
     let dir = tempfile::tempdir().unwrap();
     let daemon = daemon(dir.path(), "");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
@@ -90,6 +97,12 @@ fn ironics_own_cases_of_access_control() {
 #[test]
 fn random_requests_find_no_fault() {
     runs("ironic_random.py", &[("requests", 3000), ("served", 100)]);
+}
+
+#[test]
+fn documented_requests_with_mistakes_find_no_fault() {
+    let least = [("mutants", 1400), ("served", 60), ("compared", 600)];
+    runs_with(Path::new("python3"), "ironic_mutants.py", &least);
 }
 
 #[test]

@@ -40,7 +40,7 @@ use crate::tenancy::entity::*;
 pub use self::change::{Change, CodecError};
 use self::change::{decode, encode};
 
-pub(crate) use index::{Index, Indexed, ShapeHosts};
+pub(crate) use index::{Index, Indexed, QueuePlace, ShapeHosts};
 pub(crate) use tx::Tx;
 
 /// A row of a table: an object, and the revision of its last change.

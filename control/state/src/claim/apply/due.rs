@@ -3,6 +3,8 @@
 //! Most of what waits is woken by the command that changes its case. The second look of the tick
 //! finds the rest: hosts whose cables were repaired, claims beyond the bound of a command's wakes.
 
+use std::collections::BTreeSet;
+
 use proto_types::{ClaimId, MachineId, PoolId, Timestamp};
 use uuid::Uuid;
 
@@ -14,7 +16,7 @@ use crate::cluster::read::restored;
 use crate::machine::entity::Machine;
 use crate::machine::read::is_left_alone;
 use crate::pool::entity::{HostPool, PoolHost, RevokeRule};
-use crate::tables::{Tables, Tx};
+use crate::tables::{QueuePlace, Tables, Tx};
 
 /// Most claims, and hosts, that a tick looks at again.
 const LOOKS_MAX: usize = 64;
@@ -43,7 +45,7 @@ pub(crate) fn steps(tx: &mut Tx<'_>) {
     for id in changed_hosts(tx.tables(), tx.now) {
         settle(tx, id);
     }
-    for id in changed_claims(tx.tables(), tx.now) {
+    for (_, _, id) in changed_claims(tx.tables(), tx.now) {
         bind::seek(tx, id);
     }
 }
@@ -186,9 +188,10 @@ fn changed_hosts(tables: &Tables, now: Timestamp) -> Vec<MachineId> {
     changed.copied().collect()
 }
 
-/// Waiting claims that a host is there for, or that wait for another reason than they say.
-fn changed_claims(tables: &Tables, now: Timestamp) -> Vec<ClaimId> {
-    let heads: Vec<ClaimId> = tables.index().claims.heads().collect();
+/// Waiting claims that a host is there for, or that wait for another reason than they say, in the order
+/// of their places.
+fn changed_claims(tables: &Tables, now: Timestamp) -> BTreeSet<QueuePlace> {
+    let heads: Vec<QueuePlace> = tables.index().claims.heads().collect();
     let count = heads.len().max(1);
     let turn = usize::try_from((now.ms() / TURN_MS) % u64::try_from(count).unwrap_or(1));
     let skipped = (turn.unwrap_or(0) * LOOKS_MAX) % count;
@@ -197,7 +200,7 @@ fn changed_claims(tables: &Tables, now: Timestamp) -> Vec<ClaimId> {
         .cycle()
         .skip(skipped)
         .take(LOOKS_MAX.min(heads.len()));
-    let changed = looked.filter(|id| {
+    let changed = looked.filter(|(_, _, id)| {
         let Some(claim) = tables.get::<Claim>(id) else {
             return false;
         };

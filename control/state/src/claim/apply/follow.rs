@@ -13,7 +13,7 @@ use super::{bind, provision};
 use crate::claim::entity::Claim;
 use crate::machine::entity::{BmcOrder, Machine};
 use crate::pool::entity::{HostShape, PoolHost};
-use crate::tables::{Kind, Record, Tx};
+use crate::tables::{Kind, QueuePlace, Record, Tx};
 use crate::tenancy::entity::{Project, Quota, QuotaSubject};
 
 /// Most hosts that a command offers, and claims that it wakes. The tick looks at the others.
@@ -35,34 +35,32 @@ pub(crate) fn follow(tx: &mut Tx<'_>) {
     for machine in opened_hosts(tx) {
         bind::offer(tx, machine);
     }
-    let mut woken = woken_projects(tx);
-    let mut left = WAKES_MAX;
-    if tx.touched_keys(Kind::HostPool).next().is_some() {
-        let heads: Vec<ClaimId> = tx.tables().index().claims.heads().take(WAKES_MAX).collect();
-        left = wake(tx, heads, left);
-    }
-    while let Some(project) = woken.pop_first() {
-        let heads: Vec<ClaimId> = tx.tables().index().claims.heads_of(project).collect();
-        left = wake(tx, heads, left);
-    }
+    let claims = &tx.tables().index().claims;
+    let heads: BTreeSet<QueuePlace> = match tx.touched_keys(Kind::HostPool).next() {
+        Some(_) => claims.heads().collect(),
+        None => {
+            let woken = woken_projects(tx);
+            let heads = woken.iter().flat_map(|project| claims.heads_of(*project));
+            heads.collect()
+        }
+    };
+    wake(tx, heads);
 }
 
-/// Has claims search again, and behind each that finds a host the next one of its class. Returns the
-/// number of searches that are left.
-fn wake(tx: &mut Tx<'_>, heads: Vec<ClaimId>, mut left: usize) -> usize {
-    for head in heads {
-        let mut next = Some(head);
-        while let Some(id) = next.take().filter(|_| left > 0) {
-            left -= 1;
-            let claim = tx.get::<Claim>(&id);
-            let class = claim.map(|claim| (claim.project, claim.queue.class.clone()));
-            if bind::seek(tx, id) {
-                let claims = &tx.tables().index().claims;
-                next = class.and_then(|(project, class)| claims.head(project, &class));
-            }
+/// Has claims search again in the order of their places, and behind each that finds a host the next one
+/// of its class.
+fn wake(tx: &mut Tx<'_>, mut line: BTreeSet<QueuePlace>) {
+    for _ in 0..WAKES_MAX {
+        let Some((_, _, id)) = line.pop_first() else {
+            return;
+        };
+        let claim = tx.get::<Claim>(&id);
+        let class = claim.map(|claim| (claim.project, claim.queue.class.clone()));
+        if bind::seek(tx, id) {
+            let claims = &tx.tables().index().claims;
+            line.extend(class.and_then(|(project, class)| claims.head(project, &class)));
         }
     }
-    left
 }
 
 /// Claims whose host is not in a pool any more.

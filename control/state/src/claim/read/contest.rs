@@ -21,7 +21,7 @@ pub(crate) fn contest(tables: &Tables, host: &PoolHost, now: Timestamp) -> Optio
     let pool = tables.get::<HostPool>(&host.pool)?;
     let shape = HostShape::of(host);
     let heads = tables.index().claims.heads();
-    let heads = heads.filter_map(|id| tables.get::<Claim>(&id));
+    let heads = heads.filter_map(|(_, _, id)| tables.get::<Claim>(&id));
     let mut asked: Vec<_> = heads
         .filter(|claim| may_have(tables, claim, host))
         .filter_map(|claim| {

@@ -8,9 +8,8 @@ use proto_types::{ClaimId, Digest, ProjectId, Timestamp};
 use crate::claim::entity::{CLAIM_KEPT_MS, Claim, ClaimState};
 use crate::tables::index::{Index, Indexed, insert, remove};
 
-/// The place of a claim among those of its project that ask for the same: the priority first, then
-/// the order of arrival.
-type QueuePlace = (Reverse<u32>, u64, ClaimId);
+/// The place of a claim among those that wait: the priority first, then the order of arrival.
+pub(crate) type QueuePlace = (Reverse<u32>, u64, ClaimId);
 
 /// Lookups of claims.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,12 +36,12 @@ impl ClaimIndex {
     }
 
     /// The first claim of each class that waits.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = ClaimId> + '_ {
+    pub(crate) fn heads(&self) -> impl Iterator<Item = QueuePlace> + '_ {
         self.waiting.values().filter_map(first)
     }
 
     /// The first claim of each class of a project that waits.
-    pub(crate) fn heads_of(&self, project: ProjectId) -> impl Iterator<Item = ClaimId> + '_ {
+    pub(crate) fn heads_of(&self, project: ProjectId) -> impl Iterator<Item = QueuePlace> + '_ {
         self.classes_of(project)
             .filter_map(|(_, queue)| first(queue))
     }
@@ -53,7 +52,7 @@ impl ClaimIndex {
     }
 
     /// The first claim of a class. `None` means that no claim of it waits.
-    pub(crate) fn head(&self, project: ProjectId, class: &Digest) -> Option<ClaimId> {
+    pub(crate) fn head(&self, project: ProjectId, class: &Digest) -> Option<QueuePlace> {
         first(self.waiting.get(&(project, class.clone()))?)
     }
 
@@ -79,8 +78,8 @@ impl ClaimIndex {
     }
 }
 
-fn first(queue: &BTreeSet<QueuePlace>) -> Option<ClaimId> {
-    queue.first().map(|(_, _, claim)| *claim)
+fn first(queue: &BTreeSet<QueuePlace>) -> Option<QueuePlace> {
+    queue.first().copied()
 }
 
 fn place(claim: &Claim) -> QueuePlace {

@@ -21,7 +21,7 @@ use proto_types::{
 use crate::machine::entity::MachinePool;
 use crate::network::entity::IpKey;
 
-pub(crate) use claims::ClaimIndex;
+pub(crate) use claims::{ClaimIndex, QueuePlace};
 pub(crate) use hosts::{HostIndex, ShapeHosts};
 pub(crate) use nodes::NodeIndex;
 

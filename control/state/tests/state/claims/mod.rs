@@ -2,6 +2,7 @@
 
 mod binding;
 mod conditions;
+mod fairness;
 mod forgery;
 mod hints;
 mod life;

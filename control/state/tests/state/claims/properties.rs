@@ -295,7 +295,7 @@ fn check(before: &Tables, after: &Tables) {
 }
 
 /// The same tables as a node has that was started anew.
-fn reloaded(tables: &Tables) -> Tables {
+pub(super) fn reloaded(tables: &Tables) -> Tables {
     let mut fresh = Tables::new();
     for kind in Kind::ALL {
         for (record, revision) in tables.records(*kind) {

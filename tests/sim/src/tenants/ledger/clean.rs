@@ -1,0 +1,47 @@
+//! Nothing is offered dirty: a host that a claim may get, and a machine that a project gets, has a disk
+//! that was wiped in truth, and not only by somebody's word.
+
+use std::collections::BTreeMap;
+
+use control_state::{Machine, PoolHost};
+use proto_types::MachineId;
+
+use super::applied::Applied;
+use crate::tenants::chassis::Disk;
+
+pub(super) fn check(
+    applied: &Applied<'_>,
+    disks: &BTreeMap<MachineId, Disk>,
+) -> Result<(), String> {
+    let is_clean = |machine: &MachineId| disks.get(machine) == Some(&Disk::Clean);
+    for machine in applied.allocations() {
+        if !is_clean(&machine.id) {
+            let project = machine.allocation.as_ref().map(|given| given.project);
+            let disk = disks.get(&machine.id);
+            return Err(format!(
+                "machine {} was given to {project:?} with {disk:?}",
+                machine.id
+            ));
+        }
+    }
+    for host in applied.bindings().filter_map(|host| host.after) {
+        if !is_clean(&host.machine) {
+            let disk = disks.get(&host.machine);
+            return Err(format!("{host:?} was bound with {disk:?}"));
+        }
+    }
+    for host in applied.hosts().filter_map(|host| host.after) {
+        let machine = applied.tables.get::<Machine>(&host.machine);
+        let is_dirty = machine.is_none_or(|machine| machine.dirty);
+        if is_offered(host) && (is_dirty || !is_clean(&host.machine)) {
+            let disk = disks.get(&host.machine);
+            return Err(format!("{host:?} is on offer with {disk:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// May the next claim get it?
+fn is_offered(host: &PoolHost) -> bool {
+    host.binding.is_none() && host.cordon.is_none() && host.is_clean() && host.seen.is_ready
+}
