@@ -115,7 +115,7 @@ fn update(update: &FirewallUpdate) -> wire::FirewallUpdateStatus {
 fn fault(fault: FirewallFault, firewall: MachineId) -> wire::FirewallFault {
     wire::FirewallFault {
         code: fault.code().to_owned(),
-        problem: fault.problem().to_owned(),
+        problem: fault.problem(),
         remedy: fault.remedy(firewall),
     }
 }

@@ -17,6 +17,7 @@ use tonic::service::Routes;
 use tonic::{Code, Status};
 
 const SET: &str = "metalmesh.admin.v1.FirewallRulesService/Set";
+const SET_OF_OPERATOR: &str = "metalmesh.admin.v1.OperatorRulesService/Set";
 const REMOVE: &str = "metalmesh.admin.v1.FirewallRulesService/Remove";
 const QUOTA: &str = "metalmesh.admin.v1.QuotaService/Set";
 const JOIN: &str = "metalmesh.admin.v1.JoinService/Create";
@@ -83,7 +84,7 @@ fn framed(message: &str) -> Vec<u8> {
 }
 
 /// Requests with something that their method does not have, and parts of the refusal.
-const REFUSED: [(&str, &str, &[&str]); 23] = [
+const REFUSED: [(&str, &str, &[&str]); 25] = [
     (
         SET,
         r#"{"content":{"cwnp":{"egress":[{"name":"typo","too":[{"cidr":"10.9.9.9/32"}]}]}}}"#,
@@ -165,6 +166,17 @@ const REFUSED: [(&str, &str, &[&str]); 23] = [
         SET,
         r#"{"content":{"service":[{"loadBalancerSourceRanges":[]}]}}"#,
         &["content.service[0].loadBalancerSourceRanges: the list is empty"],
+    ),
+    // A project could name every address outside.
+    (
+        SET_OF_OPERATOR,
+        r#"{"content":{"firewall":{"allowedNetworks":{"egress":[]}}}}"#,
+        &["content.firewall.allowedNetworks.egress: the list is empty"],
+    ),
+    (
+        SET_OF_OPERATOR,
+        r#"{"content":{"firewall":{"allowedNetworks":{"egress":["10.0.0.0/8"],"ingress":[]}}}}"#,
+        &["content.firewall.allowedNetworks.ingress: the list is empty"],
     ),
     (
         QUOTA,

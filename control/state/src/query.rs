@@ -11,9 +11,8 @@ pub use crate::firewall::read::{
     firewall_allocation, firewall_report_matters, firewalls_of_set, rule_history,
     rule_sets_of_firewall,
 };
-pub use crate::firewall::role::{
-    FirewallRole, FirewallStanding, firewall_replacement, firewall_standing,
-};
+pub use crate::firewall::replacement::firewall_replacement;
+pub use crate::firewall::role::{FirewallRole, FirewallStanding, firewall_standing};
 pub use crate::firewall::standby::{DISTANCE_MAX, StandbyCandidate, standby_distance};
 pub use crate::holdings::{Counts, counts};
 pub use crate::identity::read::is_certificate_good;

@@ -30,6 +30,12 @@ impl CandidateAsker {
         }
     }
 
+    /// `true` if a question of this asker ends one of another asker: a project could have its firewall
+    /// asked all the time, and keep the operator from asking it.
+    pub(super) fn precedes(&self, other: &Self) -> bool {
+        *self == Self::Operator && *other != Self::Operator
+    }
+
     /// `true` if a further candidate of this asker may wait beside those of these.
     pub(super) fn has_place<'a>(&self, waiting: impl Iterator<Item = &'a Self>) -> bool {
         let (mut own, mut of_projects) = (0_usize, 0_usize);

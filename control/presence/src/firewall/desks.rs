@@ -23,10 +23,11 @@ struct CandidateDesk {
 struct AskedCandidate {
     id: Uuid,
     asker: CandidateAsker,
-    answer: oneshot::Sender<CandidateEffect>,
+    answer: oneshot::Sender<CandidateEnd>,
 }
 
-/// The candidates that wait for their firewalls. One firewall is asked about one at a time.
+/// The candidates that wait for their firewalls. One firewall is asked about one at a time; the
+/// operator's question ends that of a project.
 #[derive(Debug, Default)]
 pub(super) struct CandidateDesks {
     desks: BTreeMap<MachineId, CandidateDesk>,
@@ -79,7 +80,7 @@ impl CandidateDesks {
     pub(super) fn ask(
         &mut self,
         candidate: RuleCandidate,
-    ) -> Result<oneshot::Receiver<CandidateEffect>, CandidateEnd> {
+    ) -> Result<oneshot::Receiver<CandidateEnd>, CandidateEnd> {
         let asker = CandidateAsker::of(&candidate);
         let asked = self.desks.values().filter_map(|desk| desk.asked.as_ref());
         let has_place = asker.has_place(asked.map(|asked| &asked.asker));
@@ -87,8 +88,14 @@ impl CandidateDesks {
         let Some(desk) = desk.filter(|desk| desk.allocation == candidate.allocation) else {
             return Err(CandidateEnd::NotConnected);
         };
-        if desk.asked.is_some() || !has_place {
+        let present = desk.asked.as_ref();
+        let is_kept = present.is_some_and(|present| !asker.precedes(&present.asker));
+        if is_kept || !has_place {
             return Err(CandidateEnd::Busy);
+        }
+        if let Some(ended) = desk.end() {
+            // Its caller may have gone this moment.
+            drop(ended.answer.send(CandidateEnd::Busy));
         }
         let (answer, answered) = oneshot::channel();
         desk.asked = Some(AskedCandidate {
@@ -104,7 +111,7 @@ impl CandidateDesks {
     pub(super) fn take_effect(&mut self, machine: MachineId, id: Uuid, effect: CandidateEffect) {
         if let Some(asked) = self.end(machine, id) {
             // The caller may have gone this moment.
-            drop(asked.answer.send(effect));
+            drop(asked.answer.send(CandidateEnd::Answered(Box::new(effect))));
         }
     }
 
@@ -182,7 +189,8 @@ mod tests {
         desks.take_effect(id(1), id(1), effect.clone());
         assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
         desks.take_effect(id(1), id(2), effect.clone());
-        assert_eq!(answer.try_recv(), Ok(effect));
+        let end = CandidateEnd::Answered(Box::new(effect));
+        assert_eq!(answer.try_recv(), Ok(end));
         assert!(inbox.borrow_and_update().is_none(), "the content is freed");
         // A caller that went away does not block the firewall.
         let _gone = desks.ask(candidate(4, 1, 1)).unwrap();
@@ -192,6 +200,31 @@ mod tests {
         let mut answer = desks.ask(candidate(5, 1, 1)).unwrap();
         desks.end_all();
         assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
+    }
+
+    #[test]
+    fn a_question_of_the_operator_ends_that_of_a_project() {
+        let mut desks = CandidateDesks::default();
+        let (_, mut inbox) = desks.open(id(1), id(1));
+        let operators = |question| RuleCandidate {
+            asker: None,
+            ..candidate(question, 1, 1)
+        };
+        let mut projects = desks.ask(candidate(1, 1, 1)).unwrap();
+        let mut answer = desks.ask(operators(2)).unwrap();
+        assert_eq!(projects.try_recv(), Ok(CandidateEnd::Busy));
+        let seen = inbox.borrow_and_update().clone().unwrap();
+        assert_eq!(seen.id, id::<Uuid>(2));
+        // The caller of the ended question gives up another one than that which waits now.
+        desks.give_up(id(1), id(1));
+        desks.take_effect(id(1), id(1), CandidateEffect::default());
+        for further in [candidate(3, 1, 1), operators(4)] {
+            assert_eq!(refused(&mut desks, further), CandidateEnd::Busy);
+        }
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
+        desks.take_effect(id(1), id(2), CandidateEffect::default());
+        let end = CandidateEnd::Answered(Box::default());
+        assert_eq!(answer.try_recv(), Ok(end));
     }
 
     #[test]
@@ -213,7 +246,7 @@ mod tests {
         desks: &mut CandidateDesks,
         machine: &mut u128,
         asker: Option<(u128, &str)>,
-    ) -> Option<oneshot::Receiver<CandidateEffect>> {
+    ) -> Option<oneshot::Receiver<CandidateEnd>> {
         *machine += 1;
         let (_, _inbox) = desks.open(id(*machine), id(1));
         let candidate = RuleCandidate {

@@ -43,7 +43,7 @@ pub(super) async fn compare(
         id,
     };
     match timeout(ANSWER_MAX, answered).await {
-        Ok(Ok(effect)) => CandidateEnd::Answered(Box::new(effect)),
+        Ok(Ok(end)) => end,
         // The firewall lost its session meanwhile, or another node begins to lead.
         Ok(Err(_)) => CandidateEnd::NotConnected,
         Err(_) => CandidateEnd::TimedOut,

@@ -121,6 +121,7 @@ pub fn firewall_candidate(
             content,
         },
         history_bytes: 0,
+        left_over: false,
     });
     let mut sets = rule_sets_of_firewall(tables, machine);
     sets.retain(|row| row.set != *set);

@@ -29,7 +29,7 @@ impl fmt::Display for FirewallAilment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRunning(phase) => write!(f, "its system does not run yet (phase {phase})"),
-            Self::NoAgent => f.write_str(FirewallFault::NoAgent.problem()),
+            Self::NoAgent => f.write_str(&FirewallFault::NoAgent.problem()),
             Self::NoRules => f.write_str("its agent has not reported rules in its kernel"),
             Self::NotApplied(error) => {
                 write!(f, "its newest rules are not in its kernel: {error}")

@@ -8,5 +8,6 @@ pub(crate) mod fault;
 pub(crate) mod health;
 pub(crate) mod name_servers;
 pub(crate) mod read;
+pub(crate) mod replacement;
 pub(crate) mod role;
 pub(crate) mod standby;

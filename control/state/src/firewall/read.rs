@@ -18,8 +18,8 @@ use crate::tables::Tables;
 
 /// Longest content of a set of rules in storage, bytes. A longer one is refused. About 20,000 rules.
 pub(crate) const CONTENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
-/// Longest contents in force of all sets of one owner in one project, and of the operator in one
-/// firewall, bytes. A write beyond it is refused. The desired state of a firewall has those of both
+/// Longest contents in force of all sets of one owner in one project, and in one firewall, bytes. A
+/// write beyond it is refused. The desired state of a firewall has those of both
 /// owners, and fits one message of the link.
 pub(crate) const CONTENTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most revisions of a set, the one in force included. The oldest goes.

@@ -5,8 +5,7 @@ use proto_types::MachineId;
 use crate::firewall::health::{FirewallAilment, ailment};
 use crate::firewall::read::{firewall_allocation, own_status, rule_sets_of_firewall};
 use crate::firewall::standby::{DISTANCE_MAX, firewall_distance};
-use crate::machine::entity::{Machine, ReplacedFirewall};
-use crate::machine::read::project_machines;
+use crate::machine::entity::Machine;
 use crate::tables::Tables;
 
 /// The role of a firewall.
@@ -86,21 +85,6 @@ fn role(
         _ if place == 0 => (FirewallRole::Active, said),
         _ => (FirewallRole::Standby, said),
     }
-}
-
-/// The firewall that takes the place of another one, and since when. `None` if none does.
-pub fn firewall_replacement(
-    tables: &Tables,
-    replaced: MachineId,
-) -> Option<(MachineId, &ReplacedFirewall)> {
-    let own = firewall_allocation(tables, replaced)?;
-    let mut machines = project_machines(tables, own.project);
-    machines.find_map(|machine| {
-        let allocation = machine.allocation.as_ref()?;
-        let found = allocation.replaces.as_ref()?;
-        let is_own = found.allocation == own.id && !machine.is_leaving();
-        is_own.then_some((machine.id, found))
-    })
 }
 
 /// The reason why a firewall cannot carry the traffic of another one yet. `None` means that it can:

@@ -70,6 +70,11 @@ pub(crate) fn firewall_distance(tables: &Tables, machine: MachineId) -> u32 {
     own.map_or(DISTANCE_MAX, |own| standby_distance(own, &candidates))
 }
 
+/// `true` if control prefers the routes of a firewall to those of another one now.
+pub(crate) fn is_preferred(tables: &Tables, firewall: MachineId, other: MachineId) -> bool {
+    firewall_distance(tables, firewall) < firewall_distance(tables, other)
+}
+
 /// The firewalls of a project, without those that are being freed.
 fn candidates(tables: &Tables, project: ProjectId) -> Vec<StandbyCandidate> {
     let present = || project_machines(tables, project).filter(|machine| !machine.is_leaving());

@@ -1,5 +1,6 @@
-//! Rules that are written for a firewall while another one replaces it.
+//! Rules that are written for a firewall, or for the one that replaces it, before both are one.
 
+use control_state::query::{FirewallFault, firewall_faults};
 use control_state::*;
 use proto_firewall::{RateLimit, RuleContent, RuleOwner};
 
@@ -21,6 +22,20 @@ fn remove(world: &mut World, firewall: u128, owner: RuleOwner) {
         project: None,
         expected: None,
     });
+}
+
+/// The faults of a firewall that lacks rules of the other one.
+fn lacks(world: &World, firewall: u128) -> Vec<FirewallFault> {
+    let mut faults = firewall_faults(&world.tables, id(firewall));
+    faults.retain(|fault| matches!(fault, FirewallFault::RulesDiffer { .. }));
+    faults
+}
+
+/// Firewall 2 has the place of firewall 1, and these revisions of its own sets in its kernel.
+fn taken_over(world: &mut World, revisions: [(RuleOwner, u64); 2]) {
+    world.ok(step(1, 2, Prepare));
+    world.ok(applied(2, revisions));
+    world.ok(step(1, 2, TakeOver));
 }
 
 /// A limit for a network, with which the rest of the rules is refused for firewalls that are not in it.
@@ -146,8 +161,8 @@ fn sets_that_were_changed_on_both_stop_the_take_over() {
     write(&mut world, 2, Operator, "late");
 }
 
-#[test]
-fn a_replacement_that_cannot_have_rules_stops_nobody_from_writing_them() {
+/// Two firewalls, of which the second is in one more external network.
+fn with_uplink() -> World {
     let mut world = healthy(1);
     world.ok(CreateNetwork {
         kind: NetworkType::External,
@@ -173,7 +188,13 @@ fn a_replacement_that_cannot_have_rules_stops_nobody_from_writing_them() {
     world.install(2, 2);
     world.phone_home(2);
     world.ok(report(2, 9, None));
+    world
+}
+
+#[test]
+fn a_replacement_that_cannot_have_rules_stops_nobody_from_writing_them() {
     // The first firewall is to take the place of the second one, and is not in its third network.
+    let mut world = with_uplink();
     world.ok(step(2, 1, Prepare));
     world.ok(limited(2, "uplink"));
     assert_eq!(
@@ -194,4 +215,143 @@ fn a_replacement_that_cannot_have_rules_stops_nobody_from_writing_them() {
         world.refused(limited(2, "uplink")),
         ErrorCode::FirewallNotReplaced
     );
+}
+
+#[test]
+fn a_dead_replacement_stops_nobody_from_writing_rules() {
+    let mut world = with_uplink();
+    world.ok(step(2, 1, Prepare));
+    world.ok(step(2, 1, TakeOver));
+    let late = limited(2, "uplink");
+    assert_eq!(world.refused(late), ErrorCode::FirewallNotReplaced);
+    // The second firewall carries the traffic again.
+    world.ok(report(1, 9, Some("a probe failed")));
+    world.ok(limited(2, "uplink"));
+    assert_eq!(
+        (number(&world, 2, Operator), number(&world, 1, Operator)),
+        (1, 0)
+    );
+    let lacking = FirewallFault::RulesDiffer {
+        other: id(2),
+        owner: Operator,
+        revision: 1,
+    };
+    assert_eq!(
+        (lacks(&world, 2), lacks(&world, 1)),
+        (vec![], vec![lacking])
+    );
+    // The first one is mended, and lacks them still, until both have the same.
+    world.ok(report(1, 9, None));
+    assert_eq!(lacks(&world, 1), [lacking]);
+    world.ok(limited(2, "internet"));
+    assert_eq!(number(&world, 1, Operator), 1);
+    assert_eq!(lacks(&world, 1), []);
+}
+
+#[test]
+fn rules_of_the_new_firewall_come_back_with_the_place() {
+    let mut world = healthy(2);
+    write(&mut world, 1, Tenant, "web");
+    taken_over(&mut world, [(Operator, 0), (Tenant, 1)]);
+    // The first rules of the operator, and other ones of the project, for the active firewall.
+    write(&mut world, 2, Operator, "emergency");
+    write(&mut world, 2, Tenant, "other");
+    assert_eq!(policies(&world, 1, Operator), ["emergency"]);
+    assert_eq!(policies(&world, 1, Tenant), ["other"]);
+    // It fails, and gives the place back by itself. Until one of both is gone they have the same.
+    world.ok(report(2, 9, Some("a probe failed")));
+    write(&mut world, 1, Operator, "late");
+    assert_eq!(policies(&world, 2, Operator), ["late"]);
+    remove(&mut world, 2, Tenant);
+    assert_eq!(number(&world, 1, Tenant), 0);
+    write(&mut world, 2, Tenant, "again");
+    assert_eq!(policies(&world, 1, Tenant), ["again"]);
+    assert_eq!((lacks(&world, 1), lacks(&world, 2)), (vec![], vec![]));
+    world.ok(step(1, 2, Undo));
+    assert_eq!(policies(&world, 1, Operator), ["late"]);
+    assert_eq!(policies(&world, 1, Tenant), ["again"]);
+    // From now on each has its own.
+    write(&mut world, 2, Operator, "own");
+    assert_eq!(policies(&world, 1, Operator), ["late"]);
+}
+
+#[test]
+fn rules_that_cannot_come_back_stop_the_undo() {
+    let mut world = healthy(2);
+    write(&mut world, 1, Operator, "no-smtp");
+    write(&mut world, 2, Operator, "own");
+    taken_over(&mut world, [(Operator, 1), (Tenant, 0)]);
+    // Sets that differed before are meant to.
+    let mut early = world.clone();
+    early.ok(step(1, 2, Undo));
+    assert_eq!(policies(&early, 2, Operator), ["own"]);
+
+    write(&mut world, 2, Operator, "emergency");
+    assert_eq!(policies(&world, 1, Operator), ["no-smtp"], "it stays");
+    let error = world.apply(step(1, 2, Undo)).result.unwrap_err();
+    assert_eq!(error.code, ErrorCode::FirewallNotReplaced);
+    assert!(
+        error.message.contains("operator are at revision 2"),
+        "{error}"
+    );
+    assert!(error.hint.contains("--operator"), "{error}");
+    assert_eq!(
+        world.refused(step(1, 2, Prepare)),
+        ErrorCode::FirewallNotReplaced
+    );
+    // The one that is active again by itself is shown.
+    world.ok(report(2, 9, Some("a probe failed")));
+    let lacking = FirewallFault::RulesDiffer {
+        other: id(2),
+        owner: Operator,
+        revision: 2,
+    };
+    assert_eq!(
+        (lacks(&world, 1), lacks(&world, 2)),
+        (vec![lacking], vec![])
+    );
+
+    // Written for both, they are one from then on.
+    write(&mut world, 1, Operator, "emergency");
+    assert_eq!(lacks(&world, 1), []);
+    write(&mut world, 2, Operator, "late");
+    assert_eq!(policies(&world, 1, Operator), ["late"]);
+    world.ok(step(1, 2, Undo));
+}
+
+#[test]
+fn a_replacement_that_had_the_place_keeps_its_rules_when_it_is_taken_back() {
+    let mut world = healthy(2);
+    write(&mut world, 1, Operator, "no-smtp");
+    taken_over(&mut world, [(Operator, 1), (Tenant, 0)]);
+    world.ok(step(1, 2, Undo));
+    // Routes lead to it for some seconds more.
+    assert_eq!(policies(&world, 2, Operator), ["no-smtp"]);
+    write(&mut world, 1, Operator, "emergency");
+    assert_eq!(
+        policies(&world, 2, Operator),
+        ["no-smtp"],
+        "it replaces nothing"
+    );
+
+    // The next preparation takes them for no set of its own.
+    let mut again = world.clone();
+    again.ok(step(1, 2, Prepare));
+    assert_eq!(policies(&again, 2, Operator), ["emergency"]);
+    let mut without = world.clone();
+    remove(&mut without, 1, Operator);
+    without.ok(step(1, 2, Prepare));
+    assert_eq!(number(&without, 2, Operator), 0);
+    // Somebody wants these, though they are the same.
+    write(&mut world, 2, Operator, "no-smtp");
+    world.ok(step(1, 2, Prepare));
+    assert_eq!(policies(&world, 2, Operator), ["no-smtp"]);
+
+    // One that carries the traffic without the place, because the other one failed.
+    let mut world = healthy(2);
+    write(&mut world, 1, Operator, "no-smtp");
+    world.ok(step(1, 2, Prepare));
+    world.ok(report(1, 9, Some("a probe failed")));
+    world.ok(step(1, 2, Undo));
+    assert_eq!(policies(&world, 2, Operator), ["no-smtp"]);
 }

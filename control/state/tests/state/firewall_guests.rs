@@ -38,7 +38,7 @@ fn write(set: RuleSetKey, content: RuleContent) -> SetFirewallRules {
 }
 
 /// So many policies, each with a description of a KiB.
-fn policies(count: usize) -> RuleContent {
+pub(crate) fn policies(count: usize) -> RuleContent {
     let rule = |number: usize| RuleSpec {
         name: format!("p{number}"),
         description: "x".repeat(1000),
@@ -127,7 +127,7 @@ fn the_operators_rules_of_a_shared_network_reach_its_guests() {
 }
 
 /// Policies of more than 1.5 MB. A set may have 2 MiB, and the operator's of a firewall 4.
-const LARGE: usize = 1_500;
+pub(crate) const LARGE: usize = 1_500;
 
 #[test]
 fn the_operators_rules_of_several_projects_fit_one_firewall() {

@@ -22,6 +22,7 @@ mod contract_rules;
 mod cooldown;
 mod evpn;
 mod firewall_carry;
+mod firewall_contents;
 mod firewall_desired;
 mod firewall_faults;
 mod firewall_guests;

@@ -3,7 +3,11 @@ use prost_reflect::FieldDescriptor;
 /// Lists of our own messages that mean everything if they are left out, by the full name of their
 /// message. Nobody writes an empty one on purpose: a template had nothing to fill in, or the values
 /// were forgotten, and the rule would be for everything.
-const ALL_IF_ABSENT: [(&str, &[&str]); 2] = [
+const ALL_IF_ABSENT: [(&str, &[&str]); 3] = [
+    (
+        "metalmesh.admin.v1.FirewallAllowedNetworks",
+        &["egress", "ingress"],
+    ),
     (
         "metalmesh.admin.v1.FirewallRule",
         &["from", "to", "to_fqdns", "ports"],

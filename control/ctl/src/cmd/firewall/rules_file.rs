@@ -137,6 +137,10 @@ service:
                 "cwnp.egress[0] \"web\": ports[0].port: it has no value",
             ),
             ("firewall: {rules: }", "firewall.rules: it has no value"),
+            (
+                "firewall: {allowedNetworks: {egress: []}}",
+                "firewall.allowedNetworks.egress: the list is empty",
+            ),
             ("sources: {static: }", "begins with"),
             ("- 1", "begins with"),
             (deep.as_str(), "nested deeper than 64 levels, by brackets"),

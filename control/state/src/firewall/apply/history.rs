@@ -1,18 +1,16 @@
 //! Revisions of sets of rules, and how many of them are kept.
 
-use proto_errors::{Error, ErrorCode};
 use proto_firewall::RuleContent;
 use proto_types::ProjectId;
 
-use super::guests;
+use super::contents;
 use crate::firewall::entity::{
     FirewallRuleHistory, FirewallRuleSet, RuleHistoryKey, RuleRevision, RuleSetKey,
 };
 use crate::firewall::read::{
-    CONTENTS_BYTES_MAX, HISTORY_BYTES_MAX, HISTORY_REVISIONS_MAX, content_bytes, history_range,
-    rule_history,
+    HISTORY_BYTES_MAX, HISTORY_REVISIONS_MAX, content_bytes, history_range, rule_history,
 };
-use crate::reply::{ApplyResult, CheckResult, Reply};
+use crate::reply::{ApplyResult, Reply};
 use crate::tables::{Tables, Tx};
 
 /// Makes a revision the one in force, and the one before it the newest of the history.
@@ -20,10 +18,21 @@ pub(super) fn write(
     tx: &mut Tx<'_>,
     set: &RuleSetKey,
     project: ProjectId,
+    revision: RuleRevision,
+) -> ApplyResult {
+    contents::check_project(tx.tables(), set, project, revision.bytes)?;
+    write_copy(tx, set, project, revision)
+}
+
+/// As [`write`], for a revision of the other firewall of a replacement: the project's contents, which
+/// have both as one, do not grow.
+pub(super) fn write_copy(
+    tx: &mut Tx<'_>,
+    set: &RuleSetKey,
+    project: ProjectId,
     mut revision: RuleRevision,
 ) -> ApplyResult {
-    check_contents(tx.tables(), set, project, revision.bytes)?;
-    guests::check_contents(tx.tables(), set, project, revision.bytes)?;
+    contents::check_firewalls(tx.tables(), set, project, revision.bytes)?;
     let old = tx.get::<FirewallRuleSet>(set).cloned();
     let history_bytes = if let Some(old) = old {
         revision.number = old.current.number + 1;
@@ -48,6 +57,7 @@ pub(super) fn write(
         project,
         current: revision,
         history_bytes,
+        left_over: false,
     };
     let history_bytes = history_bytes - trim(tx, &row);
     Ok(Reply::FirewallRuleSet(tx.save(FirewallRuleSet {
@@ -102,32 +112,4 @@ fn trim(tx: &mut Tx<'_>, set: &FirewallRuleSet) -> u64 {
         number -= 1;
     }
     removed
-}
-
-/// Refuses a write that would take more than the owner's share of the project. The shares of
-/// operator and project are apart: neither can use up the other's.
-fn check_contents(
-    tables: &Tables,
-    set: &RuleSetKey,
-    project: ProjectId,
-    bytes: u64,
-) -> CheckResult {
-    let others = tables.all::<FirewallRuleSet>().filter(|other| {
-        other.project == project && other.set.owner == set.owner && other.set != *set
-    });
-    let used: u64 = others.map(|other| other.current.bytes).sum();
-    if used + bytes <= CONTENTS_BYTES_MAX {
-        return Ok(());
-    }
-    let owner = set.owner;
-    let message = format!(
-        "the {owner}'s firewall rules of project \"{project}\" would have {} bytes, and may have \
-         {CONTENTS_BYTES_MAX}",
-        used + bytes
-    );
-    let hint = "use fewer or wider rules, or delete sets that no longer serve: \
-                metalmesh firewall rules ls";
-    Err(Error::new(ErrorCode::TooMany, message)
-        .object("project", project)
-        .hint(hint))
 }

@@ -1,6 +1,7 @@
 //! Transitions of firewalls and their rules.
 
 mod carry;
+mod contents;
 pub(crate) mod guests;
 mod history;
 pub(crate) mod release;

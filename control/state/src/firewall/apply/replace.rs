@@ -9,7 +9,8 @@ use proto_types::{MachineId, NetworkId, ProjectId};
 use super::carry;
 use crate::firewall::command::{ReplaceFirewall, ReplacementStep};
 use crate::firewall::read::firewall_allocation;
-use crate::firewall::role::{firewall_replacement, unready};
+use crate::firewall::replacement::{firewall_replacement, is_present};
+use crate::firewall::role::unready;
 use crate::machine::entity::{Allocation, Machine, ReplacedFirewall};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
@@ -67,7 +68,7 @@ fn prepare(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Appl
     check_pair(old, &new)?;
     check_free(tx, old, &new)?;
     if old.is_replaced_by(&new) {
-        // Rules that could not be carried over when they were written may be by now.
+        // Rules that could not be carried when they were written may be by now.
         return Ok(Reply::Machine(carry::carry_all(tx, new.machine)?));
     }
     let replaced = ReplacedFirewall {
@@ -95,12 +96,13 @@ fn take_over(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> Ap
     if let Some(reason) = carry::difference(tx.tables(), new.machine.id, &replaced) {
         return Err(refusal(&new, &reason).hint(carry::hint(old.machine.id, new.machine.id)));
     }
-    let replaced = ReplacedFirewall {
+    let mut replaced = ReplacedFirewall {
         // The other one may have taken a place itself meanwhile.
         since: old.allocation.senior_since(),
         taken_at: Some(tx.now),
         ..replaced
     };
+    carry::note_take_over(tx.tables(), new.machine.id, &mut replaced);
     write(tx, new, Some(replaced))
 }
 
@@ -108,9 +110,7 @@ fn undo(tx: &mut Tx<'_>, old: &FirewallMachine, new: FirewallMachine) -> ApplyRe
     if !old.is_replaced_by(&new) {
         return Ok(Reply::Machine(tx.save(new.machine)));
     }
-    if let Some(replaced) = &new.allocation.replaces {
-        carry::take_back(tx, new.machine.id, replaced);
-    }
+    carry::take_back(tx, &new.machine)?;
     write(tx, new, None)
 }
 
@@ -152,23 +152,13 @@ fn check_free(tx: &Tx<'_>, old: &FirewallMachine, new: &FirewallMachine) -> Chec
             return Err(refusal(new, &rule));
         }
         let replaced = of.allocation.replaces.as_ref();
-        let present = replaced.filter(|replaced| is_present(tx, replaced));
+        let present = replaced.filter(|replaced| is_present(tx.tables(), replaced));
         if let Some(third) = present.filter(|third| third.machine != old.machine.id) {
             let rule = format!("{firewall} takes the place of \"{}\"", third.machine);
             return Err(refusal(new, &rule));
         }
     }
     Ok(())
-}
-
-/// `true` if a firewall that is replaced is still there, and not being freed.
-fn is_present(tx: &Tx<'_>, replaced: &ReplacedFirewall) -> bool {
-    let machine = tx.get::<Machine>(&replaced.machine);
-    machine.is_some_and(|machine| {
-        let allocation = machine.allocation.as_ref();
-        let is_same = allocation.is_some_and(|own| own.id == replaced.allocation);
-        is_same && !machine.is_leaving()
-    })
 }
 
 fn not_prepared(old: &FirewallMachine, new: &FirewallMachine) -> Error {

@@ -29,6 +29,8 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetFirewallRules) -> ApplyResult {
     if let Some(old) = &old
         && old.current.content == content
         && op.comment.is_empty()
+        // Written by somebody, a copy that was left over is the firewall's own set from now on.
+        && !old.left_over
     {
         // No new revision: a file that is applied again and again would push out the history.
         carry::follow(tx, &op.set)?;

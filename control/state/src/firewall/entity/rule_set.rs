@@ -39,4 +39,8 @@ pub struct FirewallRuleSet {
     /// Length of the contents of all earlier revisions in storage, bytes.
     #[serde(default)]
     pub history_bytes: u64,
+    /// `true` for the copy of another firewall's set that a replacement left when it was taken back:
+    /// the next one may overwrite it. Each write makes it `false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_over: bool,
 }

@@ -2,6 +2,9 @@
 
 use proto_public::metalmesh::admin::v1::FirewallStatus;
 
+/// The fault of a firewall that lacks rules of the one whose place it took: they would end with that.
+const RULES_DIFFER: &str = "rules-differ";
+
 /// Both firewalls, as control shows them.
 #[derive(Debug, Default)]
 pub(super) struct RollView {
@@ -74,6 +77,10 @@ impl RollView {
             let progress = progress.map_or_else(String::new, |last| format!(" ({last})"));
             return Some(format!("{id}: {reason}{progress}"));
         }
+        let mut faults = new.faults.iter();
+        if let Some(fault) = faults.find(|fault| fault.code == RULES_DIFFER) {
+            return Some(format!("{id}: {}; {}", fault.problem, fault.remedy));
+        }
         let mut sets = new.sets.iter();
         let behind = sets.find(|set| set.applied_revision != set.revision)?;
         let (applied, revision, owner) = (behind.applied_revision, behind.revision, &behind.owner);
@@ -121,7 +128,9 @@ fn unobserved(status: &FirewallStatus) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use proto_public::metalmesh::admin::v1::{FirewallRoutesStatus, FirewallSetStatus};
+    use proto_public::metalmesh::admin::v1::{
+        FirewallFault, FirewallRoutesStatus, FirewallSetStatus,
+    };
 
     use super::*;
 
@@ -265,6 +274,26 @@ mod tests {
             (mute, taken(), "old: it has not said"),
         ] {
             assert_waits(next(old, Some(new)), wanted);
+        }
+    }
+
+    #[test]
+    fn the_old_firewall_stays_while_the_new_one_lacks_rules_of_it() {
+        let lacking = FirewallStatus {
+            faults: vec![FirewallFault {
+                code: RULES_DIFFER.into(),
+                problem: "revision 3 of the operator's rules".into(),
+                ..FirewallFault::default()
+            }],
+            ..replacement(0, Some(0), true)
+        };
+        let view = RollView {
+            old: firewall("old", 1, Some(1)),
+            new: Some(lacking),
+            ..RollView::default()
+        };
+        for is_forced in [false, true] {
+            assert_waits(view.next_step(is_forced), "new: revision 3 of");
         }
     }
 
