@@ -80,6 +80,10 @@ fn a_key_that_is_removed_before_the_first_start_signs_nothing() {
     await_rules(&site);
 }
 
+fn disabled(text: &str) -> String {
+    text.replace("enabled: true", "enabled: false")
+}
+
 #[test]
 fn a_fetch_ends_with_self_update() {
     if !can_run() {
@@ -142,5 +146,41 @@ fn a_program_that_is_refused_leaves_nothing() {
     });
     assert!(!has_process(&argument), "its process goes on");
     assert_eq!(home.programs(), Vec::<String>::new());
+    assert_eq!(supervised.codes(), []);
+}
+
+#[test]
+fn a_program_that_frees_itself_ends_with_its_check() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("frees");
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases::new(folder.path());
+    let home = AgentHome::new(&site, folder.path());
+    let argument = format!("{}.5", 5_000_000 + std::process::id());
+    let left = ["/dev/shm", "/tmp"].map(|place| format!("{place}/left-{argument}"));
+    let program = format!(
+        "#!/bin/sh\necho >{}\necho >{}\nexec setpriv --pdeathsig clear sleep {argument}\n",
+        left[0], left[1]
+    );
+    let bad = releases.publish("bad", VERSION, program.as_bytes(), |_| {});
+    let text = releases.config(VERSION, &bad, "");
+    home.configure(&text);
+    let supervised = Supervised::start(&home);
+    let await_process = |is_there: bool| {
+        let until = Instant::now() + DEADLINE;
+        while has_process(&argument) != is_there {
+            assert!(Instant::now() < until, "its process, {is_there}");
+            std::thread::yield_now();
+        }
+    };
+    await_process(true);
+    // The agent ends the check, as it does after a minute.
+    home.configure(&disabled(&text));
+    await_process(false);
+    for path in left {
+        assert!(!std::path::Path::new(&path).exists(), "{path}");
+    }
     assert_eq!(supervised.codes(), []);
 }
