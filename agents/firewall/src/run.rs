@@ -50,6 +50,8 @@ struct FirewallAgent {
     is_configured: bool,
     /// The file as it was last read. `None` before the first time.
     seen: Option<FileStamp>,
+    /// `true` if it was valid then.
+    is_valid: bool,
     /// `true` if its rules were applied since then.
     is_applied: bool,
     /// Generation of the kernel's rules when the table was last compared. `None` if it must be.
@@ -90,6 +92,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
         in_force: Arc::default(),
         is_configured: false,
         seen: None,
+        is_valid: false,
         is_applied: false,
         generation: None,
         reports: MonitorReports::default(),
@@ -152,7 +155,8 @@ impl FirewallAgent {
     /// Does what is due for self-update. `true` if another program takes the place of this one.
     fn follow_update(&mut self) -> bool {
         let is_in_force = self.is_applied && self.generation.is_some() && !self.is_pending;
-        let view = UpdateView::new(self.wanted.as_ref(), &self.collected, &self.sources);
+        let wanted = self.wanted.as_ref();
+        let view = UpdateView::new(wanted, self.is_valid, &self.collected, &self.sources);
         let is_over = self.update.tick(&view, is_in_force);
         self.sources.report_update(self.update.status().get());
         is_over
@@ -220,7 +224,9 @@ impl FirewallAgent {
         }
         self.seen = Some(stamp);
         self.is_applied = false;
-        match Loaded::load(&self.files.config, &mut self.admission) {
+        let loaded = Loaded::load(&self.files.config, &mut self.admission);
+        self.is_valid = loaded.is_ok();
+        match loaded {
             Ok(loaded) => {
                 // A source that the last configuration did not use may have answered before.
                 for (source, objects) in self.state.last_objects(&loaded.config).snapshots() {

@@ -22,11 +22,14 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_norway::Value;
 
 pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
-pub(crate) use release_keys::{add_release_keys, release_keys_file};
+pub(crate) use release_keys::{add_keys_beside, add_release_keys, release_keys_file};
+pub(crate) use self_update::RELEASE_KEYS_MAX;
 pub use self_update::SelfUpdateConfig;
 pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};
@@ -64,10 +67,15 @@ impl Config {
     /// # Errors
     /// The text is no valid configuration, or nested so deeply that reading it would take long.
     pub fn decode(text: &str) -> Result<Self, ConfigError> {
-        if !proto_bounds::is_flat(text.as_bytes()) {
-            return Err(ConfigError::nested());
-        }
-        serde_norway::from_str(text).map_err(|error| ConfigError::of_parser(&error))
+        decode(text)
+    }
+
+    /// Parses a text whatever fields it has: one for a newer program has others.
+    ///
+    /// # Errors
+    /// The text is no YAML, or nested so deeply that reading it would take long.
+    pub(crate) fn decode_any(text: &str) -> Result<Value, ConfigError> {
+        decode(text)
     }
 
     /// Reads a file's text.
@@ -126,4 +134,11 @@ impl Config {
                 .unwrap_or_else(|| "firewall".to_owned())
         })
     }
+}
+
+fn decode<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
+    if !proto_bounds::is_flat(text.as_bytes()) {
+        return Err(ConfigError::nested());
+    }
+    serde_norway::from_str(text).map_err(|error| ConfigError::of_parser(&error))
 }

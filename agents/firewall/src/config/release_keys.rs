@@ -11,7 +11,7 @@ use proto_release::ReleaseKey;
 use tracing::error;
 
 use super::Config;
-use super::self_update::KEYS_MAX;
+use super::self_update::RELEASE_KEYS_MAX;
 
 /// Name of the file.
 const FILE_NAME: &str = "release-keys";
@@ -27,11 +27,15 @@ pub(crate) fn release_keys_file(config: &Path) -> PathBuf {
     config.with_file_name(FILE_NAME)
 }
 
-/// Adds the keys of the file beside a configuration to those in the configuration. A file that is wrong
-/// adds none, and is logged: rules do not wait for it.
+/// Adds the keys of the file beside a configuration to those in the configuration.
 pub(crate) fn add_release_keys(config: &mut Config, path: &Path) {
+    add_keys_beside(&mut config.controllers.firewall.self_update.keys, path);
+}
+
+/// Adds the keys of the file beside a configuration to these. A file that is wrong adds none, and is
+/// logged: rules do not wait for it.
+pub(crate) fn add_keys_beside(own: &mut Vec<ReleaseKey>, path: &Path) {
     let file = release_keys_file(path);
-    let own = &mut config.controllers.firewall.self_update.keys;
     let others = own.len();
     match read(&file).and_then(|text| parse(&text, others)) {
         Ok(keys) => {
@@ -90,10 +94,10 @@ fn parse(text: &str, others: usize) -> Result<Vec<ReleaseKey>, String> {
         })
         .collect();
     let keys = keys?;
-    if keys.len() + others > KEYS_MAX {
+    if keys.len() + others > RELEASE_KEYS_MAX {
         return Err(format!(
-            "there are more than {KEYS_MAX} keys with those of selfUpdate.keys; remove those that \
-             sign no more"
+            "there are more than {RELEASE_KEYS_MAX} keys with those of selfUpdate.keys; remove \
+             those that sign no more"
         ));
     }
     Ok(keys)

@@ -10,7 +10,7 @@ use super::lines::nearest_line;
 /// Path of the fields.
 const PATH: [&str; 3] = ["controllers", "firewall", "selfUpdate"];
 /// Most keys. Two are enough to replace one by another.
-pub(super) const KEYS_MAX: usize = 16;
+pub(crate) const RELEASE_KEYS_MAX: usize = 16;
 /// Most prefixes of local addresses.
 const PREFIXES_MAX: usize = 64;
 /// Longest spread, seconds.
@@ -72,8 +72,8 @@ pub(super) fn check(config: &SelfUpdateConfig, text: &str) -> Result<(), ConfigE
             remedy: remedy.to_owned(),
         })
     };
-    if config.keys.len() > KEYS_MAX {
-        let problem = format!("there are more than {KEYS_MAX} keys");
+    if config.keys.len() > RELEASE_KEYS_MAX {
+        let problem = format!("there are more than {RELEASE_KEYS_MAX} keys");
         return wrong("keys", problem, "remove those that sign no more");
     }
     if config.local_prefixes.len() > PREFIXES_MAX {

@@ -13,11 +13,13 @@ impl Collector for UpdateCollector {
         let mut sheet = Sheet::new(encoder);
         let status = self.0.get();
         let wanted = status.wanted.map(|version| version.to_string());
+        let digest = status.head_digest.map(|digest| digest.to_string());
         sheet.info(
             "metalmesh_firewall_program",
-            "Version of the program that runs, and the wanted one",
+            "Version and digest of the program that runs, and the wanted version",
             &[
                 ("version", status.version.to_string().into()),
+                ("digest", digest.unwrap_or_default().into()),
                 ("wanted", wanted.unwrap_or_default().into()),
             ],
         )?;

@@ -9,7 +9,7 @@ use crate::update::{UpdateFiles, UpdateStatus};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UpdateCommand {
-    /// Show the version that runs, the wanted one, the phase and the last error.
+    /// Show the version that runs, the wanted one, the phase, the digest and the last error.
     Status {
         #[command(flatten)]
         state: StateArgs,
@@ -17,7 +17,7 @@ pub(super) enum UpdateCommand {
         #[arg(short, long, value_enum, default_value = "text")]
         output: OutputFormat,
     },
-    /// Forget failed versions, so that the wanted one is tried again.
+    /// Forget failed releases, so that the wanted one is tried again.
     Retry(StateArgs),
 }
 
@@ -47,13 +47,21 @@ fn lines(status: &UpdateStatus) -> Vec<String> {
         format!("wanted:  {}", wanted.unwrap_or_else(|| "-".to_owned())),
         format!("phase:   {}", status.phase.name()),
     ];
+    if let Some(digest) = &status.head_digest {
+        lines.push(format!("digest:  {digest}"));
+    }
     if !status.last_error.is_empty() {
         lines.push(format!("error:   {}", printable(&status.last_error)));
     }
     for failed in &status.failed {
         let reason = printable(&failed.reason);
         let (version, attempts) = (&failed.version, failed.attempts);
-        lines.push(format!("failed:  {version}, {attempts} attempts: {reason}"));
+        let digest = failed.head_digest.as_ref();
+        let digest = digest.map(|digest| format!(" ({digest})"));
+        let digest = digest.unwrap_or_default();
+        lines.push(format!(
+            "failed:  {version}{digest}, {attempts} attempts: {reason}"
+        ));
     }
     lines
 }

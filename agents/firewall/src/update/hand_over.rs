@@ -7,15 +7,13 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use proto_release::SignedHead;
 use tracing::{info, warn};
 
 use super::built_version;
 use super::files::UpdateFiles;
 use super::program::{InstalledProgram, StoredProgram};
-use super::record::UpdateRecord;
 use super::start::{after_failed_start, plan_start};
-use crate::config::{Config, add_release_keys};
+use super::trust::trial_problem;
 use crate::state::FirewallState;
 
 /// This program's own file, also after it was replaced.
@@ -27,8 +25,8 @@ const PROGRAMS_MAX: usize = 2;
 /// Becomes the program that the record of updates names. Returns if that is this one, or if anything
 /// is in the way: a firewall always has an agent.
 ///
-/// `config` is the configuration file: a program that is tried starts only while its release has the
-/// signature of a key there.
+/// `config` is the configuration file: a program that is tried starts only while self-update is enabled
+/// there, and its release has the signature of a key there.
 pub fn hand_over(state_dir: &Path, config: &Path) {
     // To open it would make it.
     if !state_dir.exists() {
@@ -57,7 +55,7 @@ fn try_hand_over(state_dir: &Path, config: &Path) -> Result<()> {
     let Some(mut record) = files.record() else {
         return Ok(());
     };
-    if let Some(problem) = distrust(&record, config) {
+    if let Some(problem) = trial_problem(&record, config) {
         let reason = format!("{problem}; the program before it is used again");
         warn!(reason, "self-update");
         record.fail_trial(&problem, false);
@@ -98,18 +96,6 @@ fn try_hand_over(state_dir: &Path, config: &Path) -> Result<()> {
         files.keep(&record)?;
     }
     Ok(())
-}
-
-/// The reason why the release that is tried is not trusted any more. `None` if it is, or if the keys cannot
-/// be read: then the ones that it was installed by count.
-fn distrust(record: &UpdateRecord, config: &Path) -> Option<String> {
-    let head = record.trial_head()?;
-    let text = Config::read(config).ok()?;
-    let mut decoded = Config::decode(&text).ok()?;
-    add_release_keys(&mut decoded, config);
-    let keys = &decoded.controllers.firewall.self_update.keys;
-    let verified = SignedHead::decode(&head).and_then(|head| head.verify(keys));
-    verified.err().map(|error| error.to_string())
 }
 
 /// Returns only if the program cannot be started. The lock ends with this program.

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use base_runtime::Backoff;
 use proto_release::ReleaseVersion;
+use proto_types::Digest;
 
 use super::facts::{UpdateFacts, UpdateStep};
 use super::phase::{ProgramRole, UpdatePhase};
 use super::record::UpdateRecord;
+use super::release_id::ReleaseId;
 use super::wanted::WantedRelease;
 
 /// Time for which a new program has its rules in force and hears its source before it counts as good.
 pub const CONFIRM_AFTER: Duration = Duration::from_secs(10);
 /// Time within which a new program confirms itself after a start.
 pub const CONFIRM_WITHIN: Duration = Duration::from_secs(600);
-/// Pause before a version that was not confirmed is tried again.
+/// Pause before a release that was not confirmed is tried again.
 const RETRY_TRIAL: Duration = Duration::from_secs(900);
 /// Pauses after a release that could not be fetched or was refused.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(30), Duration::from_secs(3600));
@@ -33,7 +35,7 @@ struct FetchTarget {
 #[derive(Clone, Debug)]
 pub struct UpdateMachine {
     role: ProgramRole,
-    running: ReleaseVersion,
+    running: ReleaseId,
     /// Since when the agent is healthy. `None` if it is not.
     healthy_since: Option<Duration>,
     target: Option<FetchTarget>,
@@ -42,7 +44,7 @@ pub struct UpdateMachine {
 impl UpdateMachine {
     /// The state of a program that has just started.
     #[must_use]
-    pub fn new(role: ProgramRole, running: ReleaseVersion) -> Self {
+    pub fn new(role: ProgramRole, running: ReleaseId) -> Self {
         Self {
             role,
             running,
@@ -60,7 +62,19 @@ impl UpdateMachine {
     /// The version of the program that runs.
     #[must_use]
     pub fn running(&self) -> &ReleaseVersion {
+        &self.running.version
+    }
+
+    /// The release of the program that runs.
+    #[must_use]
+    pub fn release(&self) -> &ReleaseId {
         &self.running
+    }
+
+    /// Takes note of the signed head of the release whose program runs: a fetch has found out.
+    pub(super) fn recognize(&mut self, head_digest: Option<Digest>) {
+        self.running.head_digest = head_digest;
+        self.target = None;
     }
 
     /// Decides the next step. Call it often.
@@ -92,7 +106,7 @@ impl UpdateMachine {
             return UpdateStep::GiveUp(format!(
                 "version {}: its rules were not in force, or its source did not answer, within \
                  {seconds} s",
-                self.running
+                self.running.version
             ));
         }
         UpdateStep::Wait(UpdatePhase::Trial)
@@ -103,12 +117,13 @@ impl UpdateMachine {
         if self.role == ProgramRole::Stray || !facts.is_enabled {
             return Some(UpdatePhase::Off);
         }
-        match facts.wanted {
-            None => Some(UpdatePhase::NothingWanted),
-            Some(wanted) if wanted.version == self.running => Some(UpdatePhase::Current),
-            Some(wanted) if record.refusal(&wanted.version).is_some() => Some(UpdatePhase::Refused),
-            Some(_) => None,
+        let Some(wanted) = facts.wanted.map(WantedRelease::release) else {
+            return Some(UpdatePhase::NothingWanted);
+        };
+        if self.running.satisfies(&wanted) {
+            return Some(UpdatePhase::Current);
         }
+        record.refusal(&wanted).map(|_| UpdatePhase::Refused)
     }
 
     fn fetch_step(&mut self, facts: &UpdateFacts<'_>, record: &UpdateRecord) -> UpdateStep {
@@ -118,7 +133,7 @@ impl UpdateMachine {
         let target = match &mut self.target {
             Some(target) if target.wanted == *wanted => target,
             other => {
-                let pause = match record.attempts(&wanted.version) {
+                let pause = match record.attempts(&wanted.release()) {
                     0 => facts.delay,
                     _ => RETRY_TRIAL,
                 };
@@ -168,6 +183,13 @@ impl UpdateMachine {
     pub fn fetching(&self) -> Option<&WantedRelease> {
         let target = self.target.as_ref().filter(|target| target.is_running);
         target.map(|target| &target.wanted)
+    }
+
+    /// `true` if a fetch that has ended is of the release that is being fetched, and that is wanted at this
+    /// moment: the source may have named another one, or none, since the last step.
+    #[must_use]
+    pub fn takes(&self, fetched: &WantedRelease, wanted: Option<&WantedRelease>) -> bool {
+        self.fetching() == Some(fetched) && wanted == Some(fetched)
     }
 
     /// Tries a failed release again at once.

@@ -1,12 +1,14 @@
 use std::time::Duration;
 
 use proto_release::{FileDigest, ReleaseVersion};
+use proto_types::Digest;
 
 use super::facts::{UpdateFacts, UpdateStep};
 use super::machine::{CONFIRM_AFTER, CONFIRM_WITHIN, UpdateMachine};
 use super::phase::{ProgramRole, UpdatePhase};
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
+use super::release_id::ReleaseId;
 use super::wanted::WantedRelease;
 
 fn version(text: &str) -> ReleaseVersion {
@@ -29,14 +31,32 @@ fn record() -> UpdateRecord {
     })
 }
 
-fn failed(times: u32) -> UpdateRecord {
+/// The record after so many failed trials of 1.1.0 with this signed head.
+fn failed_head(times: u32, head: &[u8]) -> UpdateRecord {
     let mut record = record();
     for _ in 0..times {
         let digest = FileDigest::of(&b"x"[..]).unwrap();
-        record.begin_trial(StoredProgram::new(version("1.1.0"), digest), b"");
+        record.begin_trial(StoredProgram::new(version("1.1.0"), digest), head);
         record.fail_trial("bad", false);
     }
     record
+}
+
+/// The same, written by an earlier program: the head is not known.
+fn failed(times: u32) -> UpdateRecord {
+    failed_head(times, b"")
+}
+
+fn digest_of(head: &[u8]) -> Digest {
+    FileDigest::of(head).unwrap().digest
+}
+
+/// A wanted release that is named by its head, too.
+fn pinned(text: &str, head: &[u8]) -> WantedRelease {
+    WantedRelease {
+        head_digest: Some(digest_of(head)),
+        ..wanted(text)
+    }
 }
 
 fn at(seconds: u64) -> Duration {
@@ -54,7 +74,16 @@ fn facts(seconds: u64, wanted: Option<&WantedRelease>) -> UpdateFacts<'_> {
 }
 
 fn machine(role: ProgramRole) -> UpdateMachine {
-    UpdateMachine::new(role, version("1.0.0"))
+    machine_of(role, None)
+}
+
+/// A program 1.0.0 of the release with this signed head.
+fn machine_of(role: ProgramRole, head: Option<&[u8]>) -> UpdateMachine {
+    let release = ReleaseId {
+        version: version("1.0.0"),
+        head_digest: head.map(digest_of),
+    };
+    UpdateMachine::new(role, release)
 }
 
 #[test]
@@ -132,6 +161,63 @@ fn the_first_step_follows_from_the_facts() {
         let found = machine(role).step(&facts, &record);
         assert_eq!(found, expected, "{role:?} {facts:?}");
     }
+}
+
+#[test]
+fn a_release_is_its_version_and_its_head() {
+    use UpdatePhase::{Current, Refused};
+    let (none, a, b): (Option<&[u8]>, &[u8], &[u8]) = (None, b"a", b"b");
+    for (running, wanted, record, expected) in [
+        (none, wanted("1.0.0"), record(), Some(Current)),
+        (Some(a), wanted("1.0.0"), record(), Some(Current)),
+        (Some(a), pinned("1.0.0", a), record(), Some(Current)),
+        (Some(a), pinned("1.0.0", b), record(), None),
+        // The installed program may be another one of that version.
+        (none, pinned("1.0.0", a), record(), None),
+        (Some(a), wanted("1.1.0"), failed_head(3, a), Some(Refused)),
+        (
+            Some(a),
+            pinned("1.1.0", a),
+            failed_head(3, a),
+            Some(Refused),
+        ),
+        (Some(a), pinned("1.1.0", b), failed_head(3, a), None),
+        // Any release of that version may be the one that failed.
+        (Some(a), pinned("1.1.0", b), failed(3), Some(Refused)),
+    ] {
+        let step =
+            machine_of(ProgramRole::Confirmed, running).step(&facts(5, Some(&wanted)), &record);
+        let expected = match expected {
+            Some(phase) => UpdateStep::Wait(phase),
+            None => UpdateStep::Fetch(wanted.clone()),
+        };
+        assert_eq!(step, expected, "{running:?} {wanted:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_recognized_is_current() {
+    let (record, wanted) = (record(), pinned("1.0.0", b"a"));
+    let mut machine = machine(ProgramRole::Installed);
+    let step = machine.step(&facts(5, Some(&wanted)), &record);
+    assert_eq!(step, UpdateStep::Fetch(wanted.clone()));
+    machine.recognize(wanted.head_digest.clone());
+    assert_eq!(machine.fetching(), None);
+    let step = machine.step(&facts(6, Some(&wanted)), &record);
+    assert_eq!(step, UpdateStep::Wait(UpdatePhase::Current));
+}
+
+#[test]
+fn a_fetch_counts_while_its_release_is_wanted() {
+    let (record, first, second) = (record(), wanted("1.1.0"), wanted("1.2.0"));
+    let mut machine = machine(ProgramRole::Installed);
+    assert!(!machine.takes(&first, Some(&first)), "it has not begun");
+    machine.step(&facts(0, Some(&first)), &record);
+    assert!(machine.takes(&first, Some(&first)));
+    assert!(!machine.takes(&second, Some(&second)));
+    // The source has named another one, or none, since the last step.
+    assert!(!machine.takes(&first, Some(&second)));
+    assert!(!machine.takes(&first, None));
 }
 
 #[test]

@@ -11,8 +11,10 @@
 //! - Decisions are functions of the record and of facts ([`plan_start`], [`UpdateMachine`]); each change
 //!   of the record is one atomic write, and a program is whole on disk before the record names it.
 //! - The installed program is never changed: whatever is missing or damaged, it starts.
+//! - A release is its version and the digest of its signed head ([`ReleaseId`]): another one of the same
+//!   version is another release.
 //! - A new program counts as good once its rules are in force and its source answers. Otherwise the
-//!   program before it is used again, and the version is remembered.
+//!   program before it is used again, and the release is remembered.
 //! - Rules stay in the kernel while one program replaces another.
 
 mod address_rule;
@@ -25,15 +27,18 @@ mod machine;
 mod machine_tests;
 mod phase;
 mod probe;
+mod process;
 mod program;
 mod reader;
 mod record;
+mod release_id;
 mod resolver;
 mod stage;
 mod start;
 #[cfg(test)]
 mod start_tests;
 mod status;
+mod trust;
 mod updater;
 mod view;
 mod wanted;
@@ -51,8 +56,10 @@ pub use location::ReleaseLocation;
 pub use machine::{CONFIRM_AFTER, CONFIRM_WITHIN, UpdateMachine};
 pub use phase::{ProgramRole, UpdatePhase};
 pub use probe::PROBE_COMMAND;
+pub(crate) use process::{end_with, own_id};
 pub use program::{InstalledProgram, StoredProgram, TrialProgram};
 pub use record::{ATTEMPTS_MAX, FailedVersion, UpdateRecord};
+pub use release_id::ReleaseId;
 pub use start::{STARTS_MAX, StartPlan, after_failed_start, plan_start};
 pub use status::{SharedStatus, UpdateStatus};
 pub(crate) use updater::SelfUpdate;

@@ -22,19 +22,19 @@ pub enum UpdatePhase {
     Off,
     /// The source names no version, or one that cannot be used.
     NothingWanted,
-    /// The wanted version runs.
+    /// The wanted release runs.
     Current,
-    /// The wanted version is fetched after a random pause.
+    /// The wanted release is fetched after a random pause.
     Scheduled,
-    /// The wanted version waits until the agent has its rules in force and hears its source.
+    /// The wanted release waits until the agent has its rules in force and hears its source.
     Unhealthy,
-    /// The wanted version is fetched, verified and probed.
+    /// The wanted release is fetched, verified and probed.
     Fetching,
-    /// The wanted version could not be fetched, or broke a rule. It is tried again.
+    /// The wanted release could not be fetched, or broke a rule. It is tried again.
     Failed,
-    /// The wanted version runs, and has to confirm itself.
+    /// The wanted release runs, and has to confirm itself.
     Trial,
-    /// The wanted version did not confirm itself. It is not tried again.
+    /// The wanted release did not confirm itself. It is not tried again.
     Refused,
 }
 

@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::process::own_id;
 use crate::admit::admit;
 use crate::config::Config;
 
@@ -40,9 +41,12 @@ pub(super) async fn probe(program: &Path, text: &str, config: &Config) -> Result
         format!("probe: the new program cannot be run: {error}; build it for this host")
     };
     let input = configuration_file(text).map_err(failed)?;
+    let parent = own_id().map_err(failed)?;
     // This very program, also if its file was replaced.
     let mut child = Command::new("/proc/self/exe")
         .arg(PROBE_COMMAND)
+        .arg("--parent")
+        .arg(parent)
         .arg(program)
         .env_clear()
         .stdin(Stdio::from(input))

@@ -1,8 +1,13 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proto_release::{FileDigest, ReleaseVersion};
+use proto_types::Digest;
 use serde::{Deserialize, Serialize};
+
+use super::release_id::ReleaseId;
 
 /// The program that the image, or an operator, has installed. Self-update never changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +40,10 @@ pub struct StoredProgram {
     pub file: String,
     /// Digest of its manifest.
     pub program: FileDigest,
+    /// SHA-256 of the signed head of its release. `None` while it is on trial, whose head tells it, and if
+    /// an earlier program wrote the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_digest: Option<Digest>,
 }
 
 impl StoredProgram {
@@ -46,6 +55,15 @@ impl StoredProgram {
             file: format!("{version}-{begin}"),
             version,
             program,
+            head_digest: None,
+        }
+    }
+
+    /// Its release.
+    pub(super) fn release(&self) -> ReleaseId {
+        ReleaseId {
+            version: self.version.clone(),
+            head_digest: self.head_digest.clone(),
         }
     }
 
@@ -67,4 +85,32 @@ pub struct TrialProgram {
     /// The signed head of its release, base64. Empty if an earlier program wrote the record.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub head: String,
+}
+
+impl TrialProgram {
+    /// A program that was not started yet. `head` is the signed head of its release.
+    pub(super) fn new(program: StoredProgram, head: &[u8]) -> Self {
+        Self {
+            program,
+            starts: 0,
+            head: STANDARD.encode(head),
+        }
+    }
+
+    /// The signed head of its release. `None` if it is not known.
+    pub(super) fn signed_head(&self) -> Option<Vec<u8>> {
+        // One that cannot be read is no head of a release, either.
+        let decoded = || STANDARD.decode(&self.head).unwrap_or_default();
+        (!self.head.is_empty()).then(decoded)
+    }
+
+    /// Its release.
+    pub(super) fn release(&self) -> ReleaseId {
+        let head = self.signed_head();
+        let found = head.and_then(|head| FileDigest::of(head.as_slice()).ok());
+        ReleaseId {
+            version: self.program.version.clone(),
+            head_digest: found.map(|found| found.digest),
+        }
+    }
 }

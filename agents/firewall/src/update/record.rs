@@ -1,28 +1,42 @@
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use proto_firewall::printable;
 use proto_release::ReleaseVersion;
+use proto_types::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::phase::ProgramRole;
 use super::program::{InstalledProgram, StoredProgram, TrialProgram};
+use super::release_id::ReleaseId;
 
-/// Attempts that a version has. After them it is refused until an operator, or a wanted version that
+/// Attempts that a release has. After them it is refused until an operator, or a wanted release that
 /// differs, says otherwise. A program that ends before it confirms itself has no second one.
 pub const ATTEMPTS_MAX: u32 = 3;
-/// Failed versions that are remembered. The oldest goes.
+/// Failed releases that are remembered. The oldest goes.
 const FAILED_MAX: usize = 8;
 /// Version of the record.
 const FORMAT: u32 = 1;
 
-/// A version that did not confirm itself.
+/// A release that did not confirm itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedVersion {
-    /// The version.
+    /// Its version.
     pub version: ReleaseVersion,
+    /// SHA-256 of its signed head. `None` if it is not known, as if an earlier program wrote the record:
+    /// then it stands for every release of its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_digest: Option<Digest>,
     /// Times that it was tried, at most [`ATTEMPTS_MAX`].
     pub attempts: u32,
     /// The reason of the last failure.
     pub reason: String,
+}
+
+impl FailedVersion {
+    fn release(&self) -> ReleaseId {
+        ReleaseId {
+            version: self.version.clone(),
+            head_digest: self.head_digest.clone(),
+        }
+    }
 }
 
 /// The program that is used, the one that is tried, and the ones that failed.
@@ -41,9 +55,13 @@ pub struct UpdateRecord {
     /// The release that is tried.
     #[serde(default)]
     pub trial: Option<TrialProgram>,
-    /// Versions that failed, the oldest first.
+    /// Releases that failed, the oldest first.
     #[serde(default)]
     pub failed: Vec<FailedVersion>,
+    /// SHA-256 of the signed head of the release whose program the installed one is. `None` if that is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed_head: Option<Digest>,
 }
 
 impl UpdateRecord {
@@ -56,6 +74,7 @@ impl UpdateRecord {
             confirmed: None,
             trial: None,
             failed: Vec::new(),
+            installed_head: None,
         }
     }
 
@@ -78,59 +97,81 @@ impl UpdateRecord {
 
     /// Tries a program at the next start. `head` is the signed head of its release.
     pub fn begin_trial(&mut self, program: StoredProgram, head: &[u8]) {
-        self.trial = Some(TrialProgram {
-            program,
-            starts: 0,
-            head: STANDARD.encode(head),
-        });
-    }
-
-    /// The signed head of the release that is tried. `None` if it is not known.
-    pub(crate) fn trial_head(&self) -> Option<Vec<u8>> {
-        let trial = self.trial.as_ref().filter(|trial| !trial.head.is_empty())?;
-        // One that cannot be read is no head of a release, either.
-        Some(STANDARD.decode(&trial.head).unwrap_or_default())
+        self.trial = Some(TrialProgram::new(program, head));
     }
 
     /// Uses the program that was tried from now on. Does nothing without one.
     pub fn confirm_trial(&mut self) {
         if let Some(trial) = self.trial.take() {
-            self.failed
-                .retain(|failed| failed.version != trial.program.version);
-            self.confirmed = Some(trial.program);
+            let release = trial.release();
+            self.forget_failures(&release);
+            self.confirmed = Some(StoredProgram {
+                head_digest: release.head_digest,
+                ..trial.program
+            });
         }
     }
 
-    /// Uses the program before the trial again. `is_final` refuses the version from now on.
+    /// Uses the program before the trial again. `is_final` refuses the release from now on.
     pub fn fail_trial(&mut self, reason: &str, is_final: bool) {
         let Some(trial) = self.trial.take() else {
             return;
         };
-        let version = trial.program.version;
-        let attempts = self.attempts(&version) + 1;
-        self.failed.retain(|failed| failed.version != version);
+        let release = trial.release();
+        let attempts = match is_final {
+            true => ATTEMPTS_MAX,
+            false => ATTEMPTS_MAX.min(self.attempts(&release) + 1),
+        };
+        self.forget_failures(&release);
         if self.failed.len() >= FAILED_MAX {
             self.failed.remove(0);
         }
         self.failed.push(FailedVersion {
-            version,
-            attempts: if is_final { ATTEMPTS_MAX } else { attempts },
+            version: release.version,
+            head_digest: release.head_digest,
+            attempts,
             reason: printable(reason),
         });
     }
 
-    /// Times that a version was tried without success.
-    #[must_use]
-    pub fn attempts(&self, version: &ReleaseVersion) -> u32 {
-        let failed = self.failed.iter().find(|failed| failed.version == *version);
-        failed.map_or(0, |failed| failed.attempts)
+    fn forget_failures(&mut self, release: &ReleaseId) {
+        self.failed
+            .retain(|failed| !failed.release().may_be(release));
     }
 
-    /// The reason why a version is not tried again. `None` if it may be.
+    fn failures(&self, release: &ReleaseId) -> impl DoubleEndedIterator<Item = &FailedVersion> {
+        let failed = self.failed.iter();
+        failed.filter(move |failed| failed.release().may_be(release))
+    }
+
+    /// Times that a release was tried without success.
     #[must_use]
-    pub fn refusal(&self, version: &ReleaseVersion) -> Option<&str> {
-        let mut failed = self.failed.iter();
-        let failed = failed.find(|failed| failed.version == *version)?;
-        (failed.attempts >= ATTEMPTS_MAX).then_some(failed.reason.as_str())
+    pub fn attempts(&self, release: &ReleaseId) -> u32 {
+        let attempts = self.failures(release).map(|failed| failed.attempts);
+        attempts.max().unwrap_or(0)
+    }
+
+    /// The reason why a release is not tried again. `None` if it may be.
+    #[must_use]
+    pub fn refusal(&self, release: &ReleaseId) -> Option<&str> {
+        let mut failed = self.failures(release);
+        let refused = failed.find(|failed| failed.attempts >= ATTEMPTS_MAX);
+        refused.map(|failed| failed.reason.as_str())
+    }
+
+    /// The reason of a release's last failure. `None` if it has not failed.
+    pub(super) fn last_failure(&self, release: &ReleaseId) -> Option<&str> {
+        let failed = self.failures(release).next_back();
+        failed.map(|failed| failed.reason.as_str())
+    }
+
+    /// Takes note of the signed head of the release whose program runs in a role.
+    pub(super) fn recognize(&mut self, role: ProgramRole, head_digest: Option<Digest>) {
+        match (role, &mut self.confirmed) {
+            (ProgramRole::Installed, _) => self.installed_head = head_digest,
+            (ProgramRole::Confirmed, Some(confirmed)) => confirmed.head_digest = head_digest,
+            // One on trial has its head already.
+            _ => {}
+        }
     }
 }

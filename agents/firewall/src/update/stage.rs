@@ -1,6 +1,7 @@
 //! From the place of a release to a program that could be started.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{BufReader, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,13 +27,16 @@ use crate::config::{Config, SourceName};
 /// A release that was fetched, and whose program could be started.
 #[derive(Clone, Debug)]
 pub(super) struct StagedRelease {
-    pub(super) program: StoredProgram,
+    /// `None` if its program is the one that runs: then the head alone was fetched.
+    pub(super) program: Option<StoredProgram>,
     /// Its signed head.
     pub(super) head: Vec<u8>,
 }
 
 /// Longest time for everything.
 const STAGE_MAX: Duration = Duration::from_secs(900);
+/// This program's own file, also after it was replaced.
+const OWN_FILE: &str = "/proc/self/exe";
 
 /// Everything that a release is fetched with.
 #[derive(Clone, Debug)]
@@ -69,6 +73,16 @@ async fn fetch_and_probe(job: &StageJob) -> Result<StagedRelease, String> {
     let location = ReleaseLocation::parse(&job.wanted.url, is_static, &rule)?;
     let mut reader = ReleaseReader::open(&location, &config.self_update, &rule).await?;
     let head = read_head(&mut reader).await?;
+    let signed = signed_manifest(&head, &job.wanted, &job.config)?;
+    // The image's program, or the same one with a signature that is valid for longer. Its expiry does not
+    // count: nothing is installed.
+    let is_same_version = job.wanted.version == job.running && signed.version == job.running;
+    if is_same_version && is_running(signed.program).await {
+        return Ok(StagedRelease {
+            program: None,
+            head,
+        });
+    }
     let manifest = verify(&head, &job.wanted, &job.running, &job.config)?;
     let payload = read_payload(&mut reader, &manifest, &job.files).await?;
     // Seconds of work, which packets and answers of names must not wait for.
@@ -79,7 +93,20 @@ async fn fetch_and_probe(job: &StageJob) -> Result<StagedRelease, String> {
         job.files.discard(&program);
         return Err(problem);
     }
-    Ok(StagedRelease { program, head })
+    Ok(StagedRelease {
+        program: Some(program),
+        head,
+    })
+}
+
+/// `true` if the program that runs has this digest.
+async fn is_running(program: FileDigest) -> bool {
+    // To read it takes a while.
+    let read = spawn_blocking(move || {
+        let own = File::open(OWN_FILE).and_then(|file| FileDigest::of(BufReader::new(file)));
+        own.is_ok_and(|own| own == program)
+    });
+    read.await.unwrap_or(false)
 }
 
 /// Reads the head. Nothing else is read before its signature and its rules were checked.
@@ -101,11 +128,7 @@ pub(super) fn verify(
     running: &ReleaseVersion,
     config: &Config,
 ) -> Result<ReleaseManifest, String> {
-    let text = |error: proto_release::ReleaseError| error.to_string();
-    check_head(head, wanted)?;
-    let keys = &config.controllers.firewall.self_update.keys;
-    let signed = SignedHead::decode(head).map_err(text)?;
-    let manifest = signed.verify(keys).map_err(text)?;
+    let manifest = signed_manifest(head, wanted, config)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let context = ReleaseContext {
         name: PROGRAM_NAME,
@@ -115,8 +138,20 @@ pub(super) fn verify(
         mesh_level: config.sources.metal.as_ref().map(|_| MESH_LEVEL),
         now_s: since.map_or(0, |since| since.as_secs()),
     };
-    check_release(&manifest, &context).map_err(text)?;
+    check_release(&manifest, &context).map_err(|error| error.to_string())?;
     Ok(manifest)
+}
+
+/// The manifest of the head that the source names, if a trusted key has signed it.
+fn signed_manifest(
+    head: &[u8],
+    wanted: &WantedRelease,
+    config: &Config,
+) -> Result<ReleaseManifest, String> {
+    check_head(head, wanted)?;
+    let keys = &config.controllers.firewall.self_update.keys;
+    let verified = SignedHead::decode(head).and_then(|signed| signed.verify(keys));
+    verified.map_err(|error| error.to_string())
 }
 
 /// Compares the head with the digest that the source names: of two releases of one version, only the

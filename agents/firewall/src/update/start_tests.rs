@@ -2,8 +2,10 @@ use std::collections::BTreeSet;
 
 use proto_release::{FileDigest, ReleaseVersion};
 
+use super::phase::ProgramRole;
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::{ATTEMPTS_MAX, UpdateRecord};
+use super::release_id::ReleaseId;
 use super::start::{STARTS_MAX, after_failed_start, plan_start};
 
 fn version(text: &str) -> ReleaseVersion {
@@ -20,6 +22,15 @@ fn installed(bytes: u64) -> InstalledProgram {
 
 fn stored(text: &str) -> StoredProgram {
     StoredProgram::new(version(text), FileDigest::of(text.as_bytes()).unwrap())
+}
+
+/// A release with this signed head. An empty one is not known.
+fn release(text: &str, head: &[u8]) -> ReleaseId {
+    let digest = FileDigest::of(head).unwrap().digest;
+    ReleaseId {
+        version: version(text),
+        head_digest: (!head.is_empty()).then_some(digest),
+    }
 }
 
 fn whole(programs: &[&StoredProgram]) -> BTreeSet<String> {
@@ -79,10 +90,10 @@ fn a_trial_that_never_confirms_itself_ends_and_is_remembered() {
     let expected = [new.clone(), new.clone(), new, old.clone(), old.clone(), old];
     assert_eq!(programs, expected);
     assert_eq!(
-        kept.refusal(&version("1.2.0")),
+        kept.refusal(&release("1.2.0", b"")),
         Some("version 1.2.0: it did not confirm itself in 3 starts")
     );
-    assert_eq!(kept.refusal(&version("1.1.0")), None);
+    assert_eq!(kept.refusal(&release("1.1.0", b"")), None);
 }
 
 #[test]
@@ -99,7 +110,7 @@ fn a_program_that_cannot_be_started_is_not_started_again() {
     let after = after_failed_start(record(1), &new, "no such format");
     assert_eq!(after.trial, None);
     assert_eq!(after.confirmed, Some(old.clone()));
-    assert_eq!(after.refusal(&new.version), Some("no such format"));
+    assert_eq!(after.refusal(&new.release()), Some("no such format"));
     let after = after_failed_start(after, &old, "no such format");
     assert_eq!(after.confirmed, None);
 }
@@ -107,7 +118,7 @@ fn a_program_that_cannot_be_started_is_not_started_again() {
 #[test]
 fn a_version_has_three_attempts_unless_it_crashes() {
     let mut record = record(0);
-    let new = version("1.2.0");
+    let new = release("1.2.0", b"");
     for attempt in 1..=ATTEMPTS_MAX {
         record.begin_trial(stored("1.2.0"), b"");
         record.fail_trial("too late", false);
@@ -124,8 +135,46 @@ fn a_version_has_three_attempts_unless_it_crashes() {
         record.fail_trial("bad", true);
     }
     assert_eq!(record.failed.len(), 8);
-    assert!(record.refusal(&version("2.19.0")).is_some());
-    assert!(record.refusal(&version("2.0.0")).is_none());
+    assert!(record.refusal(&release("2.19.0", b"")).is_some());
+    assert!(record.refusal(&release("2.0.0", b"")).is_none());
+}
+
+#[test]
+fn releases_of_one_version_fail_each_for_itself() {
+    let mut record = UpdateRecord::new(installed(7));
+    let [bad, good] = [b"a", b"b"].map(|head| release("1.2.0", head));
+    record.begin_trial(stored("1.2.0"), b"a");
+    record.fail_trial("bad", true);
+    assert_eq!(record.refusal(&bad), Some("bad"));
+    assert_eq!((record.refusal(&good), record.attempts(&good)), (None, 0));
+    assert_eq!(record.last_failure(&good), None);
+    record.begin_trial(stored("1.2.0"), b"b");
+    record.confirm_trial();
+    let confirmed = record.confirmed.as_ref().unwrap();
+    assert_eq!(confirmed.release(), good);
+    assert_eq!(record.refusal(&bad), Some("bad"));
+    let kept = serde_json::to_vec(&record).unwrap();
+    assert_eq!(UpdateRecord::decode(&kept), Some(record.clone()));
+    // An earlier installed program has dropped the head: any of them may have failed.
+    record.begin_trial(stored("1.2.0"), b"");
+    record.fail_trial("late", false);
+    assert_eq!(record.failed.len(), 1);
+    assert_eq!(record.refusal(&good), Some("late"));
+}
+
+#[test]
+fn a_program_is_recognized_by_its_role() {
+    let wanted = release("1.1.0", b"a");
+    let mut record = record(0);
+    record.recognize(ProgramRole::Confirmed, wanted.head_digest.clone());
+    let confirmed = record.confirmed.as_ref().unwrap();
+    assert_eq!(confirmed.release(), wanted);
+    assert_eq!(record.installed_head, None);
+    record.recognize(ProgramRole::Installed, wanted.head_digest.clone());
+    assert_eq!(record.installed_head, wanted.head_digest);
+    // Another installed program is another one.
+    let plan = plan_start(record, &installed(8), &whole(&[]));
+    assert_eq!(plan.record.installed_head, None);
 }
 
 /// Installed programs of every version read this text: it may grow, and never change.
@@ -136,6 +185,20 @@ fn a_record_is_read_by_programs_of_every_version() {
     let record = UpdateRecord::decode(KEPT.as_bytes()).unwrap();
     assert_eq!(serde_json::to_string(&record).unwrap(), KEPT);
     assert_eq!(record.trial.as_ref().unwrap().starts, 2);
+    // Digests were added.
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    let named = format!("\"head_digest\":\"{digest}\"");
+    let mut now = KEPT.to_owned();
+    for (from, to) in [
+        ("}},\"trial\"", format!("}},{named}}},\"trial\"")),
+        ("\"attempts\"", format!("{named},\"attempts\"")),
+        ("}]}", format!("}}],\"installed_head\":\"{digest}\"}}")),
+    ] {
+        now = now.replacen(from, &to, 1);
+    }
+    let with_digests = UpdateRecord::decode(now.as_bytes()).unwrap();
+    assert_eq!(serde_json::to_string(&with_digests).unwrap(), now);
+    assert_eq!(with_digests.installed_head.unwrap().to_string(), digest);
     // A later program may add fields.
     let grown = KEPT.replacen("\"format\":1", "\"format\":1,\"later\":[1]", 1);
     assert_eq!(UpdateRecord::decode(grown.as_bytes()), Some(record));

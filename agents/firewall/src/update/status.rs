@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use proto_release::ReleaseVersion;
+use proto_types::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::phase::{ProgramRole, UpdatePhase};
@@ -12,6 +13,9 @@ use super::record::FailedVersion;
 pub struct UpdateStatus {
     /// Version of the program that runs.
     pub version: ReleaseVersion,
+    /// SHA-256 of the signed head of its release. `None` if it is not known: no source has named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_digest: Option<Digest>,
     /// Its role.
     pub role: ProgramRole,
     /// Version that the source names. `None` if it names none.
@@ -22,7 +26,7 @@ pub struct UpdateStatus {
     pub last_error: String,
     /// Releases that could not be fetched, or broke a rule, since the start of the agent.
     pub failures: u64,
-    /// Versions that did not confirm themselves.
+    /// Releases that did not confirm themselves.
     #[serde(default)]
     pub failed: Vec<FailedVersion>,
 }

@@ -15,6 +15,7 @@ use super::machine::UpdateMachine;
 use super::phase::{ProgramRole, UpdatePhase};
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
+use super::release_id::ReleaseId;
 use super::stage::{StageJob, StagedRelease, stage, verify};
 use super::status::{SharedStatus, UpdateStatus};
 use super::view::UpdateView;
@@ -59,7 +60,10 @@ impl SelfUpdate {
     pub(crate) fn open(state: &FirewallState) -> Result<Self> {
         let files = UpdateFiles::new(state.clone());
         let (machine, record) = identify(&files)?;
-        let version = machine.running().clone();
+        let ReleaseId {
+            version,
+            head_digest,
+        } = machine.release().clone();
         // A process has one program: later calls say the same.
         RUNNING.get_or_init(|| version.to_string());
         if machine.role() != ProgramRole::Stray {
@@ -67,6 +71,7 @@ impl SelfUpdate {
         }
         let status = UpdateStatus {
             version,
+            head_digest,
             role: machine.role(),
             wanted: None,
             phase: UpdatePhase::Off,
@@ -102,7 +107,7 @@ impl SelfUpdate {
     pub(crate) fn tick(&mut self, view: &UpdateView<'_>, is_in_force: bool) -> bool {
         let is_healthy = is_in_force && view.is_connected;
         if self.files.take_retry() {
-            info!("failed versions are forgotten");
+            info!("failed releases are forgotten");
             self.record.failed.clear();
             self.fetch_error = None;
             self.machine.retry_now();
@@ -113,13 +118,13 @@ impl SelfUpdate {
             Err(problem) => (None, Some(problem)),
         };
         self.end_stale_fetch(view);
-        if self.take_staged(view) {
+        if self.take_staged(view, wanted.as_ref()) {
             return true;
         }
         self.settle(is_healthy);
         let config = view.config();
-        let obstacle = config.and_then(SelfUpdateConfig::obstacle);
-        let problem = problem.or_else(|| Some(obstacle.filter(|_| wanted.is_some())?.to_owned()));
+        let obstacle = view.obstacle().filter(|_| wanted.is_some());
+        let problem = problem.or_else(|| Some(obstacle?.to_owned()));
         let spread = config.map_or(0, |config| config.spread_seconds);
         let facts = UpdateFacts {
             now: self.started.elapsed(),
@@ -184,12 +189,12 @@ impl SelfUpdate {
     }
 
     /// Takes the result of a fetch. `true` if a new program is to be tried.
-    fn take_staged(&mut self, view: &UpdateView<'_>) -> bool {
+    fn take_staged(&mut self, view: &UpdateView<'_>, wanted: Option<&WantedRelease>) -> bool {
         let Some(ended) = self.tasks.try_join_next() else {
             return false;
         };
         let now = self.started.elapsed();
-        let (wanted, result) = match ended {
+        let (fetched, result) = match ended {
             Ok(ended) => ended,
             Err(problem) => {
                 error!(error = %problem, "a part of self-update failed");
@@ -197,49 +202,83 @@ impl SelfUpdate {
                 return false;
             }
         };
-        // The source has named another one meanwhile.
-        if self.machine.fetching() != Some(&wanted) {
+        if !self.machine.takes(&fetched, wanted) {
+            if let Ok(staged) = &result {
+                self.discard(staged);
+            }
             return false;
         }
-        let tried = result.and_then(|staged| self.try_program(&wanted, staged, view));
+        let tried = result.and_then(|staged| self.try_release(&fetched, &staged, view));
         match tried {
-            Ok(()) => true,
+            Ok(is_tried) => is_tried,
             Err(problem) => {
-                let version = &wanted.version;
+                let version = &fetched.version;
                 error!(%version, error = problem, "a release of this program is not used");
                 self.failures = self.failures.saturating_add(1);
-                self.fetch_error = Some((wanted, problem));
+                self.fetch_error = Some((fetched, problem));
                 self.machine.fetch_failed(now);
                 false
             }
         }
     }
 
-    /// Writes that a program is tried at the next start, if its release is still to be trusted.
-    fn try_program(
+    /// Removes the program of a release, if one was stored for it.
+    fn discard(&self, staged: &StagedRelease) {
+        if let Some(program) = &staged.program {
+            self.files.discard(program);
+        }
+    }
+
+    /// Takes a release that was fetched. `true` if its program is to be tried, `false` if it runs.
+    fn try_release(
         &mut self,
         wanted: &WantedRelease,
-        staged: StagedRelease,
+        staged: &StagedRelease,
         view: &UpdateView<'_>,
-    ) -> Result<(), String> {
-        let StagedRelease { program, head } = staged;
-        let version = program.version.clone();
-        // The key, or the validity, may have ended during the fetch.
-        let verified = view
+    ) -> Result<bool, String> {
+        let Some(program) = &staged.program else {
+            self.recognize(wanted);
+            return Ok(false);
+        };
+        let loaded = view
             .loaded
-            .map(|loaded| verify(&head, wanted, self.machine.running(), &loaded.config));
-        if let Some(Err(problem)) = verified {
-            self.files.discard(&program);
+            .ok_or("configuration: the file is not valid any more")?;
+        let running = self.machine.running();
+        // The key, or the validity, may have ended during the fetch.
+        if let Err(problem) = verify(&staged.head, wanted, running, &loaded.config) {
+            self.discard(staged);
             return Err(problem);
         }
+        self.try_program(program, &staged.head, loaded)?;
+        Ok(true)
+    }
+
+    /// Takes note that the program that runs is the one of the wanted release.
+    fn recognize(&mut self, wanted: &WantedRelease) {
+        let version = &wanted.version;
+        info!(%version, "the program that runs is the one of the wanted release");
+        let digest = &wanted.head_digest;
+        self.record.recognize(self.machine.role(), digest.clone());
+        self.machine.recognize(digest.clone());
+        self.fetch_error = None;
+        // Without it the head is fetched once more after the next start.
+        self.keep_record();
+    }
+
+    /// Writes that a program is tried at the next start.
+    fn try_program(
+        &mut self,
+        program: &StoredProgram,
+        head: &[u8],
+        loaded: &Loaded,
+    ) -> Result<(), String> {
+        let version = &program.version;
         // The new program may write its rules in a way that this one does not read.
-        if let Some(loaded) = view.loaded
-            && let Err(problem) = self.files.state().keep_before_update(&loaded.config)
-        {
+        if let Err(problem) = self.files.state().keep_before_update(&loaded.config) {
             return Err(format!("disk: {}; make room", Chain(&problem)));
         }
         let mut record = self.record.clone();
-        record.begin_trial(program, &head);
+        record.begin_trial(program.clone(), head);
         self.files
             .keep(&record)
             .map_err(|problem| format!("disk: {problem:#}; make room"))?;
@@ -263,11 +302,11 @@ impl SelfUpdate {
             self.write_again = Some(Instant::now() + WRITE_RETRY);
             return;
         }
-        let version = self.machine.running().clone();
-        info!(%version, "the new program has confirmed itself");
+        let release = self.machine.release().clone();
+        info!(version = %release.version, "the new program has confirmed itself");
         self.record = record;
         self.files.tidy(Some(&self.record));
-        self.machine = UpdateMachine::new(ProgramRole::Confirmed, version);
+        self.machine = UpdateMachine::new(ProgramRole::Confirmed, release);
     }
 
     /// Removes the copies of rules from before the update once this program has kept its own.
@@ -300,13 +339,18 @@ impl SelfUpdate {
             (wanted == Some(release)).then(|| problem.clone())
         };
         let of_trial = || {
-            let version = &wanted?.version;
-            let mut failed = self.record.failed.iter();
-            let failed = failed.find(|failed| failed.version == *version)?;
-            Some(failed.reason.clone())
+            // Another release of the version that runs may have failed.
+            let wanted = wanted.filter(|_| phase != UpdatePhase::Current)?;
+            let reason = self.record.last_failure(&wanted.release());
+            reason.map(str::to_owned)
         };
+        let ReleaseId {
+            version,
+            head_digest,
+        } = self.machine.release().clone();
         let status = UpdateStatus {
-            version: self.machine.running().clone(),
+            version,
+            head_digest,
             role: self.machine.role(),
             wanted: wanted.map(|wanted| wanted.version.clone()),
             phase,
@@ -348,18 +392,33 @@ fn identify(files: &UpdateFiles) -> Result<(UpdateMachine, UpdateRecord)> {
     let kept = files.record();
     let Some(file) = files.file_of(&own) else {
         let record = kept.filter(|record| record.installed == itself);
-        let machine = UpdateMachine::new(ProgramRole::Installed, built);
-        return Ok((machine, record.unwrap_or_else(|| UpdateRecord::new(itself))));
+        let record = record.unwrap_or_else(|| UpdateRecord::new(itself));
+        let release = ReleaseId {
+            version: built,
+            head_digest: record.installed_head.clone(),
+        };
+        let machine = UpdateMachine::new(ProgramRole::Installed, release);
+        return Ok((machine, record));
     };
     let record = kept.unwrap_or_else(|| UpdateRecord::new(itself));
-    let trial = record.trial.as_ref().map(|trial| &trial.program);
-    let is_own = |program: &&StoredProgram| program.file == file;
-    let (role, version) = if let Some(program) = trial.filter(is_own) {
-        (ProgramRole::Trial, program.version.clone())
-    } else if let Some(program) = record.confirmed.as_ref().filter(is_own) {
-        (ProgramRole::Confirmed, program.version.clone())
-    } else {
-        (ProgramRole::Stray, built)
+    let trial = record.trial.as_ref();
+    let trial = trial.filter(|trial| trial.program.file == file);
+    let confirmed = record.confirmed.as_ref();
+    let confirmed = confirmed.filter(|program| program.file == file);
+    let (role, release) = match (trial, confirmed) {
+        (Some(trial), _) => (ProgramRole::Trial, trial.release()),
+        (None, Some(program)) => (ProgramRole::Confirmed, program.release()),
+        (None, None) => {
+            let head_digest = None;
+            let version = built;
+            (
+                ProgramRole::Stray,
+                ReleaseId {
+                    version,
+                    head_digest,
+                },
+            )
+        }
     };
-    Ok((UpdateMachine::new(role, version), record))
+    Ok((UpdateMachine::new(role, release), record))
 }

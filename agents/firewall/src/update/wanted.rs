@@ -2,6 +2,8 @@ use proto_firewall::printable;
 use proto_release::ReleaseVersion;
 use proto_types::{Digest, DigestAlgorithm};
 
+use super::release_id::ReleaseId;
+
 /// Longest URL, bytes.
 const URL_LEN_MAX: usize = 2048;
 
@@ -50,6 +52,14 @@ impl WantedRelease {
             url: url.to_owned(),
             head_digest: digest.map(head_digest).transpose()?,
         }))
+    }
+
+    /// The release, wherever it is.
+    pub(super) fn release(&self) -> ReleaseId {
+        ReleaseId {
+            version: self.version.clone(),
+            head_digest: self.head_digest.clone(),
+        }
     }
 }
 

@@ -242,6 +242,7 @@ mod tests {
         let mut reports = Reports::default();
         let mut status = UpdateStatus {
             version: "1.2.0".parse().unwrap(),
+            head_digest: None,
             role: ProgramRole::Installed,
             wanted: Some("1.3.0".parse().unwrap()),
             phase: UpdatePhase::Scheduled,

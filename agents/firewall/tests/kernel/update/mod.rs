@@ -4,6 +4,7 @@ mod killed;
 mod refused;
 mod releases;
 mod removed;
+mod same_version;
 mod server;
 mod supervised;
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use proto_release::{FileDigest, PayloadEncoding, ReleaseManifest, ReleaseSigner, pack};
+use proto_release::{
+    FileDigest, PayloadEncoding, ReleaseManifest, ReleaseSigner, SignedHead, pack,
+};
 
 use crate::site::NETWORKS;
 
@@ -26,6 +28,17 @@ pub(crate) fn agent() -> Vec<u8> {
 pub(crate) fn now_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap().as_secs()
+}
+
+/// SHA-256 of the signed head of a release.
+pub(crate) fn head_digest(path: &str) -> String {
+    let release = fs::read(path).unwrap();
+    let (prefix, _) = release.split_at(SignedHead::PREFIX_BYTES);
+    let length = SignedHead::PREFIX_BYTES + SignedHead::rest_bytes(prefix).unwrap();
+    FileDigest::of(&release[..length])
+        .unwrap()
+        .digest
+        .to_string()
 }
 
 /// A publisher of releases.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agents_firewall::update::{ProgramRole, UpdatePhase};
+use agents_firewall::update::{ProgramRole, UpdatePhase, UpdateStatus};
 
 use super::releases::{CRASHES, Releases};
 use super::server::ReleaseServer;
@@ -80,12 +80,56 @@ fn a_key_that_is_removed_before_the_first_start_signs_nothing() {
     await_rules(&site);
 }
 
+/// A configuration that cannot be parsed, by a mistake in an emergency.
+fn broken(text: &str) -> String {
+    text.replace(']', "")
+}
+
+fn disabled(text: &str) -> String {
+    text.replace("enabled: true", "enabled: false")
+}
+
+/// The same that names no release.
+fn unnamed(text: &str) -> String {
+    text.replace(&format!("      controllerVersion: '{VERSION}'\n"), "")
+}
+
+/// Changes the configuration between the installation of a release and its first start, and expects that
+/// the installed program goes on for a reason.
+fn assert_not_started(test: &str, change: fn(&str) -> String, reason: &str) {
+    let site = Site::new(test);
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases::new(folder.path());
+    let home = AgentHome::new(&site, folder.path());
+    let bad = releases.publish("bad", VERSION, CRASHES, |_| {});
+    let text = releases.config(VERSION, &bad, "");
+    home.configure(&text);
+    let ended = home.start().wait().unwrap();
+    assert_eq!(ended.code(), Some(75));
+    home.configure(&change(&text));
+    let supervised = Supervised::start(&home);
+    home.await_status(reason, |status| {
+        let mut failed = status.failed.iter();
+        status.role == ProgramRole::Installed
+            && failed.any(|failed| failed.reason.starts_with(reason))
+    });
+    assert_eq!(supervised.codes(), []);
+    await_rules(&site);
+}
+
 #[test]
-fn a_fetch_ends_with_self_update() {
+fn a_release_is_not_started_unless_the_configuration_wants_it() {
     if !can_run() {
         return;
     }
-    let site = Site::new("off");
+    assert_not_started("broken", broken, "configuration: ");
+    assert_not_started("disabled", disabled, "selfUpdate: ");
+    assert_not_started("unnamed", unnamed, "controllerVersion: ");
+}
+
+/// Changes the configuration during a fetch, and expects that it ends.
+fn assert_fetch_ends(test: &str, change: fn(&str) -> String, is_over: fn(&UpdateStatus) -> bool) {
+    let site = Site::new(test);
     let folder = tempfile::tempdir().unwrap();
     let releases = Releases::new(folder.path());
     let home = AgentHome::new(&site, folder.path());
@@ -95,14 +139,32 @@ fn a_fetch_ends_with_self_update() {
     home.configure(&text);
     let supervised = Supervised::start(&home);
     home.await_status("the fetch", |status| status.phase == UpdatePhase::Fetching);
-    home.configure(&text.replace("enabled: true", "enabled: false"));
-    home.await_status("the end", |status| status.phase == UpdatePhase::Off);
+    home.configure(&change(&text));
+    home.await_status("the end", is_over);
     let until = Instant::now() + DEADLINE;
     while !server.held.closed.is_cancelled() {
         assert!(Instant::now() < until, "the connection is still open");
         std::thread::yield_now();
     }
     assert_eq!(supervised.codes(), []);
+}
+
+#[test]
+fn a_fetch_ends_with_self_update() {
+    if !can_run() {
+        return;
+    }
+    assert_fetch_ends("off", disabled, |status| status.phase == UpdatePhase::Off);
+}
+
+#[test]
+fn an_earlier_configuration_signs_nothing() {
+    if !can_run() {
+        return;
+    }
+    assert_fetch_ends("invalid", broken, |status| {
+        status.phase == UpdatePhase::Off && status.last_error.starts_with("configuration: ")
+    });
 }
 
 /// `true` if a process has an argument.
@@ -142,5 +204,41 @@ fn a_program_that_is_refused_leaves_nothing() {
     });
     assert!(!has_process(&argument), "its process goes on");
     assert_eq!(home.programs(), Vec::<String>::new());
+    assert_eq!(supervised.codes(), []);
+}
+
+#[test]
+fn a_program_that_frees_itself_ends_with_its_check() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("frees");
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases::new(folder.path());
+    let home = AgentHome::new(&site, folder.path());
+    let argument = format!("{}.5", 5_000_000 + std::process::id());
+    let left = ["/dev/shm", "/tmp"].map(|place| format!("{place}/left-{argument}"));
+    let program = format!(
+        "#!/bin/sh\necho >{}\necho >{}\nexec setpriv --pdeathsig clear sleep {argument}\n",
+        left[0], left[1]
+    );
+    let bad = releases.publish("bad", VERSION, program.as_bytes(), |_| {});
+    let text = releases.config(VERSION, &bad, "");
+    home.configure(&text);
+    let supervised = Supervised::start(&home);
+    let await_process = |is_there: bool| {
+        let until = Instant::now() + DEADLINE;
+        while has_process(&argument) != is_there {
+            assert!(Instant::now() < until, "its process, {is_there}");
+            std::thread::yield_now();
+        }
+    };
+    await_process(true);
+    // The agent ends the check, as it does after a minute.
+    home.configure(&disabled(&text));
+    await_process(false);
+    for path in left {
+        assert!(!std::path::Path::new(&path).exists(), "{path}");
+    }
     assert_eq!(supervised.codes(), []);
 }

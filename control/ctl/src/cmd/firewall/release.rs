@@ -49,10 +49,16 @@ pub(super) async fn run(app: &App, command: FirewallReleaseCommand) -> Result<()
             answer.into_inner().release
         }
         FirewallReleaseCommand::Set(args) => {
+            let release = args.release()?;
+            let before = client.get(FirewallReleaseServiceGetRequest {}).await?;
+            let before = before.into_inner().release;
             let request = FirewallReleaseServiceSetRequest {
-                release: Some(args.release()?),
+                release: Some(release.clone()),
             };
             let answer = client.set(request).await?;
+            if let Some(warning) = before.and_then(|before| reused_version(&before, &release)) {
+                noteln!("{warning}");
+            }
             Some(given(answer.into_inner().release)?)
         }
         FirewallReleaseCommand::Clear => {
@@ -67,6 +73,22 @@ pub(super) async fn run(app: &App, command: FirewallReleaseCommand) -> Result<()
             Ok(())
         }
     }
+}
+
+/// The warning about a version that has stood for another release until now. `None` if it has not.
+fn reused_version(before: &FirewallRelease, now: &FirewallRelease) -> Option<String> {
+    let is_reused = before.version == now.version && before.head_digest != now.head_digest;
+    is_reused.then(|| {
+        let FirewallRelease {
+            version,
+            head_digest,
+            ..
+        } = before;
+        format!(
+            "warning: version {version} was {head_digest} until now; an agent that compares versions \
+             alone keeps the program that it runs, and a new version reaches every agent"
+        )
+    })
 }
 
 impl FirewallReleaseSetArgs {
@@ -124,6 +146,25 @@ mod tests {
         let head = head.unwrap().encode();
         fs::write(path, [head.clone(), payload].concat()).unwrap();
         head
+    }
+
+    #[test]
+    fn a_version_that_was_another_release_is_warned_about() {
+        let release = |version: &str, digest: &str| FirewallRelease {
+            version: version.to_owned(),
+            head_digest: digest.to_owned(),
+            ..FirewallRelease::default()
+        };
+        let now = release("1.3.0", "sha256:bb");
+        for (before, is_reused) in [
+            (release("1.3.0", "sha256:aa"), true),
+            // Another place of the same release.
+            (release("1.3.0", "sha256:bb"), false),
+            (release("1.2.0", "sha256:aa"), false),
+        ] {
+            let warning = reused_version(&before, &now);
+            assert_eq!(warning.is_some(), is_reused, "{warning:?}");
+        }
     }
 
     #[test]
