@@ -1,9 +1,8 @@
 //! Checks the objects of a source one by one, and turns them into typed rules.
 //!
 //! An object that is wrong yields a [`Problem`] and no rule; all others are unaffected. A network whose
-//! object is wrong is closed. Every text
-//! of an object is parsed into an address, a port or a number here, or compared with the few
-//! characters that a name may have. No text goes any further.
+//! object is wrong is closed. Every text of an object is parsed into an address, a port or a number here,
+//! or compared with the few characters that a name may have. No text goes any further.
 
 mod admission;
 mod allowed;
