@@ -108,13 +108,18 @@ pub fn explain(rules: &RuleSet, question: &Question, resolved: &Resolved) -> Exp
 /// The reason why a packet's source is not one of the network that it comes from.
 fn spoofed(rules: &RuleSet, packet: &Packet) -> String {
     let (source, input) = (packet.source, &packet.input);
-    let mut networks = rules.networks.iter();
-    let from = networks
-        .find(|network| network.interfaces.contains(input))
-        .map_or_else(
-            || format!("the interface {input}"),
-            |network| format!("the network {} ({input})", network.id),
-        );
+    let network_of = |interface: &String| {
+        let mut networks = rules.networks.iter();
+        networks.find(|network| network.interfaces.contains(interface))
+    };
+    let mut ends = [input, &packet.output].into_iter().filter_map(network_of);
+    if let Some(closed) = ends.find(|network| network.kind == NetworkKind::Closed) {
+        return format!("the network {} is closed: its object is wrong", closed.id);
+    }
+    let from = network_of(input).map_or_else(
+        || format!("the interface {input}"),
+        |network| format!("the network {} ({input})", network.id),
+    );
     let owner = owner_of(rules, source).map_or_else(String::new, |owner| {
         format!(": it belongs to the network {}", owner.id)
     });

@@ -1,12 +1,15 @@
 //! Forwarding of packets, which the agent opens once its rules are in the kernel.
 
 use std::path::Path;
+use std::time::Instant;
 use std::{fs, io};
 
 use tracing::{info, warn};
 
-use crate::fragment_room::make_fragment_room;
+use crate::compile::fragments::bounded;
+use crate::fragment_room::FragmentRoom;
 use crate::readiness::notify_ready;
+use crate::rule::RuleSet;
 
 /// The kernel's switches, one for each family. They are those of the agent's network namespace.
 const SWITCHES: [&str; 2] = [
@@ -21,13 +24,16 @@ pub(crate) struct ForwardingGate {
     is_open: bool,
     /// `true` if a failure was logged. Opening is tried again at each look at the kernel.
     is_failing: bool,
+    room: FragmentRoom,
 }
 
 impl ForwardingGate {
-    /// Opens forwarding, and tells the service manager that the rules are in force. Call it once the
-    /// kernel has them.
-    pub(crate) fn open(&mut self) {
+    /// Opens forwarding, and tells the service manager that the rules are in force; makes room for the
+    /// fragments of their networks. Call it often, once the kernel has them.
+    pub(crate) fn open(&mut self, rules: &RuleSet) {
+        let networks = bounded(rules).count();
         if self.is_open {
+            self.room.keep(networks, Instant::now());
             return;
         }
         match SWITCHES
@@ -36,7 +42,7 @@ impl ForwardingGate {
         {
             Ok(()) => {
                 self.is_open = true;
-                make_fragment_room();
+                self.room.keep(networks, Instant::now());
                 info!("the rules are in force; packets are forwarded");
                 if let Err(error) = notify_ready() {
                     warn!(%error, "cannot tell the service manager that the rules are in force");

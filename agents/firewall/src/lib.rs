@@ -18,7 +18,8 @@
 //!   never flushed (`compile`, `plan`).
 //! - A change is one transaction of the kernel, made for the generation of rules that was read
 //!   before; a counter lives as long as its rule has its name (`plan`, `netlink`).
-//! - An object that is wrong changes nothing but its own rules (`admit`).
+//! - An object that is wrong changes nothing but its own rules; a network whose object is wrong is closed
+//!   (`admit`).
 //! - Rules stay in the kernel when the agent ends, and a boot without a usable configuration applies
 //!   the last good one, or drops everything (`run`).
 //! - Packets are forwarded once the rules are in the kernel, and not before (`run`).
@@ -40,6 +41,7 @@ mod file_stamp;
 mod forwarding;
 pub mod fragment_room;
 pub mod interpret;
+mod loaded;
 pub mod model;
 pub mod monitor;
 mod monitor_reports;

@@ -22,7 +22,7 @@ use crate::pause::FailureCount;
 use crate::readiness::AliveNotices;
 use crate::services::AgentServices;
 use crate::source::{CollectedObjects, SourceSet};
-use crate::state::{FirewallState, Loaded, write_rules_file};
+use crate::state::{FirewallState, Loaded, ObjectsError, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
 use crate::update::{SelfUpdate, UpdateView};
 
@@ -204,7 +204,7 @@ impl FirewallAgent {
     /// Opens forwarding if the kernel has the rules.
     fn open_forwarding(&mut self) {
         if self.generation.is_some() {
-            self.forwarding.open();
+            self.forwarding.open(&self.in_force.rules);
         }
     }
 
@@ -256,8 +256,13 @@ impl FirewallAgent {
         };
         let loaded = match wanted.with_objects(self.collected.clone(), &mut self.admission) {
             Ok(loaded) => loaded,
-            Err(missing) => {
-                warn!(error = %Chain(&missing), "the rules stay as they are");
+            Err(unusable) => {
+                warn!(error = %Chain(&unusable), "the rules stay as they are");
+                if let ObjectsError::Network(problem) = &unusable {
+                    let (problems, reason) = (std::slice::from_ref(problem), problem.to_string());
+                    self.sources
+                        .report(&self.collected, problems, Some(&reason));
+                }
                 return;
             }
         };

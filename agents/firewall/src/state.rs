@@ -14,11 +14,12 @@ use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
 use crate::admit::{Admitted, ObjectAdmission};
-use crate::config::{Config, ConfigError, SourceName, add_release_keys};
+use crate::config::{Config, SourceName};
 use crate::dns::SavedName;
+pub use crate::loaded::{Loaded, ObjectsError};
 use crate::render::render;
 use crate::seal::StateSeal;
-use crate::source::{CollectedObjects, MissingSource, SourceObjects};
+use crate::source::{CollectedObjects, SourceObjects};
 
 /// The last configuration that was applied and confirmed.
 const LAST_GOOD: &str = "last-good.yaml";
@@ -31,72 +32,6 @@ const BEFORE_UPDATE: &str = "before-update-";
 /// Addresses of names, so that they are known after a restart of the host.
 const NAMES: &str = "names.json";
 const LOCK: &str = "lock";
-
-/// A configuration that was read, and its rules. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// The text, to be kept.
-    pub text: Arc<str>,
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// Snapshots of the sources that it names, to be kept with it.
-    pub collected: CollectedObjects,
-    /// Its rules, and the objects that have none.
-    pub admitted: Arc<Admitted>,
-}
-
-impl Loaded {
-    /// Reads a text, as if no source but the file itself had answered.
-    ///
-    /// # Errors
-    /// It is no valid configuration.
-    pub fn parse(text: String) -> Result<Self, ConfigError> {
-        Self::parse_by(text, &mut ObjectAdmission::default())
-    }
-
-    fn parse_by(text: String, admission: &mut ObjectAdmission) -> Result<Self, ConfigError> {
-        let config = Config::parse(&text)?;
-        let admitted = admission.admit(&config);
-        Ok(Self {
-            text: text.into(),
-            config: Arc::new(config),
-            collected: CollectedObjects::default(),
-            admitted: Arc::new(admitted),
-        })
-    }
-
-    /// Reads a file, with the keys of releases beside it, as if no source but the file itself had
-    /// answered.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no valid configuration.
-    pub fn load(path: &Path, admission: &mut ObjectAdmission) -> Result<Self, ConfigError> {
-        let mut loaded = Self::parse_by(Config::read(path)?, admission)?;
-        add_release_keys(Arc::make_mut(&mut loaded.config), path);
-        Ok(loaded)
-    }
-
-    /// The same configuration with what sources have said.
-    ///
-    /// # Errors
-    /// The source of the controller `firewall` has not answered.
-    pub fn with_objects(
-        self,
-        collected: CollectedObjects,
-        admission: &mut ObjectAdmission,
-    ) -> Result<Self, MissingSource> {
-        let objects = collected.by_controller(&self.config)?;
-        if collected == self.collected {
-            return Ok(self);
-        }
-        let admitted = admission.admit_objects(&objects);
-        Ok(Self {
-            collected,
-            admitted: Arc::new(admitted),
-            ..self
-        })
-    }
-}
 
 /// The agent's directory.
 #[derive(Clone, Debug)]

@@ -1,8 +1,10 @@
 use super::known::KnownObjects;
 use super::policies::{self, PolicyLimits};
 use super::prefix_budget::PrefixBudget;
+use super::refused_network::unreadable_network;
 use super::{Admitted, firewall, services};
 use crate::config::Config;
+use crate::rule::RuleSet;
 use crate::source::{CollectedObjects, ControllerObjects};
 
 /// Checks the objects of all sources. One that remembers checks only what has changed since it was
@@ -50,9 +52,16 @@ impl ObjectAdmission {
         }
     }
 
-    /// Reads the objects of every controller.
+    /// Reads the objects of every controller. Without all interfaces of a network, none of them
+    /// ([`unreadable_network`]).
     pub fn admit_objects(&mut self, objects: &ControllerObjects<'_>) -> Admitted {
         let spec = objects.firewall;
+        if let Some(problem) = unreadable_network(spec) {
+            return Admitted {
+                rules: RuleSet::default(),
+                problems: vec![problem],
+            };
+        }
         let mut admitted = Admitted::default();
         // The operator's rules first: a tenant's cannot take their room.
         let mut prefixes = PrefixBudget::default();

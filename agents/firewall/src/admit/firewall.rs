@@ -11,6 +11,7 @@ use super::names::interface;
 use super::object_list::ObjectList;
 use super::policies::operator;
 use super::prefix_budget::PrefixBudget;
+use super::refused_network::refused_network;
 use super::resolver;
 use super::shapes::decode;
 use super::{Admitted, Problem};
@@ -24,12 +25,7 @@ pub(super) fn admit(
     prefixes: &mut PrefixBudget,
     into: &mut Admitted,
 ) -> AllowedNetworks {
-    for (index, value) in spec.networks.iter().enumerate() {
-        match network(value, &into.rules.networks) {
-            Ok(network) => into.rules.networks.push(network),
-            Err(violation) => into.refuse("networks", index, violation),
-        }
-    }
+    networks(spec, into);
     for (index, value) in spec.egress_rules.iter().enumerate() {
         if let Err(violation) = egress_rule(value, &mut into.rules.networks) {
             into.refuse("egressRules", index, violation);
@@ -70,6 +66,24 @@ pub(super) fn admit(
     let allowed = allowed_networks(spec, into);
     into.rules.allowed_egress.clone_from(&allowed.egress);
     allowed
+}
+
+/// Reads the networks. Those that are wrong come last: an interface is that of a network that is right.
+fn networks(spec: &FirewallSpec, into: &mut Admitted) {
+    let mut refused = Vec::new();
+    for (index, value) in spec.networks.iter().enumerate() {
+        match network(value, &into.rules.networks) {
+            Ok(network) => into.rules.networks.push(network),
+            Err(violation) => {
+                into.refuse("networks", index, violation);
+                refused.push((index, value));
+            }
+        }
+    }
+    for (index, value) in refused {
+        let network = refused_network(value, index, &into.rules.networks);
+        into.rules.networks.extend(network);
+    }
 }
 
 fn internal_prefixes(spec: &FirewallSpec, into: &mut Admitted) {
@@ -151,7 +165,8 @@ fn network(value: &Value, others: &[Network]) -> Result<Network, Violation> {
     })
 }
 
-fn network_kind(text: &str) -> Result<NetworkKind, Violation> {
+/// The kind of a network by its type.
+pub(super) fn network_kind(text: &str) -> Result<NetworkKind, Violation> {
     match text {
         "external" => Ok(NetworkKind::External),
         "underlay" => Ok(NetworkKind::Underlay),
@@ -175,7 +190,7 @@ fn interfaces(spec: &NetworkSpec, others: &[Network]) -> Result<Vec<String>, Vio
         .collect::<Result<Vec<String>, Violation>>()?;
     if let (true, Some(vrf)) = (all.is_empty(), spec.vrf) {
         // A packet is seen at the VRF, at its bridge or at the port of its segment.
-        all.extend(["vrf", "vlan", "vni"].map(|kind| format!("{kind}{vrf}")));
+        all.extend(interfaces_of_vrf(vrf));
     }
     if all.is_empty() {
         let remedy = "add `vrf` or `interfaces`";
@@ -194,6 +209,11 @@ fn interfaces(spec: &NetworkSpec, others: &[Network]) -> Result<Vec<String>, Vio
         }
     }
     Ok(all)
+}
+
+/// The interfaces that a VRF can have.
+pub(super) fn interfaces_of_vrf(vrf: u32) -> [String; 3] {
+    ["vrf", "vlan", "vni"].map(|kind| format!("{kind}{vrf}"))
 }
 
 fn egress_rule(value: &Value, networks: &mut [Network]) -> Result<(), Violation> {

@@ -1,8 +1,8 @@
 //! Checks the objects of a source one by one, and turns them into typed rules.
 //!
-//! An object that is wrong yields a [`Problem`] and no rule; all others are unaffected. Every text
-//! of an object is parsed into an address, a port or a number here, or compared with the few
-//! characters that a name may have. No text goes any further.
+//! An object that is wrong yields a [`Problem`] and no rule; all others are unaffected. A network whose
+//! object is wrong is closed. Every text of an object is parsed into an address, a port or a number here,
+//! or compared with the few characters that a name may have. No text goes any further.
 
 mod admission;
 mod allowed;
@@ -16,6 +16,7 @@ mod object_list;
 mod policies;
 mod prefix_budget;
 mod problem;
+mod refused_network;
 mod resolver;
 mod services;
 mod shapes;
@@ -24,6 +25,7 @@ mod typed;
 pub use admission::ObjectAdmission;
 pub use problem::Problem;
 use proto_firewall::{RuleOwner, RuleScope};
+pub use refused_network::unreadable_network;
 
 use crate::config::Config;
 use crate::rule::RuleSet;

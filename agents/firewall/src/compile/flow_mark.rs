@@ -1,12 +1,17 @@
 use std::collections::BTreeMap;
 
-use super::flow_numbers::{EXTERNAL, FlowNumbers, NUMBER_BITS, OWN};
+use super::access::InputInterfaces;
+use super::flow_numbers::{EXTERNAL, FlowNumbers, NUMBER_BITS, OWN, UNDERLAY, preferred};
 use crate::rule::{Network, NetworkKind, RuleSet};
 
 /// A mark of a bound flow has it, so that none is 0.
 const IS_BOUND: u32 = 1 << (2 * NUMBER_BITS + 1);
 /// The bits of a number.
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
+/// The bits of a mark that are not ours: programs of a VPN use them for themselves.
+pub(crate) const OTHERS: u32 = 0xFF_0000;
+/// The bits of a mark that say where a flow goes to.
+pub(crate) const TO_BITS: u32 = NUMBER;
 
 /// The flows from one network to another, or within one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,26 +24,50 @@ pub(crate) struct BoundFlow {
     pub(crate) to: Vec<String>,
 }
 
-impl BoundFlow {
-    /// The flows between the networks of a firewall, which must have numbers. External networks are one:
-    /// a reply may come another way than the packet went. The firewall itself is one without interfaces.
+/// One of the two networks of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FlowSide {
+    /// Its number in marks.
+    pub(crate) number: u32,
+    /// Its interfaces. The firewall itself has none.
+    pub(crate) interfaces: Vec<String>,
+}
+
+impl FlowSide {
+    /// The firewall itself.
+    pub(crate) fn own() -> Self {
+        Self {
+            number: preferred(OWN),
+            interfaces: Vec::new(),
+        }
+    }
+
+    /// The sides of a firewall's flows, which must have numbers. External networks are one: a reply may
+    /// come another way than the packet went. So is the underlay.
     pub(crate) fn all(rules: &RuleSet, numbers: &FlowNumbers) -> Vec<Self> {
-        let sides = sides(rules);
-        let numbered: Vec<(u32, &Vec<String>)> = sides
-            .iter()
-            .filter_map(|(side, interfaces)| Some((numbers.of_side(side)?, interfaces)))
-            .collect();
-        let pairs = numbered.iter().flat_map(|from| {
-            let to = numbered.iter();
-            to.map(move |to| (*from, *to))
-        });
-        pairs
-            .map(|((from, inputs), (to, outputs))| Self {
-                mark: mark(from, to),
-                from: inputs.clone(),
-                to: outputs.clone(),
+        let sides = sides(rules).into_iter();
+        let numbered = sides.filter_map(|(side, interfaces)| {
+            Some(Self {
+                number: numbers.of_side(side)?,
+                interfaces,
             })
-            .collect()
+        });
+        numbered.collect()
+    }
+}
+
+impl BoundFlow {
+    /// The flows between the networks of a firewall.
+    pub(crate) fn all(sides: &[FlowSide]) -> Vec<Self> {
+        let pairs = sides.iter().flat_map(|from| {
+            let to = sides.iter();
+            to.map(move |to| Self {
+                mark: mark(from.number, to.number),
+                from: from.interfaces.clone(),
+                to: to.interfaces.clone(),
+            })
+        });
+        pairs.collect()
     }
 }
 
@@ -50,30 +79,58 @@ pub(super) fn sides(rules: &RuleSet) -> BTreeMap<&str, Vec<String>> {
         let side = match network.kind {
             NetworkKind::External => EXTERNAL,
             NetworkKind::Private => &network.id,
-            NetworkKind::Underlay => continue,
+            // Nothing passes a closed network, and the underlay is a side below.
+            NetworkKind::Closed | NetworkKind::Underlay => continue,
         };
         let interfaces = sides.entry(side).or_default();
         interfaces.extend(network.interfaces.iter().cloned());
     }
-    if !sides.is_empty() {
-        // The firewall itself: packets of its own come in by no interface.
-        sides.insert(OWN, Vec::new());
+    if sides.is_empty() {
+        return sides;
+    }
+    // The firewall itself: packets of its own come in by no interface.
+    sides.insert(OWN, Vec::new());
+    let underlay = underlay(rules);
+    if !underlay.is_empty() {
+        sides.insert(UNDERLAY, underlay);
     }
     sides
 }
 
+/// The interfaces of the underlay, which no source has to name. One that belongs to another network is
+/// none of it.
+fn underlay(rules: &RuleSet) -> Vec<String> {
+    let is_other = |name: &String| {
+        let mut networks = rules.networks.iter();
+        networks.any(|own| own.kind != NetworkKind::Underlay && own.interfaces.contains(name))
+    };
+    let mut interfaces = InputInterfaces::of(rules).underlay;
+    interfaces.retain(|name| !is_other(name));
+    interfaces
+}
+
 /// The mark of the flows between two networks: by their numbers alone, so that flows keep it when other
-/// networks come and go. The third byte is 0: programs of a VPN use it for themselves.
+/// networks come and go. It has none of the bits of [`OTHERS`].
 fn mark(from: u32, to: u32) -> u32 {
     let all = IS_BOUND | from << NUMBER_BITS | to;
     (all & 0xFFFF) | (all & 0xFF_0000) << 8
 }
 
-/// The number of the network that a flow with a mark comes from. `None` if it is no mark of ours.
-pub(super) fn from_of(mark: u32) -> Option<u32> {
+/// The part of a mark that says where a flow comes from, and that it is bound.
+pub(crate) fn from_part(side: &FlowSide) -> u32 {
+    mark(side.number, 0)
+}
+
+/// The part of a mark that says where a flow goes to. Its bits are those of [`TO_BITS`].
+pub(crate) fn to_part(side: &FlowSide) -> u32 {
+    side.number & TO_BITS
+}
+
+/// The numbers of both networks of a mark. `None` if it is no mark of ours.
+pub(super) fn ends_of(mark: u32) -> Option<(u32, u32)> {
     let all = (mark & 0xFFFF) | (mark >> 8 & 0xFF_0000);
-    let is_ours = mark & 0xFF_0000 == 0 && all & IS_BOUND != 0;
-    is_ours.then_some(all >> NUMBER_BITS & NUMBER)
+    let numbers = (all >> NUMBER_BITS & NUMBER, all & NUMBER);
+    (all & IS_BOUND != 0).then_some(numbers)
 }
 
 #[cfg(test)]
@@ -106,7 +163,7 @@ mod tests {
     /// The marks of flows within each network.
     fn own_marks(rules: &RuleSet, numbers: &mut FlowNumbers) -> BTreeMap<String, u32> {
         numbers.admit(rules);
-        let flows = BoundFlow::all(rules, numbers);
+        let flows = BoundFlow::all(&FlowSide::all(rules, numbers));
         let own = flows
             .iter()
             .filter(|flow| flow.from == flow.to && !flow.from.is_empty());
@@ -119,19 +176,28 @@ mod tests {
         let rules = rules(&["tenant", "net268", "net13", "one", "two"]);
         let mut numbers = FlowNumbers::default();
         numbers.admit(&rules);
-        let flows = BoundFlow::all(&rules, &numbers);
+        let sides = FlowSide::all(&rules, &numbers);
+        let flows = BoundFlow::all(&sides);
         let marks: BTreeSet<u32> = flows.iter().map(|flow| flow.mark).collect();
-        assert_eq!(marks.len(), 49);
+        assert_eq!(marks.len(), 64);
         for mark in marks {
-            assert!(mark & 0xFF_0000 == 0 && mark >> 31 == 1, "{mark:08x}");
+            assert!(mark & OTHERS == 0 && mark >> 31 == 1, "{mark:08x}");
+        }
+        // Two rules set its parts one after the other, whatever it was before.
+        for (from, to) in sides.iter().zip(sides.iter().rev()) {
+            let first = (0x7755_7777 & OTHERS) ^ from_part(from);
+            let whole = (first & !TO_BITS) ^ to_part(to);
+            assert_eq!(whole, mark(from.number, to.number) | 0x55_0000);
+            assert_eq!(ends_of(whole), Some((from.number, to.number)));
         }
         // Flows in kernels have it: it never changes.
         let found = flows
             .iter()
             .find(|flow| flow.from == ["vrf-one"] && flow.to == ["vrf-two"]);
         assert_eq!(found.map(|flow| flow.mark), Some(0xAE00_8DF1));
-        assert_eq!(from_of(0), None);
-        assert_eq!(from_of(0xAE00_8DF1), numbers.of_side("one"));
+        assert_eq!(ends_of(0), None);
+        let ends = numbers.of_side("one").zip(numbers.of_side("two"));
+        assert_eq!(ends_of(0xAE00_8DF1), ends);
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub(super) fn interface_key(name: &str) -> Vec<u8> {
     key
 }
 
-/// Adds the base chain: rate limits, known flows, the check of sources, the mark of new flows, the
-/// layers, and the drop.
+/// Adds the base chain: rate limits, bound flows, the check of sources, other known flows, the mark of
+/// new flows, the layers, and the drop.
 pub(super) fn add_forward(
     table: &mut NftTable,
     rules: &RuleSet,
@@ -120,6 +120,7 @@ pub(super) fn add_forward(
     let invalid = by_state(STATE_INVALID, INVALID);
     chain.rules.push(rule(invalid, Some(Verdict::Drop)));
     chain.rules.extend(check_sources);
+    chain.rules.push(flows.unbound);
     chain.rules.extend(flows.first);
     for layer in layers {
         let expressions = match layer.direction {

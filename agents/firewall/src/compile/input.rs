@@ -58,6 +58,7 @@ pub(super) fn add(table: &mut NftTable, rules: &RuleSet, numbers: &FlowNumbers) 
     let (established, spoofed) = (input.counter("established"), input.counter("spoofed"));
     let flows = flows::add_own(input.table, rules, numbers, &established, &spoofed);
     input.chain.rules.extend(flows.known);
+    input.chain.rules.push(flows.unbound);
     input.chain.rules.extend(flows.first);
     input.add_ping(true);
     input.add_ping(false);

@@ -25,6 +25,7 @@ mod compiler;
 pub(crate) mod entries;
 mod epoch;
 pub(crate) mod flow_mark;
+mod flow_marking;
 pub(crate) mod flow_numbers;
 mod flows;
 pub(crate) mod fragments;
@@ -66,6 +67,7 @@ fn compile_noting(rules: &RuleSet, numbers: &FlowNumbers) -> (NftTable, bool) {
     let mut table = NftTable::default();
     let epoch = epoch::epoch(rules);
     frame::declare(&mut table, rules, &epoch);
+    numbers.add_sets(&mut table);
     let layers = layers::layers(rules, &epoch);
     let mut has_shared_entries = false;
     for layer in &layers {

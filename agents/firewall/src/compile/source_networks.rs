@@ -6,7 +6,7 @@ use crate::rule::{Network, NetworkKind, RuleSet};
 /// Sources by the networks of a firewall.
 pub(super) struct SourceNetworks<'a> {
     rules: &'a RuleSet,
-    /// Sources that no other network than their own private one has, and the firewall's own.
+    /// Sources that no other network than their own private or closed one has, and the firewall's own.
     pub(super) taken: Vec<IpNet>,
     /// Addresses of external networks that machines may have, too.
     pub(super) external: Vec<IpNet>,
@@ -23,7 +23,9 @@ impl<'a> SourceNetworks<'a> {
         let own = own.flat_map(|network| &network.nat_addresses);
         let listen = rules.resolver.iter().flat_map(|resolver| &resolver.listen);
         let mut taken: Vec<IpNet> = own.chain(listen).map(|own| IpNet::from(*own)).collect();
-        for network in networks.known() {
+        let closed = rules.networks.iter();
+        let closed = closed.filter(|network| network.kind == NetworkKind::Closed);
+        for network in networks.known().chain(closed) {
             taken.extend(networks.own_prefixes(network));
         }
         // The default route names no address in particular.

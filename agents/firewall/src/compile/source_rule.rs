@@ -43,6 +43,9 @@ impl SourceCheck {
     pub(crate) fn forward(rules: &RuleSet) -> Self {
         let networks = SourceNetworks::new(rules);
         let mut steps = Steps::default();
+        let closed = networks.interfaces(NetworkKind::Closed);
+        steps.spoofed(Some(closed.clone()), None);
+        steps.spoofed_out(closed);
         steps.spoofed(None, Some(martians()));
         for network in networks.known() {
             let own = networks.own_prefixes(network);
@@ -68,7 +71,10 @@ impl SourceCheck {
         let networks = SourceNetworks::new(rules);
         let mut steps = Steps::default();
         let private = networks.interfaces(NetworkKind::Private);
-        let checked = checked_input(rules, &networks);
+        steps.spoofed(Some(networks.interfaces(NetworkKind::Closed)), None);
+        // Also an interface that manages the firewall: it is not known yet where a fragment goes.
+        let mut checked = networks.interfaces(NetworkKind::External);
+        checked.extend(private.clone());
         let nobody = martians()
             .into_iter()
             .flat_map(|own| subtract(&own, &neighbours()));
@@ -80,8 +86,11 @@ impl SourceCheck {
         }
         steps.spoofed(Some(checked), Some(networks.taken.clone()));
         steps.valid(networks.interfaces_without_prefixes(), None, None);
-        // The address of somebody outside stands for him where it leads inside.
-        steps.spoofed_to(private.clone(), networks.taken.clone());
+        // The address of somebody outside stands for him where it leads inside, and what leads there may
+        // have the address of a machine, or that of the firewall, in an external network.
+        let inside = networks.taken.iter().chain(&networks.external);
+        let inside: Vec<IpNet> = inside.copied().collect();
+        steps.spoofed_to(private.clone(), merged(&inside));
         steps.valid(private.clone(), None, Some(networks.external.clone()));
         steps.spoofed(Some(private), None);
         Self {
@@ -96,6 +105,7 @@ impl SourceCheck {
     pub(crate) fn input(rules: &RuleSet) -> Self {
         let networks = SourceNetworks::new(rules);
         let mut steps = Steps::default();
+        steps.spoofed(Some(networks.interfaces(NetworkKind::Closed)), None);
         for network in networks.known() {
             let mut own = networks.own_prefixes(network);
             own.extend(neighbours());
@@ -153,6 +163,16 @@ impl Steps {
             inputs,
             outputs: None,
             sources,
+            is_by_destination: false,
+            is_spoofed: true,
+        });
+    }
+
+    fn spoofed_out(&mut self, outputs: Vec<String>) {
+        self.push(SourceRule {
+            inputs: None,
+            outputs: Some(outputs),
+            sources: None,
             is_by_destination: false,
             is_spoofed: true,
         });

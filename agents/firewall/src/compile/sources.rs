@@ -2,8 +2,8 @@
 //! dropped before any rule decides about it.
 //!
 //! Rules compare addresses, so that a forged source would be let through by another network's rules.
-//! Packets of established flows are not checked: they pass before it, bound to the networks of their
-//! flow ([`super::flows`]).
+//! Packets of bound flows are not checked: they pass before it, from the networks of their flow
+//! ([`super::flows`]). Those of other established flows are.
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use proto_bounds::{NESTED_PROBLEM, NESTED_REMEDY};
 use proto_firewall::printable;
 
+use super::lines::nearest_line;
+
 /// A reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -45,6 +47,16 @@ impl ConfigError {
             field: "the file".to_owned(),
             problem: NESTED_PROBLEM.to_owned(),
             remedy: NESTED_REMEDY.to_owned(),
+        }
+    }
+
+    /// A network of the static source without which none of its objects can be used.
+    pub(crate) fn of_networks(text: &str, field: String, problem: String, remedy: String) -> Self {
+        Self::Field {
+            line: nearest_line(text, &["sources", "static", "firewall", "networks"]),
+            field,
+            problem,
+            remedy,
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 
+use super::connection_budget::{ConnectionBudget, ConnectionPermit};
 use super::query_budget::QueryBudget;
 
 /// Queries of all clients that are being answered. Each may hold an answer of 64 KiB.
@@ -33,6 +34,7 @@ const CLIENTS_MAX: usize = 4096;
 #[derive(Clone, Debug)]
 pub(super) struct ClientBudgets {
     state: Arc<Mutex<BudgetState>>,
+    connections: ConnectionBudget,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,14 @@ impl ClientBudgets {
         };
         Self {
             state: Arc::new(Mutex::new(state)),
+            connections: ConnectionBudget::new(networks.len()),
         }
+    }
+
+    /// Takes the place of a connection. `None` if the client, or its network, has none left.
+    pub(super) fn connect(&self, client: IpAddr) -> Option<ConnectionPermit> {
+        let network = self.state.lock().network_of(client);
+        self.connections.admit(client, network)
     }
 
     /// Takes a place and a unit for a query. `None` if the client, or its network, has none left.

@@ -13,6 +13,7 @@
 
 mod answer;
 mod budget;
+mod connection_budget;
 mod eviction;
 mod failure_code;
 mod guard;

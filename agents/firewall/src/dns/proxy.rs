@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -25,10 +25,11 @@ use super::upstream::{ask, read_message, write_message};
 const QUERY_LEN_MAX: usize = 2048;
 /// Longest answer over TCP, bytes.
 const TCP_LEN_MAX: usize = 65_535;
-/// Open connections of all clients.
-const CONNECTIONS_MAX: usize = 128;
 /// Time for the next query on a connection, and for a client to take an answer.
 const IDLE_MAX: Duration = Duration::from_secs(10);
+/// Time and queries after which a connection ends, however busy it is: others wait for its place.
+const CONNECTION_MAX: Duration = Duration::from_secs(60);
+const CONNECTION_QUERIES_MAX: usize = 100;
 /// Time for an answer of any server. Clients have given up then.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after an error of a socket, so that an error that stays does not keep the processor busy.
@@ -50,7 +51,6 @@ struct ProxyShared {
     /// Questions that servers are being asked. Equal ones wait for the same answer, so that nobody
     /// can make the proxy ask often and guess one of the many answers (RFC 5452, 5).
     asked: Mutex<HashMap<QuestionKey, Weak<SharedAnswer>>>,
-    connections: Arc<Semaphore>,
 }
 
 impl DnsProxy {
@@ -65,7 +65,6 @@ impl DnsProxy {
                 servers,
                 budgets,
                 asked: Mutex::default(),
-                connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             }),
         }
     }
@@ -136,7 +135,8 @@ impl DnsProxy {
     }
 
     fn connect(&self, stream: TcpStream, client: IpAddr, tasks: &mut JoinSet<()>) {
-        let Ok(place) = Arc::clone(&self.shared.connections).try_acquire_owned() else {
+        let Some(place) = self.shared.budgets.connect(client) else {
+            debug!(%client, "a client, or its network, has no place for a connection");
             return;
         };
         // A connection takes the place of a query for as long as it is open.
@@ -146,7 +146,13 @@ impl DnsProxy {
         let proxy = self.clone();
         tasks.spawn(async move {
             let mut stream = stream;
-            while let Ok(Ok(bytes)) = timeout(IDLE_MAX, read_message(&mut stream)).await {
+            let end = Instant::now() + CONNECTION_MAX;
+            for _ in 0..CONNECTION_QUERIES_MAX {
+                let rest = end.saturating_duration_since(Instant::now());
+                let asked = timeout(rest.min(IDLE_MAX), read_message(&mut stream)).await;
+                let Ok(Ok(bytes)) = asked else {
+                    break;
+                };
                 let Some(answer) = proxy.answer(&bytes, client, true).await else {
                     break;
                 };

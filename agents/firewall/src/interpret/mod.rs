@@ -158,6 +158,14 @@ impl Machine {
                 self.store(*register, &kept);
                 true
             }
+            Expression::Replace {
+                register,
+                mask,
+                value,
+            } => {
+                self.replace(*register, mask, value);
+                true
+            }
             Expression::Equal { register, value } => self.load(*register, value.len()) == *value,
             Expression::NotEqual { register, value } => self.load(*register, value.len()) != *value,
             _ => self.act(table, expression),
@@ -171,6 +179,9 @@ impl Machine {
                 register,
                 destination,
             } => self.look_up(table, set, *register, *destination),
+            Expression::LookupMissing { set, register } => {
+                !self.look_up(table, set, *register, None)
+            }
             Expression::CtMark { register } => {
                 self.store(*register, &self.mark.to_ne_bytes());
                 true
@@ -191,7 +202,9 @@ impl Machine {
                 self.counters.push(counter);
                 true
             }
-            Expression::OverBytes(_) | Expression::OverPackets { .. } => false,
+            Expression::OverBytes(_)
+            | Expression::OverPackets { .. }
+            | Expression::OverPacketsByKey { .. } => false,
             Expression::Log(_) => {
                 self.log_lines += 1;
                 true
@@ -223,6 +236,16 @@ impl Machine {
         let set = table.sets.get(set)?;
         let len = usize::try_from(set.spec.key_len).ok()?;
         set.elements.get(&self.load(register, len)).cloned()
+    }
+
+    /// Keeps the bits of a mask, and sets those of a value.
+    fn replace(&mut self, register: u8, mask: &[u8], value: &[u8]) {
+        let old = self.load(register, mask.len());
+        let pairs = old.iter().zip(mask).zip(value);
+        let new: Vec<u8> = pairs
+            .map(|((old, mask), value)| (old & mask) ^ value)
+            .collect();
+        self.store(register, &new);
     }
 
     fn store(&mut self, register: u8, value: &[u8]) {

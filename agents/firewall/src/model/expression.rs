@@ -54,6 +54,15 @@ pub enum Expression {
         /// Mask, as long as the value.
         mask: Vec<u8>,
     },
+    /// Keeps the bits of a mask, and sets others.
+    Replace {
+        /// Source and destination.
+        register: Register,
+        /// Mask, as long as the value.
+        mask: Vec<u8>,
+        /// Bits to set, none of which is in the mask.
+        value: Vec<u8>,
+    },
     /// Matches if the register has this value.
     Equal {
         /// Register.
@@ -77,6 +86,13 @@ pub enum Expression {
         /// Destination of the element's data, if the set is a map.
         destination: Option<Register>,
     },
+    /// Matches if the set does not have the key in the register.
+    LookupMissing {
+        /// Name of the set.
+        set: String,
+        /// First register of the key.
+        register: Register,
+    },
     /// Counts in a counter.
     Count(String),
     /// Matches if the map has the key in the register, and counts in the element's counter.
@@ -93,6 +109,18 @@ pub enum Expression {
         /// Packets a second.
         rate: u32,
         /// Packets that may come at once.
+        burst: u32,
+    },
+    /// Matches packets above a rate of their own key: a set that packets add elements to has the rate
+    /// of each. A packet for whose key the set has no room does not match.
+    OverPacketsByKey {
+        /// Name of the set.
+        set: String,
+        /// First register of the key.
+        register: Register,
+        /// Packets of a key a second.
+        rate: u32,
+        /// Packets of a key that may come at once.
         burst: u32,
     },
     /// Matches packets above this many bytes a second.

@@ -25,8 +25,13 @@ pub struct SetSpec {
     /// Length of the data, bytes; 0 without data.
     pub data_len: u32,
     /// `true` if each element has a timeout, after which the kernel removes it. Such elements are
-    /// what was learned, not what was compiled: a plan neither adds nor removes them.
+    /// learned, or of packets, and not compiled: a plan neither adds nor removes them.
     pub has_timeout: bool,
+    /// Most elements of a set that packets add elements to. `None` for a set that only the agent fills.
+    pub size_max: Option<u32>,
+    /// Time after the last packet of an element that a packet added, until the kernel removes it,
+    /// milliseconds; 0 in other sets.
+    pub lifetime_ms: u64,
 }
 
 /// A set or a map.
@@ -68,6 +73,20 @@ impl SetSpec {
             data_type: None,
             data_len: 0,
             has_timeout: false,
+            size_max: None,
+            lifetime_ms: 0,
+        }
+    }
+
+    /// A set of at most `size_max` elements, which packets add. Each is removed `lifetime_ms` after its
+    /// last packet.
+    #[must_use]
+    pub fn of_packets(key_type: u32, key_len: u32, size_max: u32, lifetime_ms: u64) -> Self {
+        Self {
+            has_timeout: true,
+            size_max: Some(size_max),
+            lifetime_ms,
+            ..Self::members(key_type, key_len)
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::attribute::{Attribute, put, put_nest};
 use super::constants::{
-    DATA_VALUE, LIST_ELEMENT, OBJECT_COUNTER, SET_MAP, SET_OBJECT, SET_TIMEOUT, message,
+    DATA_VALUE, DESCRIPTION_SIZE, LIST_ELEMENT, OBJECT_COUNTER, SET_DESCRIPTION, SET_EVAL,
+    SET_LIFETIME, SET_MAP, SET_OBJECT, SET_TIMEOUT, message,
 };
 use super::expressions;
 use super::message::{APPEND, CREATE, Message};
@@ -110,6 +111,12 @@ fn layout(spec: &SetSpec) -> Vec<Attribute> {
     }
     if spec.has_timeout {
         flags |= SET_TIMEOUT;
+    }
+    if let Some(size_max) = spec.size_max {
+        flags |= SET_EVAL;
+        let size = vec![Attribute::u32(DESCRIPTION_SIZE, size_max)];
+        rest.push(Attribute::Nest(SET_DESCRIPTION, size));
+        rest.push(Attribute::u64(SET_LIFETIME, spec.lifetime_ms));
     }
     if let Some(data_type) = spec.data_type {
         flags |= SET_MAP;

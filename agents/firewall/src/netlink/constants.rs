@@ -48,7 +48,14 @@ pub(super) const VERDICT_CHAIN: u16 = 2;
 pub(super) const SET_ANONYMOUS: u32 = 0x01;
 pub(super) const SET_MAP: u32 = 0x08;
 pub(super) const SET_TIMEOUT: u32 = 0x10;
+/// Packets add elements.
+pub(super) const SET_EVAL: u32 = 0x20;
 pub(super) const SET_OBJECT: u32 = 0x40;
+/// Attributes of a set: its description with the most elements, and the lifetime of elements that
+/// packets add, milliseconds.
+pub(super) const SET_DESCRIPTION: u16 = 9;
+pub(super) const DESCRIPTION_SIZE: u16 = 1;
+pub(super) const SET_LIFETIME: u16 = 11;
 /// Attributes of an element: its whole lifetime and the rest of it, milliseconds.
 pub(super) const ELEMENT_TIMEOUT: u16 = 4;
 pub(super) const ELEMENT_EXPIRATION: u16 = 5;

@@ -16,6 +16,10 @@ const LOG_LEVEL: u32 = 4;
 const CT_STATE: u32 = 0;
 const CT_DIRECTION: u32 = 1;
 const CT_MARK: u32 = 3;
+/// Flag of a lookup: it matches if the key is missing.
+const LOOKUP_INVERTED: u32 = 1;
+/// An element of a set is added, or its lifetime begins anew.
+const DYNSET_UPDATE: u32 = 1;
 /// The number of the extension header of fragments.
 const FRAGMENT_HEADER: u8 = 44;
 
@@ -27,8 +31,10 @@ pub fn encode(expressions: &[Expression]) -> Vec<Attribute> {
         .map(|expression| {
             let (name, data) = match expression {
                 Expression::Lookup { .. }
-                | Expression::Count(_)
+                | Expression::LookupMissing { .. }
                 | Expression::CountByMap { .. }
+                | Expression::OverPacketsByKey { .. } => encode_of_set(expression),
+                Expression::Count(_)
                 | Expression::LimitPackets(_)
                 | Expression::OverPackets { .. }
                 | Expression::OverBytes(_)
@@ -40,12 +46,14 @@ pub fn encode(expressions: &[Expression]) -> Vec<Attribute> {
                 | Expression::Verdict(_) => encode_end(expression),
                 _ => encode_match(expression),
             };
-            Attribute::Nest(
-                LIST_ELEMENT,
-                vec![Attribute::text(1, name), Attribute::Nest(2, data)],
-            )
+            Attribute::Nest(LIST_ELEMENT, named(name, data))
         })
         .collect()
+}
+
+/// The name of an expression, and its attributes.
+fn named(name: &str, data: Vec<Attribute>) -> Vec<Attribute> {
+    vec![Attribute::text(1, name), Attribute::Nest(2, data)]
 }
 
 /// A register by its number in messages. The kernel names the first of four differently, and its
@@ -112,16 +120,12 @@ fn encode_match(expression: &Expression) -> (&'static str, Vec<Attribute>) {
         Expression::SetCtMark { register: of } => {
             ("ct", vec![register(4, *of), Attribute::u32(2, CT_MARK)])
         }
-        Expression::Mask { register: at, mask } => (
-            "bitwise",
-            vec![
-                register(1, *at),
-                register(2, *at),
-                Attribute::u32(3, length(mask)),
-                value(4, mask),
-                value(5, &vec![0; mask.len()]),
-            ],
-        ),
+        Expression::Mask { register: at, mask } => bitwise(*at, mask, &vec![0; mask.len()]),
+        Expression::Replace {
+            register: at,
+            mask,
+            value: bits,
+        } => bitwise(*at, mask, bits),
         Expression::Equal {
             register: at,
             value: with,
@@ -142,6 +146,18 @@ fn load_ct(to: Register, key: u32) -> (&'static str, Vec<Attribute>) {
     ("ct", vec![register(1, to), Attribute::u32(2, key)])
 }
 
+/// Keeps the bits of a mask, and turns those of `bits`.
+fn bitwise(at: Register, mask: &[u8], bits: &[u8]) -> (&'static str, Vec<Attribute>) {
+    let all = vec![
+        register(1, at),
+        register(2, at),
+        Attribute::u32(3, length(mask)),
+        value(4, mask),
+        value(5, bits),
+    ];
+    ("bitwise", all)
+}
+
 fn compare(at: Register, operator: u32, with: &[u8]) -> (&'static str, Vec<Attribute>) {
     (
         "cmp",
@@ -149,7 +165,9 @@ fn compare(at: Register, operator: u32, with: &[u8]) -> (&'static str, Vec<Attri
     )
 }
 
-fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
+/// The flags of a lookup are sent even if there are none: a dump has them, and one that differs by them
+/// matches the contrary.
+fn encode_of_set(expression: &Expression) -> (&'static str, Vec<Attribute>) {
     match expression {
         Expression::Lookup {
             set,
@@ -158,8 +176,38 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
         } => {
             let mut all = vec![Attribute::text(1, set), register(2, *at)];
             all.extend(destination.map(|to| register(3, to)));
+            all.push(Attribute::u32(5, 0));
             ("lookup", all)
         }
+        Expression::LookupMissing { set, register: at } => {
+            let inverted = Attribute::u32(5, LOOKUP_INVERTED);
+            let all = vec![Attribute::text(1, set), register(2, *at), inverted];
+            ("lookup", all)
+        }
+        Expression::CountByMap { map, register: at } => {
+            ("objref", vec![register(3, *at), Attribute::text(4, map)])
+        }
+        Expression::OverPacketsByKey {
+            set,
+            register: at,
+            rate,
+            burst,
+        } => {
+            let limit = limit(u64::from(*rate), *burst, 0, Attribute::u32(5, 1));
+            let all = vec![
+                Attribute::text(1, set),
+                Attribute::u32(3, DYNSET_UPDATE),
+                register(4, *at),
+                Attribute::Nest(7, named("limit", limit)),
+            ];
+            ("dynset", all)
+        }
+        _ => ("", Vec::new()),
+    }
+}
+
+fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
+    match expression {
         Expression::Count(counter) => (
             "objref",
             vec![
@@ -167,9 +215,6 @@ fn encode_statement(expression: &Expression) -> (&'static str, Vec<Attribute>) {
                 Attribute::text(2, counter),
             ],
         ),
-        Expression::CountByMap { map, register: at } => {
-            ("objref", vec![register(3, *at), Attribute::text(4, map)])
-        }
         Expression::LimitPackets(rate) => {
             let flags = Attribute::u32(5, 0);
             ("limit", limit(u64::from(*rate), BURST_PACKETS, 0, flags))

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::attribute::{RawAttribute, find, parse, text};
-use super::constants::{DATA_VALUE, LIST_ELEMENT, SET_ANONYMOUS, SET_MAP, SET_OBJECT, SET_TIMEOUT};
+use super::constants::{
+    DATA_VALUE, DESCRIPTION_SIZE, LIST_ELEMENT, SET_ANONYMOUS, SET_DESCRIPTION, SET_EVAL,
+    SET_LIFETIME, SET_MAP, SET_OBJECT, SET_TIMEOUT,
+};
 use crate::model::{BaseChain, Element, NftSet, SetSpec};
 use crate::plan::{InstalledChain, InstalledRule};
 
@@ -57,10 +60,21 @@ pub(super) fn rule(attributes: &[RawAttribute<'_>]) -> Option<InstalledRule> {
 /// Reads a set, without its elements. `None` if it has flags that ours never have.
 pub(super) fn set(attributes: &[RawAttribute<'_>]) -> Option<NftSet> {
     let flags = number(attributes, 3).unwrap_or(0);
-    if flags & !(SET_MAP | SET_OBJECT | SET_TIMEOUT) != 0 {
+    if flags & !(SET_MAP | SET_OBJECT | SET_TIMEOUT | SET_EVAL) != 0 {
         return None;
     }
     let has_data = flags & SET_MAP != 0;
+    let (size_max, lifetime_ms) = if flags & SET_EVAL == 0 {
+        (None, 0)
+    } else {
+        let description = find(attributes, SET_DESCRIPTION).unwrap_or_default();
+        let lifetime_ms = long(attributes, SET_LIFETIME).unwrap_or(0);
+        (
+            // 0 is without a bound, as none of ours is.
+            Some(number(&parse(description), DESCRIPTION_SIZE).unwrap_or(0)),
+            lifetime_ms,
+        )
+    };
     let spec = SetSpec {
         key_type: number(attributes, 4)?,
         key_len: number(attributes, 5)?,
@@ -68,6 +82,8 @@ pub(super) fn set(attributes: &[RawAttribute<'_>]) -> Option<NftSet> {
         data_type: number(attributes, 6).filter(|_| has_data),
         data_len: number(attributes, 7).filter(|_| has_data).unwrap_or(0),
         has_timeout: flags & SET_TIMEOUT != 0,
+        size_max,
+        lifetime_ms,
     };
     Some(NftSet {
         spec,

@@ -72,7 +72,9 @@ impl Kernel {
             }
             Some(())
         })?;
-        for (name, set) in &mut installed.sets {
+        // Elements that packets add say nothing about the rules, and may be very many.
+        let filled = installed.sets.iter_mut();
+        for (name, set) in filled.filter(|(_, set)| set.spec.size_max.is_none()) {
             let which = vec![Attribute::text(1, TABLE), Attribute::text(2, name)];
             let action = format!("read the set {name}");
             let answers = self.request(message::GET_ELEMENT, DUMP, which, &action)?;

@@ -25,7 +25,7 @@ use file_args::{CountersArgs, FileArgs};
 use output::{OutputFormat, print};
 
 use crate::admit::ObjectAdmission;
-use crate::compile::compile;
+use crate::compile::RuleCompiler;
 use crate::config::{ConfigError, SourceName};
 use crate::dns::address_of;
 use crate::explain::{Question, Resolved, explain};
@@ -151,7 +151,11 @@ async fn apply(args: ApplyArgs) -> Result<()> {
     }
     let kernel = Kernel::open()?;
     if args.dry_run {
-        let changes = plan(&kernel.read()?, &compile(&loaded.admitted.rules));
+        let installed = kernel.read()?;
+        // Networks have the numbers that they have in the kernel.
+        let mut compiler = RuleCompiler::default();
+        compiler.adopt(&installed.sets);
+        let changes = plan(&installed, compiler.compile(&loaded.admitted.rules));
         return print_list(args.file.output, "changes", &changes);
     }
     let state = FirewallState::open(&args.file.state.state_dir)?;

@@ -2,95 +2,137 @@
 
 use std::collections::BTreeSet;
 
-use crate::compile::flow_mark::BoundFlow;
+use super::quoted;
+use crate::compile::flow_mark::{BoundFlow, FlowSide, OTHERS, TO_BITS, from_part, to_part};
 use crate::compile::flow_numbers::FlowNumbers;
 use crate::compile::source_rule::SourceCheck;
 use crate::rule::RuleSet;
 
-/// The match of ICMP redirects.
-const REDIRECTS: &str = "ct state related icmp type redirect";
+/// The matches of ICMP redirects.
+const REDIRECTS: [&str; 2] = ["icmp type redirect", "icmpv6 type nd-redirect"];
 
-/// The flows of a firewall without a history.
-fn flows(rules: &RuleSet) -> Vec<BoundFlow> {
-    BoundFlow::all(rules, &FlowNumbers::of(rules))
+/// The lines about the flows of a hook.
+pub(super) struct FlowLines {
+    /// About packets of bound flows, and messages about them.
+    pub(super) known: Vec<String>,
+    /// About packets of other flows that were accepted before.
+    pub(super) unbound: String,
+    /// About the first packet of a flow.
+    pub(super) first: Vec<String>,
 }
 
-/// The lines about packets of established flows, and related ones.
-pub(super) fn known(rules: &RuleSet, check: &SourceCheck) -> Vec<String> {
-    lines(rules, &format!("jump {}", check.spoofed))
+/// The lines about forwarded packets.
+pub(super) fn forwarded(rules: &RuleSet, check: &SourceCheck) -> FlowLines {
+    let sides = sides(rules);
+    let mut lines = lines(&sides, &format!("jump {}", check.spoofed));
+    let ends = ends(&sides);
+    let all: Vec<String> = ends.iter().flat_map(|end| end.interfaces.clone()).collect();
+    let all = quoted(&all);
+    for (one, other, mask) in [
+        ("iifname", "oifname", OTHERS),
+        ("oifname", "iifname", !TO_BITS),
+    ] {
+        for end in &ends {
+            let part = if one == "iifname" {
+                from_part(end)
+            } else {
+                to_part(end)
+            };
+            let (names, set) = (quoted(&end.interfaces), set_mark(mask, part));
+            let line = format!("{one} {{ {names} }} {other} {{ {all} }} {set}");
+            lines.first.push(line);
+        }
+    }
+    lines
 }
 
-/// The same for flows of the firewall itself.
-pub(super) fn known_of_own(rules: &RuleSet) -> Vec<String> {
-    lines(rules, "counter drop")
+/// The lines about packets for the firewall itself.
+pub(super) fn received(rules: &RuleSet) -> FlowLines {
+    let sides = sides(rules);
+    let mut lines = lines(&sides, "counter drop");
+    lines.first.extend(own_marks(&sides, true));
+    lines
 }
 
-fn lines(rules: &RuleSet, drop: &str) -> Vec<String> {
-    let flows = flows(rules);
-    let mut lines = Vec::new();
-    let bound = |state: &str, is_reply: bool| {
+/// The lines that mark flows that the firewall itself begins.
+pub(super) fn begun(rules: &RuleSet) -> Vec<String> {
+    own_marks(&sides(rules), false)
+}
+
+/// The sides of a firewall without a history.
+fn sides(rules: &RuleSet) -> Vec<FlowSide> {
+    FlowSide::all(rules, &FlowNumbers::of(rules))
+}
+
+/// The sides but the firewall itself.
+fn ends(sides: &[FlowSide]) -> Vec<&FlowSide> {
+    let all = sides.iter();
+    all.filter(|side| !side.interfaces.is_empty()).collect()
+}
+
+fn lines(sides: &[FlowSide], drop: &str) -> FlowLines {
+    let flows = BoundFlow::all(sides);
+    let our_mark = format!("ct mark & {:#010x}", !OTHERS);
+    let of_direction = |is_reply: bool| {
         let pairs = flows.iter().flat_map(|flow| {
             let interfaces = if is_reply { &flow.to } else { &flow.from };
             let names = interfaces.iter();
             names.map(move |name| format!("{:#010x} . \"{name}\"", flow.mark))
         });
-        let (list, direction) = (list(pairs), if is_reply { "reply" } else { "original" });
-        format!(
-            "ct state {state} ct direction {direction} ct mark . iifname {{ {list} }} counter accept"
-        )
+        list(pairs)
     };
-    if !flows.is_empty() {
-        lines.extend([false, true].map(|is_reply| bound("established", is_reply)));
-    }
-    lines.push(format!("{REDIRECTS} {drop}"));
-    if !flows.is_empty() {
-        lines.extend([false, true].map(|is_reply| bound("related", is_reply)));
-        let marks = list(flows.iter().map(|flow| format!("{:#010x}", flow.mark)));
-        // Before flows that are not bound.
-        lines.push(format!(
-            "ct state established,related ct mark {{ {marks} }} {drop}"
-        ));
-    }
-    lines.push("ct state established,related counter accept".to_owned());
-    lines
-}
-
-/// The line that marks a flow of the firewall itself, by the interface of its first packet.
-pub(super) fn first_of_own(rules: &RuleSet, is_input: bool) -> Option<String> {
-    let flows = flows(rules);
-    let elements = flows.iter().flat_map(|flow| {
-        let (own, other) = if is_input {
-            (&flow.to, &flow.from)
-        } else {
-            (&flow.from, &flow.to)
-        };
-        let others = other.iter().filter(|_| own.is_empty());
-        others.map(|name| format!("\"{name}\" : {:#010x}", flow.mark))
-    });
-    let (list, name) = (list(elements), if is_input { "iifname" } else { "oifname" });
-    let state = if is_input {
-        ""
-    } else {
-        "ct state new meta skuid != 4294967295 "
-    };
-    (!list.is_empty()).then(|| format!("{state}ct mark set {name} map {{ {list} }}"))
-}
-
-/// The line that marks a flow, by the interfaces of its first packet.
-pub(super) fn first(rules: &RuleSet) -> Option<String> {
-    let flows = flows(rules);
-    let elements = flows.iter().flat_map(|flow| {
-        let inputs = flow.from.iter();
-        inputs.flat_map(move |input| {
-            let outputs = flow.to.iter();
-            outputs.map(move |output| {
-                let mark = flow.mark;
-                format!("\"{input}\" . \"{output}\" : {mark:#010x}")
-            })
+    let bound = |state: &str| {
+        [(false, "original"), (true, "reply")].map(|(is_reply, direction)| {
+            format!(
+                "ct state {state} ct direction {direction} {our_mark} . iifname {{ {} }} counter accept",
+                of_direction(is_reply)
+            )
         })
-    });
-    let list = list(elements);
-    (!list.is_empty()).then(|| format!("ct mark set iifname . oifname map {{ {list} }}"))
+    };
+    let redirects = REDIRECTS.map(|redirect| format!("ct state related {redirect} {drop}"));
+    let unbound = "ct state established,related counter accept".to_owned();
+    if flows.is_empty() {
+        return FlowLines {
+            known: redirects.to_vec(),
+            unbound,
+            first: Vec::new(),
+        };
+    }
+    let marks = list(flows.iter().map(|flow| format!("{:#010x}", flow.mark)));
+    let mut known = bound("established").to_vec();
+    known.extend(redirects);
+    known.extend(bound("related"));
+    known.push(format!(
+        "ct state established,related {our_mark} {{ {marks} }} {drop}"
+    ));
+    let begun = of_direction(false);
+    let taken = format!("{our_mark} . iifname != {{ {begun} }} {our_mark} {{ {marks} }} {drop}");
+    FlowLines {
+        known,
+        unbound,
+        first: vec![taken],
+    }
+}
+
+/// The lines that mark a flow of the firewall itself, by the interface of its first packet.
+fn own_marks(sides: &[FlowSide], is_input: bool) -> Vec<String> {
+    let own = FlowSide::own();
+    let line = |end: &FlowSide| {
+        let names = quoted(&end.interfaces);
+        if is_input {
+            let set = set_mark(OTHERS, from_part(end) | to_part(&own));
+            format!("iifname {{ {names} }} {set}")
+        } else {
+            let set = set_mark(OTHERS, from_part(&own) | to_part(end));
+            format!("ct state new meta skuid != 4294967295 oifname {{ {names} }} {set}")
+        }
+    };
+    ends(sides).into_iter().map(line).collect()
+}
+
+/// Keeps the bits of a mask in the mark of a flow, and sets others.
+fn set_mark(mask: u32, value: u32) -> String {
+    format!("ct mark set ct mark & {mask:#010x} | {value:#010x}")
 }
 
 /// Elements of a set, each once: nft refuses some sets with an element twice.

@@ -54,10 +54,10 @@ pub fn render(rules: &RuleSet) -> String {
         }
     }
     line("ct state invalid counter drop");
-    for content in flows::known(rules, &check) {
-        line(&content);
-    }
-    for content in sources::jump(&check).into_iter().chain(flows::first(rules)) {
+    let flows = flows::forwarded(rules, &check);
+    let others = sources::jump(&check).into_iter().chain([flows.unbound]);
+    let contents = flows.known.into_iter().chain(others).chain(flows.first);
+    for content in contents {
         line(&content);
     }
     let private: Vec<String> = private(rules)
@@ -75,9 +75,12 @@ pub fn render(rules: &RuleSet) -> String {
     for content in input_lines(rules) {
         text.push_str(&format!("    {content}\n"));
     }
-    if let Some(content) = flows::first_of_own(rules, false) {
+    let begun = flows::begun(rules);
+    if !begun.is_empty() {
         text.push_str("  }\n  chain output {\n");
         text.push_str("    type filter hook output priority 1; policy accept;\n");
+    }
+    for content in begun {
         text.push_str(&format!("    {content}\n"));
     }
     text.push_str("  }\n  chain postrouting {\n");
@@ -143,8 +146,10 @@ fn input_lines(rules: &RuleSet) -> Vec<String> {
         "ct state invalid counter drop".to_owned(),
     ];
     lines.extend(sources::jump(&SourceCheck::input(rules)));
-    lines.extend(flows::known_of_own(rules));
-    lines.extend(flows::first_of_own(rules, true));
+    let flows = flows::received(rules);
+    lines.extend(flows.known);
+    lines.push(flows.unbound);
+    lines.extend(flows.first);
     for name in ["icmp", "icmpv6"] {
         lines.push(format!(
             "{name} type echo-request limit rate {PINGS_PER_SECOND}/second counter accept"

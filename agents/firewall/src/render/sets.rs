@@ -104,7 +104,7 @@ fn fields(shape: &Shape) -> Vec<String> {
     fields
 }
 
-fn address_field(is_ipv4: bool, field: &str, len: u8) -> String {
+pub(super) fn address_field(is_ipv4: bool, field: &str, len: u8) -> String {
     let mask = match is_ipv4 {
         true => Ipv4Net::new(Ipv4Addr::UNSPECIFIED, len).map(|net| IpAddr::V4(net.netmask())),
         false => Ipv6Net::new(Ipv6Addr::UNSPECIFIED, len).map(|net| IpAddr::V6(net.netmask())),

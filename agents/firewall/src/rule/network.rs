@@ -13,6 +13,8 @@ pub enum NetworkKind {
     External,
     /// The network of the fabric. No rule is for it.
     Underlay,
+    /// A network whose object is wrong. Nothing passes from it or to it.
+    Closed,
 }
 
 /// A network that the firewall joins.

@@ -13,7 +13,7 @@ use agents_firewall::source::MonitorReport;
 
 use crate::tables::TAIL;
 
-const SITE: &str = "
+pub(crate) const SITE: &str = "
 sources:
   static:
     firewall:
@@ -32,7 +32,7 @@ fn site() -> RuleSet {
 }
 
 /// A packet in words: interface, source, protocol and port.
-fn packet(words: &str) -> Packet {
+pub(crate) fn packet(words: &str) -> Packet {
     let words: Vec<&str> = words.split_whitespace().collect();
     let source: std::net::IpAddr = words[1].parse().unwrap();
     let own = if source.is_ipv4() {

@@ -1,189 +1,17 @@
 //! Random rules and random packets: the compiled table has the verdict of the rules, read plainly.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use agents_firewall::compile::{RuleCompiler, compile};
 use agents_firewall::explain::{Resolved, with_addresses};
 use agents_firewall::interpret::{FlowState, Packet, decide, decide_arriving};
 use agents_firewall::model::{Chain, NftTable};
 use agents_firewall::netlink::encode_expressions;
 use agents_firewall::plan::{Change, Installed, InstalledChain, InstalledRule, plan, split};
-use agents_firewall::rule::{
-    Action, Controller, Direction, NameSelector, ProtocolMatch, Rule, RuleId, RuleSet, prefixes,
-    protocol_number as number,
-};
+use agents_firewall::rule::{Action, Direction, NameSelector, ProtocolMatch, Rule, RuleSet};
 use ipnet::IpNet;
 use proptest::prelude::*;
 
-use crate::source_networks::{is_spoofed, networks};
-
-/// Addresses of few bits, so that rules and packets meet.
-fn address() -> impl Strategy<Value = IpAddr> {
-    (any::<bool>(), 0_u8..16).prop_map(|(is_ipv4, low)| {
-        if is_ipv4 {
-            IpAddr::V4(Ipv4Addr::new(10, 0, 0, low))
-        } else {
-            IpAddr::V6(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, u16::from(low)))
-        }
-    })
-}
-
-fn prefix() -> impl Strategy<Value = IpNet> {
-    (address(), 0_u8..6).prop_map(|(address, cut)| {
-        let (whole, all) = if address.is_ipv4() { (32, 0) } else { (128, 0) };
-        let len = if cut == 5 { all } else { whole - cut };
-        IpNet::new(address, len).unwrap().trunc()
-    })
-}
-
-fn list_of_prefixes() -> impl Strategy<Value = Vec<IpNet>> {
-    prop_oneof![
-        Just(prefixes::any()),
-        prop::collection::vec(prefix(), 1..4).prop_map(|all| prefixes::merged(&all)),
-    ]
-}
-
-fn protocol() -> impl Strategy<Value = ProtocolMatch> {
-    let transport = prop_oneof![Just(number::TCP), Just(number::UDP), Just(number::SCTP)];
-    let ports = (transport.clone(), 0_u16..20, 0_u16..20).prop_map(|(protocol, first, more)| {
-        ProtocolMatch::Ports {
-            protocol,
-            first,
-            last: first + more,
-        }
-    });
-    let icmp = prop_oneof![Just(number::ICMP), Just(number::ICMP6)];
-    let kinds =
-        (icmp, 0_u8..4).prop_map(|(protocol, kind)| ProtocolMatch::IcmpType { protocol, kind });
-    prop_oneof![
-        1 => Just(ProtocolMatch::Any),
-        1 => transport.prop_map(ProtocolMatch::Protocol),
-        1 => Just(ProtocolMatch::Protocol(number::ICMP)),
-        5 => ports,
-        2 => kinds,
-    ]
-}
-
-fn direction() -> impl Strategy<Value = Direction> {
-    prop_oneof![
-        Just(Direction::Any),
-        Just(Direction::Ingress),
-        Just(Direction::Egress),
-    ]
-}
-
-/// Names of a few, so that rules share some.
-fn names() -> impl Strategy<Value = Vec<NameSelector>> {
-    let all = ["a.com", "b.com", "*.com"].map(|text| NameSelector::pattern(text).unwrap());
-    prop_oneof![
-        2 => Just(Vec::new()),
-        1 => prop::sample::subsequence(all.to_vec(), 1..3),
-    ]
-}
-
-/// Addresses that names were resolved to, by the sets of names.
-fn resolved() -> impl Strategy<Value = Resolved> {
-    let all = ["a.com", "b.com", "*.com"].map(|text| NameSelector::pattern(text).unwrap());
-    let addresses = prop::collection::vec(prop::collection::btree_set(address(), 0..6), 3);
-    addresses.prop_map(move |sets| {
-        let mut resolved = Resolved::new();
-        for (name, addresses) in all.iter().zip(sets) {
-            for address in addresses {
-                let set = name.set(address.is_ipv4());
-                resolved.entry(set).or_default().insert(address);
-            }
-        }
-        resolved
-    })
-}
-
-/// A rule of a tenant, which may have names as its destinations.
-fn tenant_rule() -> impl Strategy<Value = Rule> {
-    (rule(Just(Action::Accept)), names()).prop_map(|(mut rule, names)| {
-        if !names.is_empty() {
-            rule.destinations = prefixes::any();
-            rule.names = names;
-        }
-        rule
-    })
-}
-
-fn rule(action: impl Strategy<Value = Action>) -> impl Strategy<Value = Rule> {
-    let protocols = prop::collection::vec(protocol(), 1..3);
-    let lists = (list_of_prefixes(), list_of_prefixes(), protocols);
-    (lists, direction(), action, any::<bool>()).prop_map(|(lists, direction, action, log)| {
-        let (sources, destinations, protocols) = lists;
-        Rule {
-            id: RuleId {
-                controller: Controller::Cwnp,
-                object: String::new(),
-                rule: 0,
-            },
-            direction,
-            sources,
-            destinations,
-            names: Vec::new(),
-            protocols,
-            action,
-            log,
-        }
-    })
-}
-
-fn rule_set() -> impl Strategy<Value = RuleSet> {
-    let action = prop_oneof![Just(Action::Accept), Just(Action::Drop), Just(Action::Log)];
-    let operator = prop::collection::vec(rule(action), 0..6);
-    let tenant = prop::collection::vec(tenant_rule(), 0..6);
-    (networks(), operator, tenant).prop_map(|(networks, mut operator, mut tenant)| {
-        for (index, rule) in operator.iter_mut().chain(&mut tenant).enumerate() {
-            rule.id.object = format!("rule-{index}");
-        }
-        RuleSet {
-            networks,
-            operator,
-            tenant,
-            ..RuleSet::default()
-        }
-    })
-}
-
-fn packet() -> impl Strategy<Value = Packet> {
-    let names = ["vrf-in", "vrf-in2", "vrf-out", "lan0"];
-    let interface = move || prop::sample::select(names.to_vec()).prop_map(str::to_owned);
-    let low = (0_u8..16, 0_u8..16, any::<bool>());
-    (low, 0_u8..6, 0_u16..40, interface(), interface()).prop_map(
-        |((source, destination, is_ipv4), protocol, port, input, output)| {
-            let address = |low: u8| -> IpAddr {
-                if is_ipv4 {
-                    Ipv4Addr::new(10, 0, 0, low).into()
-                } else {
-                    Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, u16::from(low)).into()
-                }
-            };
-            let protocol = match protocol {
-                0 | 1 => number::TCP,
-                2 => number::UDP,
-                3 => number::SCTP,
-                4 if is_ipv4 => number::ICMP,
-                4 => number::ICMP6,
-                _ => 47,
-            };
-            let is_icmp = protocol == number::ICMP || protocol == number::ICMP6;
-            Packet {
-                source: address(source),
-                destination: address(destination),
-                protocol,
-                port: if is_icmp { port % 5 } else { port },
-                input,
-                output,
-                state: FlowState::New,
-                mark: 0,
-                is_reply: false,
-                is_fragment: false,
-            }
-        },
-    )
-}
+use crate::random_rules::{INTERFACES, packet, resolved, rule_set, tenant_rule};
+use crate::source_networks::{is_inside, is_spoofed};
 
 /// The plain meaning of a rule.
 fn matches(rule: &Rule, packet: &Packet, resolved: &Resolved) -> bool {
@@ -290,10 +118,15 @@ proptest! {
         mut packet in packet(),
     ) {
         let table = compile(&rules);
-        packet.state = FlowState::Established;
-        prop_assert!(decide(&table, &packet).accepted);
-        packet.state = FlowState::Related;
-        prop_assert!(decide(&table, &packet).accepted);
+        // A mark of a network that is gone: it is in no set.
+        for mark in [0, 0x0012_0000, 0x8000_0000] {
+            packet.mark = mark;
+            for state in [FlowState::Established, FlowState::Related] {
+                packet.state = state;
+                let accepted = decide(&table, &packet).accepted;
+                prop_assert_eq!(accepted, !is_spoofed(&rules, &packet), "{:?}", packet);
+            }
+        }
         packet.state = FlowState::Invalid;
         prop_assert!(!decide(&table, &packet).accepted);
     }
@@ -302,31 +135,62 @@ proptest! {
     fn a_flow_belongs_to_the_networks_of_its_first_packet(
         rules in rule_set(),
         packet in packet(),
-        other in prop::sample::select(vec!["vrf-in", "vrf-in2", "vrf-out", "lan0"]),
+        other in prop::sample::select(INTERFACES.to_vec()),
         is_reply in any::<bool>(),
         state in prop::sample::select(vec![FlowState::Established, FlowState::Related]),
+        others_bits in any::<u8>().prop_map(|byte| u32::from(byte) << 16),
     ) {
         let table = compile(&rules);
-        let first = decide(&table, &packet);
+        let first = decide(&table, &Packet { mark: others_bits, ..packet.clone() });
+        prop_assert_eq!(first.mark & 0xFF_0000, others_bits, "the bits of a VPN");
         if !first.accepted {
             return Ok(());
         }
         // No network has this interface: such a flow is not bound.
-        let is_bound = packet.input != "lan0" && packet.output != "lan0";
-        prop_assert_eq!(first.mark != 0, is_bound);
+        let is_bound = packet.input != "eth9" && packet.output != "eth9";
+        prop_assert_eq!(first.mark != others_bits, is_bound);
         let own = if is_reply { &packet.output } else { &packet.input };
-        let belongs = !is_bound || own == other;
         let later = Packet {
             input: other.to_owned(),
             state,
-            mark: first.mark,
+            // The program of a VPN writes its bits later, too.
+            mark: first.mark ^ 0x01_0000,
             is_reply,
             ..packet.clone()
         };
+        let belongs = if is_bound { own == other } else { !is_spoofed(&rules, &later) };
         let decision = decide(&table, &later);
         prop_assert_eq!(decision.accepted, belongs, "{:?}", later);
         let counter = if belongs { "established" } else { "spoofed" };
         prop_assert_eq!(decision.counters.last().map(String::as_str), Some(counter));
+    }
+
+    #[test]
+    fn a_flow_without_an_answer_is_not_taken_over(
+        rules in rule_set(),
+        packet in packet(),
+        other in prop::sample::select(INTERFACES.to_vec()),
+        output in prop::sample::select(INTERFACES.to_vec()),
+    ) {
+        let table = compile(&rules);
+        let first = decide(&table, &packet);
+        let next = Packet {
+            input: other.to_owned(),
+            output: output.to_owned(),
+            mark: first.mark,
+            ..packet.clone()
+        };
+        let decision = decide(&table, &next);
+        let alone = decide(&table, &Packet { mark: 0, ..next.clone() });
+        if first.mark == 0 || other == packet.input {
+            // As if it was the first one, also if its way is another one now.
+            prop_assert_eq!(&decision.counters, &alone.counters, "{:?}", next);
+            prop_assert_eq!(decision.mark == alone.mark, alone.mark != 0 || first.mark == 0);
+        } else {
+            prop_assert!(!decision.accepted, "{:?}", next);
+            prop_assert_eq!(decision.mark, first.mark, "{:?}", next);
+            prop_assert_eq!(decision.counters.last().map(String::as_str), Some("spoofed"));
+        }
     }
 
     #[test]
@@ -335,11 +199,14 @@ proptest! {
         prop_assert!(decide_arriving(&table, &packet).counters.is_empty());
         let decision = decide_arriving(&table, &Packet { is_fragment: true, ..packet.clone() });
         let by = |output: &str| is_spoofed(&rules, &Packet { output: output.to_owned(), ..packet.clone() });
-        // On the way out a source may be that of a machine with an external address.
-        if packet.input != "lan0" && by("vrf-out") {
+        // On the way out a source may be that of a machine with an external address: not to where such
+        // an address, or one inside, leads.
+        let leads_inside = by("vrf-in") && is_inside(&rules, packet.destination);
+        let is_checked = packet.input.starts_with("vrf-");
+        if is_checked && (by("vrf-out") || leads_inside) {
             prop_assert!(!decision.accepted && decision.counters == ["spoofed"], "{:?}", packet);
         } else {
-            prop_assert!(decision.accepted || by("vrf-in"), "{:?}", packet);
+            prop_assert!(decision.accepted, "{:?}", packet);
         }
     }
 

@@ -26,7 +26,8 @@ fn addresses() -> impl Strategy<Value = Option<Vec<IpNet>>> {
     prop_oneof![Just(None), Just(Some(Vec::new())), Just(Some(own)),]
 }
 
-/// Two private networks, one of which has an external one inside and may not know its prefixes.
+/// Two private networks, one of which has an external one inside and may not know its prefixes, and one
+/// whose object is wrong.
 pub(crate) fn networks() -> impl Strategy<Value = Vec<Network>> {
     let strategy = (any::<bool>(), any::<bool>(), addresses());
     strategy.prop_map(|(is_known, has_default, addresses)| {
@@ -47,6 +48,11 @@ pub(crate) fn networks() -> impl Strategy<Value = Vec<Network>> {
             network("in", NetworkKind::Private, own),
             network("in2", NetworkKind::Private, &["10.0.0.8/30", "fd00::8/126"]),
             outside,
+            network(
+                "shut",
+                NetworkKind::Closed,
+                &["10.0.0.14/31", "fd00::e/127"],
+            ),
         ]
     })
 }
@@ -58,21 +64,14 @@ pub(crate) fn is_spoofed(rules: &RuleSet, packet: &Packet) -> bool {
         networks.find(|network| network.interfaces.iter().any(|own| own == name))
     };
     let is_kind = |network: Option<&Network>, kind| network.is_some_and(|own| own.kind == kind);
+    let mut ends = [&packet.input, &packet.output].into_iter();
+    if ends.any(|name| is_kind(by_interface(name), NetworkKind::Closed)) {
+        return true;
+    }
     let from = by_interface(&packet.input).filter(|network| network.kind == NetworkKind::Private);
-    let prefixes = rules.networks.iter().flat_map(|network| {
-        let named = network.prefixes.iter().filter(|net| net.prefix_len() > 0);
-        named.map(move |net| (net, network))
-    });
-    let owner = prefixes
-        .filter(|(net, _)| net.contains(&packet.source))
-        .max_by_key(|(net, _)| net.prefix_len())
-        .map(|(_, network)| network);
-    let mut networks = rules.networks.iter();
-    let is_own = networks.any(|network| network.nat_addresses.contains(&packet.source));
-    let has_owner = is_kind(owner, NetworkKind::Private);
     match from {
-        Some(from) if owner == Some(from) => false,
-        _ if is_own || has_owner || packet.source.is_unspecified() => true,
+        Some(from) if owner(rules, packet.source) == Some(from) => false,
+        _ if is_taken(rules, packet.source) || packet.source.is_unspecified() => true,
         Some(from) if from.prefixes.is_empty() => false,
         Some(_) => {
             let to = by_interface(&packet.output);
@@ -81,6 +80,31 @@ pub(crate) fn is_spoofed(rules: &RuleSet, packet: &Packet) -> bool {
         }
         None => false,
     }
+}
+
+/// The network with the longest prefix for an address.
+fn owner(rules: &RuleSet, address: IpAddr) -> Option<&Network> {
+    let prefixes = rules.networks.iter().flat_map(|network| {
+        let named = network.prefixes.iter().filter(|net| net.prefix_len() > 0);
+        named.map(move |net| (net, network))
+    });
+    prefixes
+        .filter(|(net, _)| net.contains(&address))
+        .max_by_key(|(net, _)| net.prefix_len())
+        .map(|(_, network)| network)
+}
+
+/// `true` if the address is one of the firewall, or of a network that nobody else is in.
+fn is_taken(rules: &RuleSet, address: IpAddr) -> bool {
+    let mut networks = rules.networks.iter();
+    let is_own = networks.any(|network| network.nat_addresses.contains(&address));
+    let of_one = [NetworkKind::Private, NetworkKind::Closed];
+    is_own || owner(rules, address).is_some_and(|network| of_one.contains(&network.kind))
+}
+
+/// `true` if the address leads to the firewall, or to a machine behind it.
+pub(crate) fn is_inside(rules: &RuleSet, address: IpAddr) -> bool {
+    is_taken(rules, address) || has_outside(rules, address)
 }
 
 /// `true` if a machine behind the firewall may have the address as one of an external network.

@@ -69,8 +69,8 @@ fn ten_thousand_permits_are_one_map_and_one_rule() {
 /// The chains of layers.
 fn layers(table: &NftTable) -> Vec<String> {
     let all = table.chains.iter();
-    let of_sources = ["fragment", "input-", "sources.", "spoofed"];
-    let is_layer = |name: &str| !of_sources.iter().any(|begin| name.starts_with(begin));
+    let others = ["flow-", "fragment", "input-", "sources.", "spoofed"];
+    let is_layer = |name: &str| !others.iter().any(|begin| name.starts_with(begin));
     all.filter(|(name, chain)| chain.base.is_none() && is_layer(name))
         .map(|(name, _)| name.clone())
         .collect()

@@ -7,6 +7,7 @@ use agents_firewall::admit::admit;
 use agents_firewall::compile::compile;
 use agents_firewall::config::Config;
 use agents_firewall::fragment_room::make_fragment_room;
+use agents_firewall::model::NftTable;
 
 use crate::namespace::{Namespace, can_run};
 use crate::packets::{PacketSender, Part, datagram, icmp, packet};
@@ -29,9 +30,18 @@ sources:
 ";
 /// Parts that fill the kernel's room, as it is by default.
 const FLOOD: u16 = 2500;
+/// Networks of [`CONFIG`].
+const NETWORKS: usize = 3;
+/// Memory of the fragments that one network may send, bytes.
+const NETWORK_BYTES: u64 = 9000 * 20 * 1024;
 
 /// A host of each network, with rules of [`CONFIG`] between them.
-fn site(name: &str) -> (Site, Namespace) {
+pub(crate) fn site(name: &str) -> (Site, Namespace) {
+    site_of(name, CONFIG)
+}
+
+/// A host of each network, with rules of a configuration between them.
+fn site_of(name: &str, rest: &str) -> (Site, Namespace) {
     let site = Site::new(name);
     let host = second(&site, name);
     // Packets of IPv6 wait a second and longer until their router is found.
@@ -41,12 +51,16 @@ fn site(name: &str) -> (Site, Namespace) {
             assert!(Instant::now() < until, "{router} does not answer");
         }
     }
-    let config = Config::parse(&format!("{CONFIG}{CONTROLLERS}")).unwrap();
-    let admitted = admit(&config);
-    assert_eq!(admitted.problems, Vec::new());
-    let table = compile(&admitted.rules);
+    let table = table_of(rest);
     site.with_kernel(|kernel| kernel.apply(&table).unwrap());
     (site, host)
+}
+
+fn table_of(rest: &str) -> NftTable {
+    let config = Config::parse(&format!("{rest}{CONTROLLERS}")).unwrap();
+    let admitted = admit(&config);
+    assert_eq!(admitted.problems, Vec::new());
+    compile(&admitted.rules)
 }
 
 /// A datagram that its host sends in parts.
@@ -63,7 +77,7 @@ fn assert_long_one_arrives(from: &UdpSocket, to: &UdpSocket, what: &str) {
     }
 }
 
-fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
@@ -96,7 +110,7 @@ fn fragments_of_others_take_no_room() {
         assert_eq!(site.counted("spoofed").packets - before, u64::from(FLOOD));
         assert_long_one_arrives(&client, &server, nobody);
         // Sources of the network, with the room that the agent makes.
-        site.router.inside(make_fragment_room);
+        site.router.inside(|| make_fragment_room(NETWORKS));
         let (before, began) = (site.counted("rate-limit/net268").packets, Instant::now());
         flood(own);
         let passed = 1000 + 4000 * began.elapsed().as_micros() / 1_000_000 + 2;
@@ -145,6 +159,160 @@ fn a_fragment_comes_from_the_network_of_its_datagram() {
         assert_long_one_arrives(&client, &server, from);
         assert_long_one_arrives(&server, &client, to);
     }
+}
+
+/// An interface that manages the firewall may be one of a network outside: what it may send to the firewall
+/// is no reason to take its fragments.
+#[test]
+fn a_fragment_from_an_interface_of_management_is_checked() {
+    if !can_run() {
+        return;
+    }
+    let managed = "      management: {interfaces: [vrf104], ports: [22]}\n    cwnp:";
+    let (site, host) = site_of("managed", &CONFIG.replace("    cwnp:", managed));
+    let (forger, one) = (
+        PacketSender::new(&site.outside),
+        PacketSender::new(&site.inside),
+    );
+    for (from, to) in [(INSIDE, "10.0.1.2"), (INSIDE6, "fd00:c::2")] {
+        let (client, server) = (udp(&site.inside, from, 0), udp(&host, to, 443));
+        assert_long_one_arrives(&client, &server, from);
+        let (a, b) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        assert_completed(&site, [&forger, &one], [a, b], &server);
+        assert_long_one_arrives(&client, &server, from);
+    }
+}
+
+/// One sender begins a datagram, another one completes it: it must not arrive.
+fn assert_completed(
+    site: &Site,
+    [forger, own]: [&PacketSender; 2],
+    [source, target]: [SocketAddr; 2],
+    receiver: &UdpSocket,
+) {
+    let whole = datagram(source, target, &[b'F'; 1200]);
+    let (first, last) = whole.split_at(1000);
+    let part = |offset, has_more| Part {
+        id: 97,
+        offset,
+        has_more,
+    };
+    let before = site.counted("spoofed").packets;
+    forger.send_part(source.ip(), target.ip(), first, part(0, true));
+    own.send_part(source.ip(), target.ip(), last, part(1000, false));
+    let received = receiver.recv_from(&mut [0; 16]);
+    assert!(received.is_err(), "{source} to {target}");
+    assert_eq!(site.counted("spoofed").packets - before, 1);
+}
+
+/// The address of the firewall in a network outside stands for a host inside.
+#[test]
+fn a_fragment_of_another_network_gets_into_no_translated_flow() {
+    if !can_run() {
+        return;
+    }
+    let nat = CONFIG.replace("vrf: 104,", "vrf: 104, nat: true,");
+    let (site, host) = site_of("nat", &nat);
+    let (forger, outside) = (PacketSender::new(&host), PacketSender::new(&site.outside));
+    for (from, to, own) in [
+        (INSIDE, OUTSIDE, "203.0.113.1"),
+        (INSIDE6, OUTSIDE6, "fd00:b::1"),
+    ] {
+        let (client, server) = (udp(&site.inside, from, 0), udp(&site.outside, to, 443));
+        client.send_to(b"x", server.local_addr().unwrap()).unwrap();
+        let (_, translated) = server.recv_from(&mut [0; 16]).unwrap();
+        assert_eq!(translated.ip(), ip(own));
+        server.send_to(b"y", translated).unwrap();
+        client.recv_from(&mut [0; 16]).unwrap();
+        let ends = [server.local_addr().unwrap(), translated];
+        assert_completed(&site, [&forger, &outside], ends, &client);
+        server.send_to(&[b'y'; 3000], translated).unwrap();
+        let mut bytes = [0; 4000];
+        assert_eq!(client.recv_from(&mut bytes).unwrap().0, 3000, "{from}");
+    }
+}
+
+#[test]
+fn fragments_of_one_stranger_leave_those_of_others() {
+    if !can_run() {
+        return;
+    }
+    let (site, _host) = site("stranger");
+    site.router.inside(|| make_fragment_room(NETWORKS));
+    let sender = PacketSender::new(&site.outside);
+    for (from, to, stranger) in [
+        (INSIDE, OUTSIDE, "203.0.113.3"),
+        (INSIDE6, OUTSIDE6, "fd00:b:0:1::3"),
+    ] {
+        let (client, server) = (udp(&site.inside, from, 0), udp(&site.outside, to, 443));
+        assert_long_one_arrives(&client, &server, "before");
+        let limited = || site.counted("rate-limit/internet").packets;
+        let (before, began) = (limited(), Instant::now());
+        for id in 0..FLOOD * 2 {
+            let part = Part {
+                id,
+                offset: 0,
+                has_more: true,
+            };
+            sender.send_part(ip(stranger), ip(from), &[0; 8], part);
+        }
+        for _ in 0..10 {
+            server
+                .send_to(&[b'x'; 3000], client.local_addr().unwrap())
+                .unwrap();
+        }
+        let mut bytes = [0; 4000];
+        for _ in 0..10 {
+            let (len, _) = client.recv_from(&mut bytes).unwrap();
+            assert_eq!(len, 3000);
+        }
+        let passed = 250 + 500 * began.elapsed().as_micros() / 1_000_000 + 2;
+        let dropped = limited() - before;
+        assert!(
+            u128::from(dropped) + passed >= u128::from(FLOOD * 2),
+            "{dropped} dropped, at most {passed} may pass"
+        );
+        // The kernel's memory of senders is none of the rules.
+        let changes = site.with_kernel(|kernel| kernel.apply(&table_of(CONFIG)).unwrap().changes);
+        assert_eq!(changes, Vec::new());
+    }
+}
+
+#[test]
+fn a_network_fills_its_part_of_the_room_also_with_large_fragments() {
+    if !can_run() {
+        return;
+    }
+    let (site, host) = site("large");
+    host.ip("link set eth0 mtu 9000");
+    site.router.ip("link set vrf43 mtu 9000");
+    site.router.inside(|| make_fragment_room(NETWORKS));
+    let (client, server) = (
+        udp(&site.inside, INSIDE, 0),
+        udp(&site.outside, OUTSIDE, 443),
+    );
+    assert_long_one_arrives(&client, &server, "before");
+    let sender = PacketSender::new(&host);
+    let (mut most, began) = (0, Instant::now());
+    // Longer than the kernel waits for the rest, from many senders.
+    let mut ids = (0..u16::MAX).cycle();
+    while began.elapsed() < Duration::from_millis(2500) {
+        for id in ids.by_ref().take(500) {
+            let part = Part {
+                id,
+                offset: 0,
+                has_more: true,
+            };
+            let source = format!("10.0.1.{}", 10 + id % 50);
+            sender.send_part(ip(&source), ip(OUTSIDE), &[0; 8960], part);
+        }
+        let text = site.router.output("cat /proc/net/sockstat");
+        let memory = text.lines().find_map(|line| line.strip_prefix("FRAG: "));
+        let memory = memory.and_then(|line| line.rsplit(' ').next()).unwrap();
+        most = most.max(memory.parse::<u64>().unwrap());
+    }
+    assert!(most > 0 && most <= NETWORK_BYTES, "{most} bytes");
+    assert_long_one_arrives(&server, &client, "of another network");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod names;
 mod namespace;
 mod nat;
 mod packets;
+mod redirects;
 mod routes;
 mod site;
 mod spoofed;

@@ -1,20 +1,24 @@
 //! Names in rules with packets: a real DNS server, the agent with its proxy, and clients.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, UdpSocket};
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use agents_firewall::compile::compile;
 use agents_firewall::dns::{NameLimits, NameService, ResolvedAddress};
 use agents_firewall::rule::NameSelector;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket};
 use simple_dns::{Packet, PacketFlag, TYPE};
 
 use crate::dns_site::{
     DEADLINE, DNS, NAMES, PROXY, addresses, await_passes, has_tools, learned, passes, query,
     resolve, resolve_by_tcp, start_agent, start_server, write_config,
 };
-use crate::namespace::can_run;
-use crate::site::{INSIDE, OUTSIDE, Site, arrives, rules, udp};
+use crate::namespace::{Namespace, can_run};
+use crate::site::{CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp};
+use crate::spoofed::second;
 
 /// Records of the server. Each line of a name is an address more.
 const HOSTS: &str = "203.0.113.10 api.example.test
@@ -127,6 +131,52 @@ fn a_large_answer_comes_over_tcp() {
     let found = resolve_by_tcp(&site, "big.wild.example.test");
     assert_eq!(found.len(), 60);
     assert_eq!(learned(&site, "*.wild.example.test"), found);
+    agent.stop();
+}
+
+/// A connection to a DNS proxy from one of a host's addresses.
+fn connect_from(host: &Namespace, from: &str, to: &str) -> Option<TcpStream> {
+    let address = |text: &str, port| {
+        let address: IpAddr = text.parse().unwrap();
+        SockaddrStorage::from(SocketAddr::new(address, port))
+    };
+    host.inside(|| {
+        let (family, kind) = (AddressFamily::Inet, SockType::Stream);
+        let open = socket(family, kind, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        bind(open.as_raw_fd(), &address(from, 0)).unwrap();
+        connect(open.as_raw_fd(), &address(to, 53)).ok()?;
+        Some(TcpStream::from(open))
+    })
+}
+
+#[test]
+fn one_network_does_not_hold_the_connections_of_another() {
+    if !has_tools() {
+        return;
+    }
+    let site = Site::new("hold");
+    let host = second(&site, "hold");
+    for last in 10..40 {
+        host.ip(&format!("addr add 10.0.1.{last}/24 dev eth0"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let _server = start_server(&site, folder.path(), HOSTS);
+    let other =
+        "\n      - {networkID: other, networkType: private, vrf: 43, prefixes: [10.0.1.0/24]}\n";
+    let text = format!("{}{other}{DNS}{NAMES}{CONTROLLERS}", NETWORKS.trim_end());
+    fs::write(folder.path().join("config.yaml"), text).unwrap();
+    let agent = start_agent(&site, folder.path());
+    resolve(&site, "other.example.test", TYPE::A);
+    let mut held = Vec::new();
+    for last in 10..40 {
+        for _ in 0..10 {
+            held.extend(connect_from(&host, &format!("10.0.1.{last}"), "10.0.1.1"));
+        }
+    }
+    assert!(held.len() > 128, "the kernel accepts them for the proxy");
+    let found = resolve_by_tcp(&site, "other.example.test");
+    assert_eq!(found, ["203.0.113.11".parse().unwrap()].into());
+    drop(held);
     agent.stop();
 }
 

@@ -7,6 +7,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 use crate::namespace::Namespace;
 
 const UDP: u8 = 17;
+const ICMP6: u8 = 58;
 const FRAGMENT: u8 = 44;
 
 /// A part of a datagram.
@@ -113,6 +114,22 @@ pub(crate) fn icmp(kind: u8, code: u8, rest: [u8; 4], about: &[u8]) -> Vec<u8> {
     all.extend(about);
     let sum = checksum(&all);
     all[2..4].copy_from_slice(&sum.to_be_bytes());
+    all
+}
+
+/// A message of ICMPv6, with four bytes that are 0 after its header.
+pub(crate) fn icmp6(from: IpAddr, to: IpAddr, kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut all = vec![kind, 0, 0, 0, 0, 0, 0, 0];
+    all.extend(body);
+    let length = u32::try_from(all.len()).unwrap();
+    let pseudo = [
+        octets(from),
+        octets(to),
+        length.to_be_bytes().to_vec(),
+        u32::from(ICMP6).to_be_bytes().to_vec(),
+        all.clone(),
+    ];
+    all[2..4].copy_from_slice(&checksum(&pseudo.concat()).to_be_bytes());
     all
 }
 

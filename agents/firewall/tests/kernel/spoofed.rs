@@ -1,6 +1,7 @@
 //! Packets whose source does not belong to the network that they come from.
 
 use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use agents_firewall::admit::admit;
@@ -124,6 +125,22 @@ fn assert_flows_are_bound(site: &Site, host: &Namespace) {
     }
 }
 
+/// A machine announces an address of an external network, and a host of another private network has it,
+/// too: it takes no flow of the machine over, which nobody has answered yet.
+fn assert_first_packet_binds(site: &Site, host: &Namespace) {
+    let own = "203.0.113.200";
+    site.inside.ip(&format!("addr add {own}/32 dev lo"));
+    let [machine, forger] = [host, &site.inside].map(|at| udp(at, own, 5000));
+    let server = udp(&site.outside, "203.0.113.2", 444);
+    assert!(arrives(&machine, &server), "the first packet");
+    let before = site.counted("spoofed").packets;
+    assert!(!arrives(&forger, &server), "of another network");
+    assert_eq!(site.counted("spoofed").packets - before, 1);
+    assert!(arrives(&server, &machine), "the answer");
+    assert!(arrives(&machine, &server), "a later packet");
+    site.inside.ip(&format!("addr del {own}/32 dev lo"));
+}
+
 fn site_rules() -> RuleSet {
     let config = Config::parse(&format!("{CONFIG}{CONTROLLERS}")).unwrap();
     let admitted = admit(&config);
@@ -145,6 +162,7 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
     assert_eq!(site.counted("spoofed").packets, 7);
     assert_flows_are_bound(&site, &host);
     assert_eq!(site.counted("spoofed").packets, 9);
+    assert_first_packet_binds(&site, &host);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), render(&rules)).unwrap();
     site.router
@@ -159,4 +177,52 @@ fn a_source_belongs_to_the_network_that_its_packet_comes_from() {
     assert_flows_are_bound(&site, &host);
     let changes = site.with_kernel(|kernel| kernel.apply(&table).unwrap().changes);
     assert!(changes.is_empty(), "{changes:?}");
+}
+
+/// The object of a network has a mistake: its hosts get no further than those of a right one, and the
+/// others go on.
+#[test]
+fn a_refused_network_is_closed() {
+    if !can_run() {
+        return;
+    }
+    let site = Site::new("refused");
+    let host = second(&site, "refused");
+    let managed = "      management: {prefixes: [203.0.113.0/24], ports: [22]}\n    cwnp:";
+    let right = CONFIG.replace("    cwnp:", managed);
+    // From the address of a manager.
+    let port: SocketAddr = "10.0.1.1:22".parse().unwrap();
+    let listener = site.router.inside(|| TcpListener::bind(port).unwrap());
+    host.ip("route add 10.0.1.1/32 dev eth0 src 203.0.113.5");
+    site.router.ip("route add 203.0.113.5/32 via 10.0.1.2");
+    let connects = || {
+        let wait = Duration::from_millis(300);
+        host.inside(|| TcpStream::connect_timeout(&port, wait).is_ok())
+    };
+    assert!(connects(), "without rules");
+    let one = &site.inside;
+    let (client, server) = (udp(one, "10.0.0.2", 0), udp(&host, "10.0.1.2", 5432));
+    for (prefix, problems, is_open) in [("[10.0.1.0/24,", 0, true), ("[10.0.1.1/24,", 1, false)] {
+        let text = right.replace("[10.0.1.0/24,", prefix);
+        let admitted = admit(&Config::parse(&format!("{text}{CONTROLLERS}")).unwrap());
+        assert_eq!(admitted.problems.len(), problems, "{:?}", admitted.problems);
+        let table = compile(&admitted.rules);
+        site.with_kernel(|kernel| kernel.apply(&table).unwrap());
+        assert!(!connects(), "{prefix}: to the firewall as a manager");
+        assert_eq!(arrives(&client, &server), is_open, "{prefix}: a request");
+        assert_eq!(arrives(&server, &client), is_open, "{prefix}: a reply");
+        for (source, port) in [("203.0.113.5", 22), ("203.0.113.5", 80)] {
+            let (sender, receiver) = (udp(&host, source, 0), udp(one, "10.0.0.2", port));
+            assert!(!arrives(&sender, &receiver), "{prefix}: {source} to {port}");
+        }
+        let (sender, receiver) = (udp(&host, "10.0.1.2", 0), udp(one, "10.0.0.2", 80));
+        assert_eq!(arrives(&sender, &receiver), is_open, "{prefix}: its own");
+        // Other networks go on.
+        let (sender, receiver) = (
+            udp(&site.outside, "203.0.113.2", 0),
+            udp(one, "10.0.0.2", 22),
+        );
+        assert!(arrives(&sender, &receiver), "{prefix}: from outside");
+    }
+    drop(listener);
 }

@@ -60,6 +60,9 @@ fn network_object(network: &FirewallNetwork) -> Option<Value> {
     });
     if network.vrf != 0 {
         object["vrf"] = network.vrf.into();
+    } else {
+        // It has no interface: there is nothing to close.
+        object["interfaces"] = serde_json::json!([]);
     }
     // Absent from an older control, and for a network in which nobody else has addresses.
     if let Some(addresses) = network.addresses.as_ref().filter(|_| kind == "external") {
@@ -240,6 +243,28 @@ mod tests {
         let state = desired(vec![set("firewall/x/operator", "{"), set("tenant", "{}")]);
         let error = objects(&state).unwrap_err().to_string();
         assert!(error.contains("firewall/x/operator"), "{error}");
+    }
+
+    #[test]
+    fn a_network_without_a_vrf_is_refused_alone() {
+        let mut state = desired(vec![set(
+            "tenant",
+            r#"{"egress_policies": [{"name": "all"}]}"#,
+        )]);
+        state
+            .networks
+            .push(network("lost", "child", 0, "10.9.0.0/16"));
+        let objects = objects(&state).unwrap();
+        let admitted = admit_objects(&ControllerObjects {
+            firewall: &objects.firewall,
+            cwnp: Some(&objects.cwnp),
+            service: &objects.service,
+        });
+        let problems: Vec<String> = admitted.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("no interface"), "{problems:?}");
+        assert_eq!(admitted.rules.networks.len(), 2);
+        assert_eq!(admitted.rules.tenant.len(), 1);
     }
 
     #[test]
