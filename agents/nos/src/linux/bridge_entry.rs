@@ -104,6 +104,7 @@ mod tests {
                 ..BridgePort::default()
             },
             learns_link_local: false,
+            has_vlan: false,
             routes: false,
             is_unnumbered: true,
         }

@@ -24,6 +24,11 @@ pub(super) struct Link {
     /// `true` if the device is a bridge that learns the senders of link-local frames (LLDP). These pass
     /// by no rule of nftables, so that nothing would limit their number.
     pub(super) learns_link_local: bool,
+    /// `true` if the device is a bridge that puts its ports into a VLAN, as the kernel does by default.
+    /// zebra keeps one broadcast domain for a VLAN of all bridges, with a pointer to one bridge that it
+    /// does not clear when the bridge goes (FRR 8.4.4, `zebra_evpn_acc_vl_new`): it crashes with the
+    /// next segment. It looks at no port without a VLAN.
+    pub(super) has_vlan: bool,
     /// `true` if IPv4 packets that the device receives are routed.
     pub(super) routes: bool,
     /// `true` if the device has IPv6 link-local addresses and takes no router advertisement, or
@@ -75,6 +80,7 @@ impl Link {
             mtu: 0,
             port: BridgePort::default(),
             learns_link_local: false,
+            has_vlan: false,
             routes: false,
             is_unnumbered: true,
         };
@@ -94,6 +100,7 @@ impl Link {
                     out.kind = kind(infos);
                     out.port = bridge_port(infos);
                     out.learns_link_local = learns_link_local(infos);
+                    out.has_vlan = has_vlan(infos);
                 }
                 LinkAttribute::AfSpecUnspec(families) => out.read_families(families),
                 _ => {}
@@ -164,14 +171,25 @@ fn kind(infos: &[LinkInfo]) -> Kind {
 
 /// `false` for other devices, and on kernels that do not say it.
 fn learns_link_local(infos: &[LinkInfo]) -> bool {
+    bridge_settings(infos).any(|setting| {
+        let no_learning = BridgeBooleanOptionFlags::NoLinkLocalLearn;
+        matches!(setting, InfoBridge::MultiBoolOpt(options) if !options.value.contains(no_learning))
+    })
+}
+
+/// `false` for other devices, and on kernels without VLANs of bridges.
+fn has_vlan(infos: &[LinkInfo]) -> bool {
+    bridge_settings(infos)
+        .any(|setting| matches!(setting, InfoBridge::VlanDefaultPvid(vlan) if *vlan != 0))
+}
+
+/// Settings of a bridge. Empty for other devices.
+fn bridge_settings(infos: &[LinkInfo]) -> impl Iterator<Item = &InfoBridge> {
     let settings = infos.iter().filter_map(|info| match info {
         LinkInfo::Data(InfoData::Bridge(settings)) => Some(settings),
         _ => None,
     });
-    settings.flatten().any(|setting| {
-        let no_learning = BridgeBooleanOptionFlags::NoLinkLocalLearn;
-        matches!(setting, InfoBridge::MultiBoolOpt(options) if !options.value.contains(no_learning))
-    })
+    settings.flatten()
 }
 
 fn bridge_port(infos: &[LinkInfo]) -> BridgePort {

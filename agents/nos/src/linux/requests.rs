@@ -74,15 +74,19 @@ impl Linux {
         self.set_kind(link, InfoKind::Vxlan, data, action).await
     }
 
-    /// Has a bridge learn nobody from link-local frames.
-    pub(super) async fn set_deaf(&self, bridge: &Link) -> Result<(), NosError> {
+    /// Has a bridge learn nobody from link-local frames, and put its ports into no VLAN.
+    pub(super) async fn set_plain(&self, bridge: &Link) -> Result<(), NosError> {
         let flag = BridgeBooleanOptionFlags::NoLinkLocalLearn;
         let options = BridgeBooleanOptions {
             value: flag,
             mask: flag,
         };
-        let data = InfoData::Bridge(vec![InfoBridge::MultiBoolOpt(options)]);
-        let action = format!("set {} no_linklocal_learn", bridge.name);
+        let mut settings = vec![InfoBridge::MultiBoolOpt(options)];
+        if bridge.has_vlan {
+            settings.push(InfoBridge::VlanDefaultPvid(0));
+        }
+        let data = InfoData::Bridge(settings);
+        let action = format!("set {} no_linklocal_learn and no VLAN", bridge.name);
         self.set_kind(bridge, InfoKind::Bridge, data, &action).await
     }
 

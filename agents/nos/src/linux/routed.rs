@@ -92,6 +92,7 @@ impl View {
         };
         bridge.up
             && bridge.routes
+            && !bridge.has_vlan
             && bridge.controller == Some(vrf)
             && bridge.mac == router_mac(address)
             && tunnel.up

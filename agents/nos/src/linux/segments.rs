@@ -136,8 +136,8 @@ impl Linux {
             if link.kind != Kind::Bridge {
                 return Err(NosError::NotOurs(name.to_owned()));
             }
-            if link.learns_link_local {
-                self.set_deaf(link).await?;
+            if link.learns_link_local || link.has_vlan {
+                self.set_plain(link).await?;
             }
             return Ok(link.index);
         }
@@ -147,6 +147,7 @@ impl Linux {
         let bridge = LinkMessageBuilder::<LinkBridge>::new(name)
             .append_info_data(InfoBridge::ForwardDelay(0))
             .append_info_data(InfoBridge::MulticastSnooping(false))
+            .append_info_data(InfoBridge::VlanDefaultPvid(0))
             .set_boolean_opt(BridgeBooleanOptionFlags::NoLinkLocalLearn, true);
         self.add_link(bridge.build(), name).await
     }

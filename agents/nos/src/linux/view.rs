@@ -149,6 +149,7 @@ impl View {
             remotes: tunnel.map(|t| self.remotes(t)).unwrap_or_default(),
             is_intact: bridge.up
                 && !bridge.learns_link_local
+                && !bridge.has_vlan
                 && mtu.is_ok()
                 && tunnel.is_none_or(fits)
                 && gateway.is_ok(),

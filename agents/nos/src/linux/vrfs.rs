@@ -45,12 +45,13 @@ impl Linux {
             Some(link) if link.kind == (Kind::Vrf { table }) => link.index,
             Some(_) => return Err(NosError::NotOurs(device.to_owned())),
             None => {
-                // The table ends before the VRF exists: it never leads anywhere else.
-                self.guard(table).await?;
                 let made = LinkMessageBuilder::<LinkVrf>::new(device).table_id(table);
                 self.add_link(made.build(), device).await?
             }
         };
+        // The table ends before a port enters the VRF: it never leads anywhere else. Not before the
+        // device: zebra takes a table for the default VRF's that has a route when its VRF comes, and
+        // looks at it after it is freed with the VRF (FRR 8.4.4, mended upstream by 7395e399b1).
         self.guard(table).await?;
         let up = change(index).up().build();
         self.set(up, || format!("bring {device} up")).await?;

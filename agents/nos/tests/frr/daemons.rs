@@ -125,7 +125,7 @@ impl Switch {
             .args(["netns", "exec", &self.name])
             .arg(format!("/usr/lib/frr/{program}"))
             .args(["-N", &self.name, "-P", "0", "-f", "/dev/null"])
-            .args(log(&self.name, program))
+            .args(["--log", &format!("file:{}", self.log(program).display())])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(self.words(program))
@@ -133,7 +133,16 @@ impl Switch {
             .unwrap()
     }
 
-    /// The file of a daemon's words: its warnings, and where it was if it crashed.
+    /// The log of a daemon, with the signal that it crashed by. It is kept if `FRR_LOG_DIR` names a
+    /// directory for it.
+    fn log(&self, program: &str) -> PathBuf {
+        match std::env::var_os("FRR_LOG_DIR") {
+            Some(kept) => PathBuf::from(kept).join(format!("{}-{program}.log", self.name)),
+            None => self.sockets().join(format!("{program}.log")),
+        }
+    }
+
+    /// The file of what a daemon writes beside its log.
     fn words(&self, program: &str) -> File {
         let path = self.sockets().join(format!("{program}.err"));
         File::options()
@@ -147,12 +156,19 @@ impl Switch {
     /// out: it is longer than all else.
     pub(crate) fn show_words(&self) {
         for program in ["zebra", "bgpd"] {
-            let path = self.sockets().join(format!("{program}.err"));
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            let lines = text.lines().filter(|line| !line.contains("in memory group"));
-            let lines: Vec<&str> = lines.filter(|line| !line.contains("memstats:")).collect();
-            for line in lines.iter().skip(lines.len().saturating_sub(40)) {
-                println!("{} {program}: {line}", self.name);
+            let paths = [
+                self.log(program),
+                self.sockets().join(format!("{program}.err")),
+            ];
+            for path in paths {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                let lines = text
+                    .lines()
+                    .filter(|line| !line.contains("in memory group"));
+                let lines: Vec<&str> = lines.filter(|line| !line.contains("memstats:")).collect();
+                for line in lines.iter().skip(lines.len().saturating_sub(40)) {
+                    println!("{} {program}: {line}", self.name);
+                }
             }
         }
     }
@@ -169,15 +185,6 @@ impl Drop for Switch {
         std::fs::remove_dir_all(self.sockets()).ok();
         ip(&format!("netns del {}", self.name));
     }
-}
-
-/// Arguments for a log, if `FRR_LOG_DIR` names a directory for it.
-fn log(name: &str, program: &str) -> Vec<String> {
-    let Ok(directory) = std::env::var("FRR_LOG_DIR") else {
-        return Vec::new();
-    };
-    let file = format!("file:{directory}/{name}-{program}.log");
-    vec!["--log".to_owned(), file]
 }
 
 /// `ip netns exec` becomes the daemon, so that its process is the child itself.

@@ -35,6 +35,8 @@ async fn what_an_operator_breaks_is_repaired() {
         "link set mmx27 type bridge_slave neigh_suppress off",
         "link set mmx271 type bridge_slave flood on",
         "link set mmb271 type bridge no_linklocal_learn 0",
+        "link set mmb271 type bridge vlan_default_pvid 1",
+        "link set mmr27 type bridge vlan_default_pvid 1",
         "link set mmb271 nomaster",
         "link set mmb271 address 02:00:00:00:00:01",
         "addr add 10.9.0.1/24 dev mmb271",
