@@ -29,7 +29,7 @@ use crate::identity::command::{
 };
 use crate::lease::command::{
     DecideLeaseTransfer, EndLease, ExtendLease, GrantLease, RequestLeaseTransfer, SetMachineOwner,
-    TransferMachine,
+    TransferMachine, UpdateNode,
 };
 use crate::machine::command::{
     AllocateMachine, BmcOrderDone, ConfirmBmc, CreateMachineToken, DeleteBmcOrder, DeleteMachine,

@@ -28,7 +28,7 @@ pub(super) fn seek(tx: &mut Tx<'_>, id: ClaimId) -> bool {
         .index()
         .claims
         .head(claim.project, &claim.queue.class);
-    if head.is_some_and(|head| head != id) {
+    if head.is_some_and(|(_, _, head)| head != id) {
         wait(tx, id, PendingReason::BehindEarlierClaim, 0);
         return false;
     }
