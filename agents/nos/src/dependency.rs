@@ -135,6 +135,12 @@ impl Dependencies<'_> {
             (Step::Quarantine { .. }, Step::RemoveSegment { vni }) => {
                 self.holds_segment(earlier, *vni)
             }
+            // The hosts of its gateway have to be announced one by one before its prefix is not.
+            (Step::SetRouteMap { name, .. }, Step::RemoveSegment { vni }) => {
+                let segment = self.observed.segments.get(vni);
+                let gateway = segment.and_then(|segment| segment.gateway.as_ref());
+                gateway.is_some_and(|gateway| exports_by(self.observed, gateway.vrf(), name))
+            }
             (Step::EnsurePacketFilter, Step::RemoveVxlanFilter { .. }) => true,
             (
                 Step::Quarantine { port: of } | Step::RemoveNeighbour { port: of, .. },
@@ -178,6 +184,17 @@ impl Dependencies<'_> {
             (Step::RemoveBgpVrf { vrf: of }, Step::EnsureBgpVrf { vrf })
             | (Step::EnsureVrf { name: of, .. }, Step::EnsureBgpVrf { vrf }) => of == vrf,
             (Step::EnsurePrefixList { list: of }, Step::AddPrefix { list, .. }) => of == list,
+            // A prefix is announced before its hosts are withheld from who knows them already.
+            (
+                Step::SetGateway {
+                    gateway: Some(gateway),
+                    ..
+                },
+                Step::SetRouteMap { name, map },
+            ) => {
+                let is_in_force = self.observed.policies.route_maps.contains_key(name);
+                is_in_force && map.withholds() && exports_by(self.target, gateway.vrf(), name)
+            }
             (_, Step::SetRouteMap { map, .. }) => {
                 let mut lists = map.matches();
                 lists.any(|list| changes_list(earlier, list))
@@ -217,6 +234,13 @@ impl Dependencies<'_> {
         let map = self.target.policies.route_maps.get(name);
         map.is_some_and(|map| map.matches().any(|list| changes_list(earlier, list)))
     }
+}
+
+/// `true` if a neighbour of a VRF is told its routes by a route map.
+fn exports_by(model: &SwitchModel, vrf: &VrfName, map: &PolicyName) -> bool {
+    let bgp = model.bgp.as_ref();
+    let neighbours = bgp.and_then(|bgp| bgp.neighbours(Some(vrf)));
+    neighbours.is_some_and(|of| of.values().any(|one| one.export.as_ref() == Some(map)))
 }
 
 fn names_list(model: &SwitchModel, map: &PolicyName, list: &RouteMatch) -> bool {

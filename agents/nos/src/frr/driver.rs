@@ -1,5 +1,7 @@
 //! Observes and changes a running FRR.
 
+use std::time::Duration;
+
 use super::announced::{self, AnnouncedPrefix};
 use super::delta::{Block, FrrDelta};
 use super::diff::diff;
@@ -9,6 +11,7 @@ use super::model::{FrrConfig, InterfaceName, VrfName};
 use super::object::FrrObject;
 use super::observed::Observed;
 use super::parse::parse;
+use super::refresh::{Direction, Refresh};
 use super::sessions::{self, BgpSession};
 use super::vnis::{self, EvpnVni};
 use super::vty::VtySockets;
@@ -16,6 +19,10 @@ use super::vtysh::{ARGUMENTS_MAX, Output, Vtysh};
 
 /// Daemons whose configuration is ours.
 const DAEMONS: [&str; 2] = ["zebra", "bgpd"];
+
+/// Time until bgpd has announced what an export that changed permits: it begins 100 ms after it is asked to
+/// (`BGP_ANNOUNCE_ROUTE_SHORT_DELAY_MS` of 8.4.4). Steps that follow may take other routes away.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(150);
 
 /// vtysh's words if it finds no socket at all.
 const NO_DAEMONS: &str = "failed to connect to any daemons";
@@ -180,13 +187,26 @@ impl Frr {
             }
             rest = more;
         }
-        if delta.refresh.is_empty() {
+        self.refresh(&delta.refresh).await?;
+        if delta
+            .refresh
+            .iter()
+            .any(|of| of.direction == Direction::Out)
+        {
+            tokio::time::sleep(ANNOUNCED_AFTER).await;
+        }
+        Ok(())
+    }
+
+    /// Has bgpd judge the routes of peers again.
+    async fn refresh(&self, peers: &[Refresh]) -> Result<(), FrrError> {
+        if peers.is_empty() {
             return Ok(());
         }
         if let Some(sockets) = self.writable() {
-            return sockets.refresh(&delta.refresh).await;
+            return sockets.refresh(peers).await;
         }
-        let commands: Vec<String> = delta.refresh.iter().map(|r| r.command()).collect();
+        let commands: Vec<String> = peers.iter().map(Refresh::command).collect();
         for some in commands.chunks(1000) {
             let output = self.vtysh.run(false, some).await?;
             if !output.status.success() {

@@ -87,6 +87,12 @@ impl RouteMap {
         self.rules.values().flat_map(|rule| &rule.matches)
     }
 
+    /// `true` if a rule denies routes that a later one may permit.
+    #[must_use]
+    pub fn withholds(&self) -> bool {
+        self.rules.values().any(|rule| !rule.permits)
+    }
+
     /// `true` if each rule that permits names a prefix list and an as-path list: the routes of a
     /// neighbour that passes are the neighbour's own, and none that it learned elsewhere.
     #[must_use]

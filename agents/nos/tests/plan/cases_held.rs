@@ -6,7 +6,7 @@ use proto_types::Asn;
 
 use crate::fixture::{
     Build, export_map, gateway, import_map, list_id, neighbour, paths, policy, port, routed, rule,
-    segment_place, short, tenant, vni, vrf,
+    segment_place, short, tenant, vni, vrf, withholding_map,
 };
 
 /// Both states of the table: `p1` and `p2` are in segment 10 and `Vrf27` first.
@@ -158,6 +158,28 @@ fn objects() -> Vec<(Step, Step, bool)> {
     ]
 }
 
+/// Exports that withhold the hosts of a gateway's prefix.
+fn exports() -> Vec<(Step, Step, bool)> {
+    let gateway = |of: &str| Step::SetGateway {
+        vni: vni(11),
+        gateway: Some(gateway(of, "10.1.0.1/24")),
+    };
+    let withhold = |name: &str| map(name, withholding_map("MM-hosts"));
+    let announce = || map("MM-out", export_map());
+    let remove_segment = |number| Step::RemoveSegment { vni: vni(number) };
+    vec![
+        // Otherwise a neighbour would have neither the hosts nor the prefix for a moment.
+        (gateway("Vrf27"), withhold("MM-out"), true),
+        (gateway("Vrf28"), withhold("MM-out"), false),
+        (gateway("Vrf27"), announce(), false),
+        // A new one's sessions wait for their filter, and know no hosts yet.
+        (gateway("Vrf27"), withhold("MM-new"), false),
+        (announce(), remove_segment(10), true),
+        (announce(), remove_segment(11), false),
+        (map("MM-in", export_map()), remove_segment(10), false),
+    ]
+}
+
 fn bgp() -> Vec<(Step, Step, bool)> {
     let ensure_bgp = || Step::EnsureBgp {
         asn: Asn(4_200_000_011),
@@ -230,7 +252,7 @@ fn a_step_waits_for_its_objects_and_for_nothing_else() {
         observed: &observed,
         target: &target,
     };
-    for (earlier, step, waits) in [places(), objects(), bgp()].concat() {
+    for (earlier, step, waits) in [places(), objects(), exports(), bgp()].concat() {
         let pair = format!("{} after {}", short(&step), short(&earlier));
         assert_eq!(dependencies.holds(&earlier, &step), waits, "{pair}");
     }

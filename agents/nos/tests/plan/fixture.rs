@@ -71,6 +71,18 @@ pub(crate) fn export_map() -> RouteMap {
     .unwrap()
 }
 
+/// An export without the prefixes of a list.
+pub(crate) fn withholding_map(prefixes: &str) -> RouteMap {
+    let denied = RouteRule {
+        permits: false,
+        matches: [RouteMatch::Prefix(list_id(prefixes, false))].into(),
+        is_last_resort: false,
+        clears_communities: false,
+    };
+    let rest = export_map().rules()[&10].clone();
+    RouteMap::new([denied, rest]).unwrap()
+}
+
 pub(crate) fn paths(asn: u32) -> AsPathList {
     AsPathList::new([Asn(asn)]).unwrap()
 }

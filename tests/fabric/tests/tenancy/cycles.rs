@@ -193,10 +193,14 @@ async fn no_packet_crosses_while_machines_come_and_go() {
     }
     drop(probes);
     let mut lost = Vec::new();
-    for flow in flows {
-        let name = flow.name.clone();
+    for mut flow in flows {
         let (sent, gone) = flow.end();
+        let name = &flow.name;
         println!("{name}: {sent} packets, {} lost", gone.len());
+        for first in gone.iter().filter(|n| !gone.contains(&n.wrapping_sub(1))) {
+            let at = flow.sent_at(*first);
+            site.leaves.iter().for_each(|leaf| leaf.show_around(at));
+        }
         lost.extend((!gone.is_empty()).then(|| format!("{name}: {gone:?}")));
     }
     assert!(crossed.is_empty(), "{crossed:#?}");

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::hosts::inside;
 use super::tap::mark;
@@ -83,9 +83,10 @@ impl Probes {
 /// Numbered packets from one machine to another.
 pub(crate) struct Flow {
     pub(crate) name: String,
+    began: SystemTime,
     received: Arc<Mutex<BTreeSet<u32>>>,
-    stop: Sender<()>,
-    sender: JoinHandle<u32>,
+    stop: Option<Sender<()>>,
+    sender: Option<JoinHandle<u32>>,
 }
 
 impl Flow {
@@ -119,16 +120,23 @@ impl Flow {
         });
         Self {
             name,
+            began: SystemTime::now(),
             received,
-            stop,
-            sender,
+            stop: Some(stop),
+            sender: Some(sender),
         }
     }
 
+    /// The time at which a packet was sent, without what the sender was late.
+    pub(crate) fn sent_at(&self, number: u32) -> SystemTime {
+        self.began + INTERVAL * number
+    }
+
     /// Numbers of packets sent, and of those that did not arrive. Packets under way get some time.
-    pub(crate) fn end(self) -> (u32, BTreeSet<u32>) {
-        drop(self.stop);
-        let sent = self.sender.join().unwrap();
+    pub(crate) fn end(&mut self) -> (u32, BTreeSet<u32>) {
+        self.stop.take();
+        let sender = self.sender.take().unwrap();
+        let sent = sender.join().unwrap();
         let until = Instant::now() + Duration::from_secs(2);
         loop {
             let received = self.received.lock().unwrap();

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::control::{connect, show_log};
 use super::daemons::{Switch, ip};
@@ -138,6 +139,24 @@ impl Leaf {
         }
         self.switch.show_words();
         show_log(&self.name(), &self.log());
+    }
+
+    /// Prints what the agent logged in the seconds around a moment, for a failure.
+    pub(crate) fn show_around(&self, at: SystemTime) {
+        let seconds = at.duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let times: Vec<String> = (seconds - 3..seconds + 2)
+            .map(|second| {
+                let of_day = second % 86_400;
+                let (hours, minutes) = (of_day / 3600, of_day / 60 % 60);
+                format!("T{hours:02}:{minutes:02}:{:02}.", of_day % 60)
+            })
+            .collect();
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let is_near = |line: &&str| times.iter().any(|time| line.contains(time));
+        println!("{} around {}:", self.name(), times[3]);
+        for line in text.lines().filter(is_near) {
+            println!("{}: {line}", self.name());
+        }
     }
 
     fn log(&self) -> PathBuf {
