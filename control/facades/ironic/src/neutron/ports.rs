@@ -61,7 +61,10 @@ pub(super) fn list<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
 /// `GET /v2.0/ports/{port}`.
 pub(super) fn show<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
     Box::pin(async move {
-        let found = call.read(|tables| Ok(shown(tables, &port(call, tables)?)));
+        let found = call.read(|tables| {
+            let port = port(call, tables)?;
+            Ok(shown(tables, &port))
+        });
         Ok(answer(call, "port", found.await?))
     })
 }
