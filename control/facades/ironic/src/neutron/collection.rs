@@ -105,7 +105,10 @@ fn is(found: &Value, wanted: &str) -> bool {
         Value::String(text) => text == wanted,
         Value::Bool(flag) => wanted.eq_ignore_ascii_case(&flag.to_string()),
         Value::Null => wanted.is_empty(),
-        other => other.to_string() == wanted,
+        other => {
+            let text = other.to_string();
+            text == wanted
+        }
     }
 }
 

@@ -101,9 +101,12 @@ mod tests {
     /// A change of `extra`, `true` if its user makes it.
     type ExtraChange = (bool, &'static [(&'static str, &'static str)]);
 
+    /// A field whose value of before comes back, and that value.
+    type Returning = (&'static str, Option<&'static str>);
+
     #[test]
     fn values_of_before_the_use_come_back() {
-        let cases: [(&[ExtraChange], &[(&str, Option<&str>)]); 7] = [
+        let cases: [(&[ExtraChange], &[Returning]); 7] = [
             (&[(true, &[("a", "1")])], &[]),
             (&[(true, &[("a", "2")])], &[("a", Some("1"))]),
             (&[(true, &[])], &[("a", Some("1"))]),
