@@ -19,10 +19,25 @@ mod states;
 mod unsupported;
 mod vendor;
 
+use control_authz::FacadeMethod;
 use http::Method;
 
 use crate::methods;
 use crate::route::IronicRoute;
+
+const PASSTHRU: &str = "/nodes/{node}/vendor_passthru";
+/// As the command line calls it.
+const NAMED_PASSTHRU: &str = "/nodes/{node}/vendor_passthru/{method}";
+
+const fn passthru(verb: Method, path: &'static str, method: &'static FacadeMethod) -> IronicRoute {
+    IronicRoute {
+        verb,
+        path,
+        since: 0,
+        method,
+        run: vendor::pass,
+    }
+}
 
 /// Its routes.
 pub(crate) static ROUTES: &[IronicRoute] = &[
@@ -194,34 +209,14 @@ pub(crate) static ROUTES: &[IronicRoute] = &[
         method: &methods::NODES_GET,
         run: vendor::methods,
     },
-    IronicRoute {
-        verb: Method::GET,
-        path: "/nodes/{node}/vendor_passthru",
-        since: 0,
-        method: &methods::NODES_GET,
-        run: vendor::pass,
-    },
-    IronicRoute {
-        verb: Method::POST,
-        path: "/nodes/{node}/vendor_passthru",
-        since: 0,
-        method: &methods::NODES_UNSUPPORTED,
-        run: vendor::pass,
-    },
-    IronicRoute {
-        verb: Method::PUT,
-        path: "/nodes/{node}/vendor_passthru",
-        since: 0,
-        method: &methods::NODES_UNSUPPORTED,
-        run: vendor::pass,
-    },
-    IronicRoute {
-        verb: Method::DELETE,
-        path: "/nodes/{node}/vendor_passthru",
-        since: 0,
-        method: &methods::NODES_UNSUPPORTED,
-        run: vendor::pass,
-    },
+    passthru(Method::GET, PASSTHRU, &methods::NODES_GET),
+    passthru(Method::POST, PASSTHRU, &methods::NODES_UNSUPPORTED),
+    passthru(Method::PUT, PASSTHRU, &methods::NODES_UNSUPPORTED),
+    passthru(Method::DELETE, PASSTHRU, &methods::NODES_UNSUPPORTED),
+    passthru(Method::GET, NAMED_PASSTHRU, &methods::NODES_GET),
+    passthru(Method::POST, NAMED_PASSTHRU, &methods::NODES_UNSUPPORTED),
+    passthru(Method::PUT, NAMED_PASSTHRU, &methods::NODES_UNSUPPORTED),
+    passthru(Method::DELETE, NAMED_PASSTHRU, &methods::NODES_UNSUPPORTED),
     IronicRoute {
         verb: Method::GET,
         path: "/nodes/{node}/vmedia",

@@ -63,6 +63,8 @@ const ONE_TRAIT: &str = "/runbooks/{runbook}/traits/{trait}";
 const RULES: &str = "/inspection_rules";
 const ONE_RULE: &str = "/inspection_rules/{rule}";
 const PASSTHRU: &str = "/drivers/{driver}/vendor_passthru";
+/// As the command line calls it.
+const NAMED_PASSTHRU: &str = "/drivers/{driver}/vendor_passthru/{method}";
 const CONNECTORS: &str = "/volume/connectors";
 const ONE_CONNECTOR: &str = "/volume/connectors/{volume}";
 const TARGETS: &str = "/volume/targets";
@@ -88,6 +90,11 @@ pub(crate) static ROUTES: &[IronicRoute] = &[
     unserved(Method::PUT, PASSTHRU, 0, drivers::passthru),
     unserved(Method::PATCH, PASSTHRU, 0, drivers::passthru),
     unserved(Method::DELETE, PASSTHRU, 0, drivers::passthru),
+    get(NAMED_PASSTHRU, 0, drivers::passthru),
+    unserved(Method::POST, NAMED_PASSTHRU, 0, drivers::passthru),
+    unserved(Method::PUT, NAMED_PASSTHRU, 0, drivers::passthru),
+    unserved(Method::PATCH, NAMED_PASSTHRU, 0, drivers::passthru),
+    unserved(Method::DELETE, NAMED_PASSTHRU, 0, drivers::passthru),
     get("/conductors", 0, conductors::list),
     get("/conductors/{conductor}", 0, conductors::show),
     route(

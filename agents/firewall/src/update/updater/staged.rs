@@ -1,0 +1,116 @@
+//! Releases that were fetched.
+
+use base_runtime::Chain;
+use tracing::{error, info};
+
+use super::SelfUpdate;
+use crate::state::Loaded;
+use crate::update::program::StoredProgram;
+use crate::update::stage::{StagedRelease, verify};
+use crate::update::view::UpdateView;
+use crate::update::wanted::WantedRelease;
+
+impl SelfUpdate {
+    /// Takes the result of a fetch. `true` if a new program is to be tried.
+    pub(super) fn take_staged(
+        &mut self,
+        view: &UpdateView<'_>,
+        wanted: Option<&WantedRelease>,
+    ) -> bool {
+        let Some(ended) = self.tasks.try_join_next() else {
+            return false;
+        };
+        let now = self.started.elapsed();
+        let (fetched, result) = match ended {
+            Ok(ended) => ended,
+            Err(problem) => {
+                error!(error = %problem, "a part of self-update failed");
+                self.machine.fetch_failed(now);
+                return false;
+            }
+        };
+        if !self.machine.takes(&fetched, wanted) {
+            if let Ok(staged) = &result {
+                self.discard(staged);
+            }
+            return false;
+        }
+        let tried = result.and_then(|staged| self.try_release(&fetched, &staged, view));
+        match tried {
+            Ok(is_tried) => is_tried,
+            Err(problem) => {
+                let version = &fetched.version;
+                error!(%version, error = problem, "a release of this program is not used");
+                self.failures = self.failures.saturating_add(1);
+                self.fetch_error = Some((fetched, problem));
+                self.machine.fetch_failed(now);
+                false
+            }
+        }
+    }
+
+    /// Removes the program of a release, if one was stored for it.
+    fn discard(&self, staged: &StagedRelease) {
+        if let Some(program) = &staged.program {
+            self.files.discard(program);
+        }
+    }
+
+    /// Takes a release that was fetched. `true` if its program is to be tried, `false` if it runs.
+    fn try_release(
+        &mut self,
+        wanted: &WantedRelease,
+        staged: &StagedRelease,
+        view: &UpdateView<'_>,
+    ) -> Result<bool, String> {
+        let Some(program) = &staged.program else {
+            self.recognize(wanted);
+            return Ok(false);
+        };
+        let loaded = view
+            .loaded
+            .ok_or("configuration: the file is not valid any more")?;
+        let running = self.machine.running();
+        // The key, or the validity, may have ended during the fetch.
+        if let Err(problem) = verify(&staged.head, wanted, running, &loaded.config) {
+            self.discard(staged);
+            return Err(problem);
+        }
+        self.try_program(program, &staged.head, loaded)?;
+        Ok(true)
+    }
+
+    /// Takes note that the program that runs is the one of the wanted release.
+    fn recognize(&mut self, wanted: &WantedRelease) {
+        let version = &wanted.version;
+        info!(%version, "the program that runs is the one of the wanted release");
+        let digest = &wanted.head_digest;
+        self.record.recognize(self.machine.role(), digest.clone());
+        self.machine.recognize(digest.clone());
+        self.fetch_error = None;
+        // Without it the head is fetched once more after the next start.
+        self.keep_record();
+    }
+
+    /// Writes that a program is tried at the next start.
+    fn try_program(
+        &mut self,
+        program: &StoredProgram,
+        head: &[u8],
+        loaded: &Loaded,
+    ) -> Result<(), String> {
+        let version = &program.version;
+        // The new program may write its rules in a way that this one does not read.
+        if let Err(problem) = self.files.state().keep_before_update(&loaded.config) {
+            return Err(format!("disk: {}; make room", Chain(&problem)));
+        }
+        let mut record = self.record.clone();
+        record.begin_trial(program.clone(), head);
+        self.files
+            .keep(&record)
+            .map_err(|problem| format!("disk: {problem:#}; make room"))?;
+        self.record = record;
+        info!(%version, "ending, so that a new program takes this one's place; the rules stay in force");
+        Ok(())
+    }
+}
