@@ -171,12 +171,20 @@ class Fixture:
             self.site.ok("POST", f"/v1/nodes/{node}/vifs", {"id": VIF})
 
     def change(self, ident, **fields):
-        """Sets fields of a node that are not as wanted."""
-        found = self.site.ok("GET", f"/v1/nodes/{ident}")
-        patch = [{"op": "add", "path": f"/{name}", "value": value}
-                 for name, value in fields.items() if found.get(name) != value]
-        if patch:
-            self.site.ok("PATCH", f"/v1/nodes/{ident}", patch)
+        """Sets fields of a node that are not as wanted, once it is in no transition of a case before."""
+        path = f"/v1/nodes/{ident}"
+
+        def is_set():
+            found = self.site.ok("GET", path)
+            patch = [{"op": "add", "path": f"/{name}", "value": value}
+                     for name, value in fields.items() if found.get(name) != value]
+            if not patch:
+                return True
+            answer = self.site.patch(path, patch)
+            assert answer.status in (200, 409), f"{path} {patch}: {answer}"
+            return answer.status == 200
+
+        wait_until(is_set, f"change of {ident}")
 
     def repair(self, answer):
         """Undoes an accepted change: of the objects that it made, changed or deleted."""
