@@ -12,7 +12,7 @@ use tests_sim::tenants::{TenantReport, run};
 /// The seed of every run.
 const FIXED: u64 = 24;
 /// Minutes of faults.
-const MINUTES: u64 = 2;
+const MINUTES: u64 = 1;
 /// With fewer bindings, or leases that their date ended, the run of the fixed seed proves little.
 const BINDINGS: u64 = 60;
 const OVERRUN_LEASES: u64 = 1;
