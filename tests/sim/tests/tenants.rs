@@ -1,10 +1,6 @@
 //! A site with a hundred tenants in every test run; an hour of it is `./dev sim --tenants`.
 
-#![expect(
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a failure must name its seed, and a test stops at the first surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use tests_sim::cli;
 use tests_sim::tenants::{TenantReport, run};
