@@ -45,7 +45,7 @@ pub(crate) struct TenancyArgs {
     /// Measure only this; may be given more than once
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// What is printed at the end
+    /// Format of the report
     #[arg(long, short, value_enum, default_value_t = Output::Table)]
     output: Output,
     /// Where the data lies while it runs

@@ -45,7 +45,7 @@ impl NodeWork {
         }
     }
 
-    /// What people read.
+    /// The table for people.
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::List => "list of all",

@@ -43,7 +43,7 @@ fn availability(state: Availability) -> SetMachineState {
     }
 }
 
-/// What keeps host 1 from claim 1, why the claim waits, and the command that ends it.
+/// A state that keeps host 1 from claim 1, why the claim waits, and the command that ends it.
 const SITE_CASES: &[(&str, SiteChange, PendingReason, SiteChange)] = &[
     (
         "a label of the host",

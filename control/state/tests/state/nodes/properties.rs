@@ -1,4 +1,4 @@
-//! What must hold of nodes and documents, over random sequences of commands.
+//! Invariants of nodes and documents, over random sequences of commands.
 
 use std::collections::BTreeSet;
 
