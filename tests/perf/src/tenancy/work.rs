@@ -45,7 +45,7 @@ impl NodeWork {
         }
     }
 
-    /// The table for people.
+    /// Its name in the table.
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::List => "list of all",
