@@ -22,8 +22,7 @@ use super::frame::{
 };
 use super::keys;
 use crate::model::{
-    Element, Expression, MetaKey, NftRule, NftSet, NftTable, PayloadBase, Register, SetSpec,
-    Verdict,
+    Element, Expression, MetaKey, NftRule, NftSet, NftTable, Register, SetSpec, Verdict,
 };
 use crate::rule::{RuleSet, protocol_number};
 
@@ -183,27 +182,10 @@ pub(super) fn flow_mark(register: Register) -> [Expression; 2] {
 
 /// Matches ICMP redirects. They lead the traffic of a host of the network that they go to elsewhere.
 fn redirects() -> [Vec<Expression>; 2] {
-    let is = |value| Expression::Equal {
-        register: 0,
-        value: vec![value],
-    };
     REDIRECTS.map(|(is_ipv4, protocol, kind)| {
         let mut expressions = in_state(STATE_RELATED);
         expressions.extend(keys::family(is_ipv4));
-        expressions.extend([
-            Expression::Meta {
-                key: MetaKey::Protocol,
-                register: 0,
-            },
-            is(protocol),
-            Expression::Payload {
-                base: PayloadBase::Transport,
-                offset: 0,
-                length: 1,
-                register: 0,
-            },
-            is(kind),
-        ]);
+        expressions.extend(keys::icmp_type(protocol, kind));
         expressions
     })
 }

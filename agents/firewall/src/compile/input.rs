@@ -9,13 +9,12 @@ use super::epoch;
 use super::flow_numbers::FlowNumbers;
 use super::flows;
 use super::frame::{self, by_interface, by_state, rule};
+use super::keys;
 use super::layer::{self, PREFIX_DROPPED, log};
 use super::layers::Layer;
 use super::source_rule::{INPUT_SPOOFED, SourceCheck};
 use super::sources;
-use crate::model::{
-    BaseChain, Chain, Expression, MetaKey, NftRule, NftTable, PayloadBase, Verdict,
-};
+use crate::model::{BaseChain, Chain, Expression, MetaKey, NftRule, NftTable, Verdict};
 use crate::rule::{Action, Direction, RuleSet, protocol_number};
 
 /// Base chain of packets for the firewall itself.
@@ -139,26 +138,11 @@ impl InputChain<'_> {
         } else {
             (protocol_number::ICMP6, 128)
         };
-        let is = |value| Expression::Equal {
-            register: 0,
-            value: vec![value],
-        };
-        let expressions = vec![
-            Expression::Meta {
-                key: MetaKey::Protocol,
-                register: 0,
-            },
-            is(protocol),
-            Expression::Payload {
-                base: PayloadBase::Transport,
-                offset: 0,
-                length: 1,
-                register: 0,
-            },
-            is(request),
+        let mut expressions = keys::icmp_type(protocol, request).to_vec();
+        expressions.extend([
             Expression::LimitPackets(PINGS_PER_SECOND),
             self.count("ping"),
-        ];
+        ]);
         self.chain
             .rules
             .push(rule(expressions, Some(Verdict::Accept)));

@@ -22,6 +22,28 @@ pub(super) fn family(is_ipv4: bool) -> [Expression; 2] {
     ]
 }
 
+/// Matches ICMP packets of a type, in either version's protocol.
+pub(super) fn icmp_type(protocol: u8, kind: u8) -> [Expression; 4] {
+    let is = |value| Expression::Equal {
+        register: 0,
+        value: vec![value],
+    };
+    [
+        Expression::Meta {
+            key: MetaKey::Protocol,
+            register: 0,
+        },
+        is(protocol),
+        Expression::Payload {
+            base: PayloadBase::Transport,
+            offset: 0,
+            length: 1,
+            register: 0,
+        },
+        is(kind),
+    ]
+}
+
 /// Loads the leading bits of the source or the destination address; returns the registers used.
 pub(super) fn address(
     is_ipv4: bool,
