@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agents_nos::frr::{Frr, FrrError, Observed, Vtysh};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -97,6 +99,16 @@ impl Switch {
     pub(crate) async fn restart_bgpd(&mut self) {
         self.bgpd = Some(self.daemon("bgpd"));
         self.ready().await;
+    }
+
+    /// Sends zebra a signal, such as one that it waits by.
+    #[allow(
+        dead_code,
+        reason = "the tests of leaves, which share this file, use it"
+    )]
+    pub(crate) fn signal_zebra(&self, signal: Signal) {
+        let zebra = self.zebra.as_ref().unwrap().id();
+        kill(Pid::from_raw(zebra.try_into().unwrap()), signal).unwrap();
     }
 
     /// Kills both daemons, as a loss of power does. What they configured in the kernel stays.

@@ -53,7 +53,9 @@ impl Fabric {
                 "show bgp vrf all summary",
                 "show evpn vni",
                 "show bgp l2vpn evpn",
+                "show evpn arp-cache vni all",
                 "show ip route vrf all",
+                "show ipv6 route vrf all",
             ] {
                 println!("{} {command}: {}", switch.name, switch.vtysh(command));
             }

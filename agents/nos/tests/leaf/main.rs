@@ -15,5 +15,6 @@ mod fabric;
 mod hosts;
 mod models;
 mod packets;
+mod router_macs;
 mod steps;
 mod switch;

@@ -47,14 +47,14 @@ async fn a_tenant_reaches_its_own_machines_and_nobody_else() {
     if !super::is_guest() {
         return;
     }
-    let rack = Rack::start("mx").await;
+    let rack = &Rack::start("mx").await;
     let mut wrong = Vec::new();
     let rows = thread::scope(|scope| {
         let rows: Vec<_> = rack
             .machines
             .iter()
             .enumerate()
-            .map(|(row, machine)| scope.spawn(move || probe_all(row, machine)))
+            .map(|(row, machine)| scope.spawn(move || probe_all(rack, row, machine)))
             .collect();
         rows.into_iter()
             .map(|row| row.join().unwrap())
@@ -63,7 +63,7 @@ async fn a_tenant_reaches_its_own_machines_and_nobody_else() {
     println!("who answered whom, and on which machines the packets were seen");
     for (machine, row) in rack.machines.iter().zip(&rows) {
         for ((target, protocol), cell) in row {
-            let seen = seen_by(&rack, machine, &cell.mark);
+            let seen = seen_by(rack, machine, &cell.mark);
             let protocol = &protocol.to_string()[..];
             let answered = cell.answered.as_deref();
             println!(
@@ -71,17 +71,17 @@ async fn a_tenant_reaches_its_own_machines_and_nobody_else() {
                 machine.name,
                 answered.unwrap_or("-"),
             );
-            wrong.extend(judge(&rack, machine, target, protocol, answered));
+            wrong.extend(judge(rack, machine, target, protocol, answered));
             wrong.extend(crossed(machine, &seen, &format!("{protocol} to {target}")));
         }
     }
-    wrong.extend(spoofed(&rack));
-    wrong.extend(forged(&rack));
-    wrong.extend(flooded(&rack));
+    wrong.extend(spoofed(rack));
+    wrong.extend(forged(rack));
+    wrong.extend(flooded(rack));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn probe_all(row: usize, machine: &Machine) -> BTreeMap<(&'static str, String), Cell> {
+fn probe_all(rack: &Rack, row: usize, machine: &Machine) -> BTreeMap<(&'static str, String), Cell> {
     let mut cells = BTreeMap::new();
     let mut number = (row + 1) * 1000;
     for target in TARGETS {
@@ -89,6 +89,11 @@ fn probe_all(row: usize, machine: &Machine) -> BTreeMap<(&'static str, String), 
             number += 1;
             let mark = mark(number);
             let answered = protocol.probe(&machine.namespace, target, &mark);
+            if answered.is_none() && owner(rack, machine, target).is_some() {
+                // What is shown at the end may be over by then.
+                println!("{} lost {target}", machine.name);
+                rack.show();
+            }
             cells.insert((target, format!("{protocol:?}")), Cell { answered, mark });
         }
     }
@@ -111,6 +116,12 @@ fn crossed(sender: &Machine, seen: &[&str], packet: &str) -> Option<String> {
     Some(format!("{}: {packet} was seen by {other}", sender.name))
 }
 
+/// The machine of the sender's tenant that has an address.
+fn owner<'a>(rack: &'a Rack, sender: &Machine, target: &str) -> Option<&'a Machine> {
+    let mut own = rack.machines.iter();
+    own.find(|m| m.tenant() == sender.tenant() && m.addresses().iter().any(|a| a == target))
+}
+
 /// A wrong answer.
 fn judge(
     rack: &Rack,
@@ -119,11 +130,8 @@ fn judge(
     protocol: &str,
     answered: Option<&str>,
 ) -> Option<String> {
-    let mut own = rack.machines.iter();
-    let owner =
-        own.find(|m| m.tenant() == sender.tenant() && m.addresses().iter().any(|a| a == target));
     let is_gateway = ["10.1.0.254", "2001:db8:1::fe"].contains(&target);
-    let is_right = match (owner, answered) {
+    let is_right = match (owner(rack, sender, target), answered) {
         (Some(owner), Some(word)) => word == owner.name || (protocol == "Icmp" && word == "?"),
         (Some(_), None) => false,
         (None, Some(word)) => is_gateway && (word == "?" || word == "refused"),

@@ -147,10 +147,10 @@ impl Rack {
     pub(crate) fn show(&self) {
         self.fabric.show();
         for machine in &self.routed {
-            for command in ["show bgp summary", "show ip route"] {
+            for command in ["show bgp summary", "show ip route", "show ipv6 route"] {
                 println!("{} {command}: {}", machine.name, machine.vtysh(command));
             }
-            for arguments in ["-br link", "route show", "neigh"] {
+            for arguments in ["-br link", "route show", "-6 route show", "neigh"] {
                 println!("{} ip {arguments}", machine.name);
                 machine.ip(arguments);
             }

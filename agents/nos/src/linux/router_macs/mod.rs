@@ -1,0 +1,190 @@
+//! Keeps the neighbours and forwarding entries of other switches' router MAC addresses.
+//!
+//! A packet to a host behind another switch goes by a neighbour on the bridge of the L3 VNI, and by
+//! the forwarding entry of the neighbour's MAC address on the tunnel. zebra 8.4.4 loses both, and
+//! packets with them:
+//!
+//! - It has two neighbours for a switch, one for IPv4 routes and one for IPv6 routes, and counts
+//!   them as one: it removes the entry with the last route of either version.
+//! - It takes the neighbour of a new route before the removal of an old one, though it was told of
+//!   them in the other order (`META_QUEUE_EVPN` stands before `META_QUEUE_EARLY_ROUTE`): a route
+//!   that goes and comes back at once is there, and its neighbour is not.
+//!
+//! Without a neighbour it is the routes that tell which switch is meant, and what was known of it
+//! before that tells its address. Entries of tunnels stay when a neighbour that was put back goes:
+//! nothing is sent by them.
+
+mod ways;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use rtnetlink::packet_core::NetlinkPayload;
+use rtnetlink::packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourState};
+use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
+use rtnetlink::{
+    Handle, MulticastGroup, RouteMessageBuilder, new_connection, new_multicast_connection,
+};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use self::ways::{Entry, Macs, OURS, Way, leftover, ways};
+use super::names::{l3_vni_of, tunnel_name};
+use super::view::View;
+use super::{collect, links};
+use crate::back_end::NosError;
+
+/// Time that zebra gets to replace an entry that it has removed.
+const SETTLE: Duration = Duration::from_millis(10);
+/// Longest time between two looks: the kernel drops events that nobody reads in time.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The bridges and tunnels of L3 VNIs, which the reader of events needs, and the word that one lost
+/// a neighbour or an entry.
+#[derive(Debug, Default)]
+struct Watched {
+    devices: Mutex<BTreeSet<u32>>,
+    lost: Notify,
+}
+
+/// Starts the tasks that put entries back, within some milliseconds.
+///
+/// One of them reads events and does nothing else: they are as many as machines have MAC addresses,
+/// and would fill the memory while the other one lists entries.
+///
+/// # Errors
+/// When a socket cannot be opened.
+pub(super) fn keep(tasks: &mut JoinSet<()>) -> io::Result<()> {
+    let (events, _handle, mut messages) = new_multicast_connection(&[MulticastGroup::Neigh])?;
+    tasks.spawn(events);
+    // A socket of its own: the kernel refuses a second listing on one while the first goes on.
+    let (requests, handle, _) = new_connection()?;
+    tasks.spawn(requests);
+    let watched = Arc::new(Watched::default());
+    let reader = Arc::clone(&watched);
+    tasks.spawn(async move {
+        while let Some((message, _)) = messages.next().await {
+            let device = losing(&message.payload);
+            if device.is_some_and(|device| reader.devices.lock().contains(&device)) {
+                reader.lost.notify_one();
+            }
+        }
+    });
+    tasks.spawn(async move {
+        let mut known = Macs::default();
+        loop {
+            if let Err(error) = look(&handle, &watched, &mut known).await {
+                warn!(%error, "router MAC addresses are not kept");
+            }
+            timeout(IDLE, watched.lost.notified()).await.ok();
+            sleep(SETTLE).await;
+        }
+    });
+    Ok(())
+}
+
+/// The device that an event removed a neighbour or an entry of.
+fn losing(payload: &NetlinkPayload<RouteNetlinkMessage>) -> Option<u32> {
+    match payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelNeighbour(message)) => {
+            Some(message.header.ifindex)
+        }
+        _ => None,
+    }
+}
+
+/// Adds what is missing. The devices are known before anything is listed, so that an entry that
+/// goes meanwhile is noticed.
+async fn look(handle: &Handle, watched: &Watched, known: &mut Macs) -> Result<(), NosError> {
+    let view = View::new(&links(handle).await?, &[], None);
+    let bridges = view.links.iter().filter_map(|link| {
+        let tunnel = view.by_name(&tunnel_name(l3_vni_of(link)?))?;
+        Some((link.index, tunnel.index))
+    });
+    let tunnels: BTreeMap<u32, u32> = bridges.collect();
+    let ends: BTreeSet<u32> = tunnels.values().copied().collect();
+    *watched.devices.lock() = ends.iter().chain(tunnels.keys()).copied().collect();
+    if tunnels.is_empty() {
+        *known = Macs::default();
+        return Ok(());
+    }
+    // Those of others are dropped as they are read: there are as many as machines have addresses.
+    let neighbours = handle.neighbours().get().execute();
+    let neighbours = neighbours.try_filter(|of| ready(tunnels.contains_key(&of.header.ifindex)));
+    let neighbours = collect("list neighbours", neighbours).await?;
+    let mut macs = Macs::read(&neighbours);
+    known.learn(&macs, &tunnels);
+    let ways = used(handle, &tunnels).await?;
+    for way in ways.iter().filter(|way| !macs.has(way)).collect::<Vec<_>>() {
+        match known.guess(way) {
+            Some(mac) => {
+                put_back(handle, way, mac).await?;
+                macs.insert(*way, mac.to_vec());
+            }
+            None => warn!(end = %way.1, "a switch with routes has no router MAC address"),
+        }
+    }
+    let entries = handle.neighbours().get();
+    let entries = entries.set_address_family(AddressFamily::Bridge).execute();
+    let entries = entries.try_filter(|of| ready(ends.contains(&of.header.ifindex)));
+    let entries = collect("list forwarding entries", entries).await?;
+    for entry in macs.missing(&tunnels, &entries) {
+        add(handle, &entry).await?;
+    }
+    for neighbour in leftover(&neighbours, &ways) {
+        let removed = handle.neighbours().del(neighbour.clone()).execute().await;
+        removed.map_err(|e| super::failed("remove a neighbour without routes", e))?;
+    }
+    Ok(())
+}
+
+/// The ways that routes take.
+async fn used(handle: &Handle, tunnels: &BTreeMap<u32, u32>) -> Result<BTreeSet<Way>, NosError> {
+    let v4 = RouteMessageBuilder::<Ipv4Addr>::new().build();
+    let v6 = RouteMessageBuilder::<Ipv6Addr>::new().build();
+    let mut used = BTreeSet::new();
+    for of_family in [v4, v6] {
+        let routes = handle.route().get(of_family).execute();
+        // Only the ways are kept: routes are as many as machines have addresses.
+        let found = routes.map_ok(|route| ways(&route, tunnels));
+        used.extend(collect("list routes", found).await?.into_iter().flatten());
+    }
+    Ok(used)
+}
+
+/// Adds the neighbour of a way, as zebra has it.
+async fn put_back(handle: &Handle, way: &Way, mac: &[u8]) -> Result<(), NosError> {
+    let (bridge, end) = *way;
+    let mut add = handle.neighbours().add(bridge, end);
+    let mark = NeighbourAttribute::Protocol(OURS);
+    add.message_mut().attributes.push(mark);
+    let add = add
+        .link_layer_address(mac)
+        .state(NeighbourState::Noarp)
+        .flags(NeighbourFlags::ExtLearned);
+    let added = add.replace().execute().await;
+    added.map_err(|e| super::failed(format!("add the neighbour {end}"), e))?;
+    warn!(%end, "put the neighbour of another switch's routes back");
+    Ok(())
+}
+
+/// Adds an entry in the tunnel and in the bridge, as zebra has it.
+async fn add(handle: &Handle, entry: &Entry) -> Result<(), NosError> {
+    let add = handle.neighbours().add_bridge(entry.tunnel, &entry.mac);
+    let add = add
+        .destination(entry.remote)
+        .state(NeighbourState::Reachable)
+        .flags(NeighbourFlags::Own | NeighbourFlags::Controller | NeighbourFlags::ExtLearned);
+    let added = add.replace().execute().await;
+    added.map_err(|e| super::failed(format!("add {entry:?}"), e))?;
+    warn!(remote = %entry.remote, "put the entry of a router MAC address back");
+    Ok(())
+}
