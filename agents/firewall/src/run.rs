@@ -5,9 +5,11 @@ mod drift;
 use std::sync::Arc;
 use std::time::Instant;
 
+use agents_router_macs::DeviceNames;
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -30,6 +32,12 @@ use crate::update::{SelfUpdate, UpdateView};
 
 pub use crate::agent_files::AgentFiles;
 pub use crate::run_end::RunEnd;
+
+/// Bridges and tunnels of networks, as hammer names them.
+const DEVICES: DeviceNames = DeviceNames {
+    bridge: "vlan",
+    tunnel: "vni",
+};
 
 /// The agent while it runs.
 #[derive(Debug)]
@@ -107,6 +115,9 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
         alive: AliveNotices::default(),
     };
     agent.boot();
+    // They end with the agent; what they have put back stays.
+    let mut keepers = JoinSet::new();
+    agents_router_macs::keep(DEVICES, &mut keepers).context("cannot watch neighbours")?;
     let _listener = match agent.files.metrics {
         Some(listen) => {
             let (sampler, update) = (agent.sampler.clone(), agent.update.status());

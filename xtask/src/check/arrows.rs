@@ -219,12 +219,24 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base-outbound", &["base-runtime"]),
     ("control-server", &["base-*", "control-*", "proto-*"]),
     ("agents-kit", &["base-*", "proto-*"]),
-    ("agents-nos", &["base-*", "proto-types", "proto-wire-lldp"]),
+    (
+        "agents-nos",
+        &[
+            "agents-router-macs",
+            "base-*",
+            "proto-types",
+            "proto-wire-lldp",
+        ],
+    ),
+    ("agents-router-macs", &[]),
     (
         "agents-core",
         &["agents-kit", "agents-nos", "base-*", "proto-*"],
     ),
-    ("agents-firewall", &["agents-kit", "base-*", "proto-*"]),
+    (
+        "agents-firewall",
+        &["agents-kit", "agents-router-macs", "base-*", "proto-*"],
+    ),
     ("agents-hammer", &["agents-kit", "base-*", "proto-*"]),
     ("bmc-ipmi", &[]),
     ("bmc-redfish", &["proto-identity"]),

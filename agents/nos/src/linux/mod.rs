@@ -33,7 +33,6 @@ mod neighbours;
 mod packet_filter;
 mod requests;
 mod routed;
-mod router_macs;
 mod routing;
 mod segments;
 mod telemetry;
@@ -44,6 +43,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use agents_router_macs::DeviceNames;
 use futures::{Stream, StreamExt, TryStreamExt};
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::link::LinkMessage;
@@ -133,7 +133,11 @@ impl Linux {
         let changed = Arc::new(Notify::new());
         watch_links(&mut tasks, Arc::clone(&changed)).map_err(NosError::Open)?;
         if config.frr.is_some() {
-            router_macs::keep(&mut tasks).map_err(NosError::Open)?;
+            let names = DeviceNames {
+                bridge: names::ROUTED_PREFIX,
+                tunnel: names::TUNNEL_PREFIX,
+            };
+            agents_router_macs::keep(names, &mut tasks).map_err(NosError::Open)?;
         }
         let loopback = InterfaceName::loopback();
         let router = config.frr.clone().map(|vtysh| Router::new(vtysh, loopback));

@@ -6,7 +6,7 @@ use super::link::{Kind, Link};
 use crate::vni::Vni;
 
 pub(super) const BRIDGE_PREFIX: &str = "mmb";
-const TUNNEL_PREFIX: &str = "mmx";
+pub(super) const TUNNEL_PREFIX: &str = "mmx";
 pub(super) const ROUTED_PREFIX: &str = "mmr";
 /// Name of the bridge of quarantined ports.
 pub(super) const QUARANTINE: &str = "mmq";

@@ -192,7 +192,7 @@ pub(super) fn flood_entry(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
     remote.filter(|_| zero).map(|r| (message.header.ifindex, r))
 }
 
-pub(super) fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
+fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
     match address {
         NeighbourAddress::Inet(v4) => Some((*v4).into()),
         NeighbourAddress::Inet6(v6) => Some((*v6).into()),

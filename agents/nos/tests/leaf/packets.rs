@@ -8,7 +8,7 @@ use agents_nos::frr::{
     RemoteAs,
 };
 
-use super::daemons::{DEADLINE, Switch, ip};
+use super::daemons::{Switch, ip};
 use super::fabric::{Fabric, UPLINKS};
 use super::hosts::{Host, PORT, answer, assert_silent, cable, listen, reaches};
 use super::models::{enter, machine, place, tenant};

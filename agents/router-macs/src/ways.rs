@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use rtnetlink::packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage};
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
+use rtnetlink::packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage,
+};
 use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol};
 
-use crate::linux::view::ip;
+use crate::DeviceNames;
 
 /// The mark of neighbours that the agent has put back (`NDA_PROTOCOL`). zebra replaces it with its
 /// own when it takes the neighbour over.
@@ -88,6 +91,27 @@ impl Macs {
     }
 }
 
+/// The tunnel of each bridge of an L3 VNI, by device index.
+pub(super) fn tunnels(names: DeviceNames, links: &[LinkMessage]) -> BTreeMap<u32, u32> {
+    let by_name: BTreeMap<&str, u32> = links
+        .iter()
+        .filter_map(|link| {
+            let name = link.attributes.iter().find_map(|of| match of {
+                LinkAttribute::IfName(name) => Some(name.as_str()),
+                _ => None,
+            })?;
+            Some((name, link.header.index))
+        })
+        .collect();
+    let pairs = by_name.iter().filter_map(|(name, bridge)| {
+        let vni: u32 = name.strip_prefix(names.bridge)?.parse().ok()?;
+        let tunnel = by_name.get(format!("{}{vni}", names.tunnel).as_str())?;
+        // A number with leading zeros is somebody else's.
+        (**name == format!("{}{vni}", names.bridge)).then_some((*bridge, *tunnel))
+    });
+    pairs.collect()
+}
+
 /// The ways that a route takes over the bridges.
 pub(super) fn ways(route: &RouteMessage, bridges: &BTreeMap<u32, u32>) -> Vec<Way> {
     let several = route.attributes.iter().filter_map(|of| match of {
@@ -144,9 +168,21 @@ fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
     })
 }
 
+fn ip(address: &NeighbourAddress) -> Option<IpAddr> {
+    match address {
+        NeighbourAddress::Inet(v4) => Some((*v4).into()),
+        NeighbourAddress::Inet6(v6) => Some((*v6).into()),
+        // Addresses in the bridge family come without a family of their own; the length tells.
+        NeighbourAddress::Other(bytes) => match bytes.as_slice() {
+            [a, b, c, d] => Some([*a, *b, *c, *d].into()),
+            bytes => <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from),
+        },
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use rtnetlink::packet_route::neighbour::NeighbourAddress;
     use rtnetlink::packet_route::route::RouteNextHop;
 
     use super::*;
@@ -185,6 +221,25 @@ mod tests {
             IpAddr::V4(address) => RouteAddress::Inet(address),
             IpAddr::V6(address) => RouteAddress::Inet6(address),
         })
+    }
+
+    #[test]
+    fn tunnels_are_found_by_their_names() {
+        let names = DeviceNames {
+            bridge: "mmr",
+            tunnel: "mmx",
+        };
+        let devices = [
+            "lo", "mmr27", "mmx27", "mmr28", "mmx29", "mmr027", "mmb5", "mmx5",
+        ];
+        let links = devices.iter().zip(1..).map(|(name, index)| {
+            let mut link = LinkMessage::default();
+            link.header.index = index;
+            link.attributes = vec![LinkAttribute::IfName((*name).to_owned())];
+            link
+        });
+        let links: Vec<_> = links.collect();
+        assert_eq!(tunnels(names, &links), [(2, 3)].into());
     }
 
     #[test]

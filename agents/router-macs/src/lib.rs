@@ -10,6 +10,8 @@
 //!   them in the other order (`META_QUEUE_EVPN` stands before `META_QUEUE_EARLY_ROUTE`): a route
 //!   that goes and comes back at once is there, and its neighbour is not.
 //!
+//! Leaves and firewalls both run zebra, and both need this.
+//!
 //! Without a neighbour it is the routes that tell which switch is meant, and what was known of it
 //! before that tells its address. Entries of tunnels stay when a neighbour that was put back goes:
 //! nothing is sent by them.
@@ -17,13 +19,14 @@
 mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::future::ready;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use rtnetlink::packet_core::NetlinkPayload;
 use rtnetlink::packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourState};
@@ -36,16 +39,29 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use self::ways::{Entry, Macs, OURS, Way, leftover, ways};
-use super::names::{l3_vni_of, tunnel_name};
-use super::view::View;
-use super::{collect, links};
-use crate::back_end::NosError;
+use self::ways::{Entry, Macs, OURS, Way, leftover, tunnels, ways};
 
 /// Time that zebra gets to replace an entry that it has removed.
 const SETTLE: Duration = Duration::from_millis(10);
 /// Longest time between two looks: the kernel drops events that nobody reads in time.
 const IDLE: Duration = Duration::from_secs(5);
+
+/// How the devices of an L3 VNI are named: each prefix, and the VNI as a decimal number.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceNames {
+    /// Prefix of the bridge, whose neighbours are the other switches.
+    pub bridge: &'static str,
+    /// Prefix of the tunnel.
+    pub tunnel: &'static str,
+}
+
+/// What could not be done.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action}")]
+struct LookError {
+    action: String,
+    source: rtnetlink::Error,
+}
 
 /// The bridges and tunnels of L3 VNIs, which the reader of events needs, and the word that one lost
 /// a neighbour or an entry.
@@ -62,7 +78,7 @@ struct Watched {
 ///
 /// # Errors
 /// When a socket cannot be opened.
-pub(super) fn keep(tasks: &mut JoinSet<()>) -> io::Result<()> {
+pub fn keep(names: DeviceNames, tasks: &mut JoinSet<()>) -> io::Result<()> {
     let (events, _handle, mut messages) = new_multicast_connection(&[MulticastGroup::Neigh])?;
     tasks.spawn(events);
     // A socket of its own: the kernel refuses a second listing on one while the first goes on.
@@ -81,8 +97,9 @@ pub(super) fn keep(tasks: &mut JoinSet<()>) -> io::Result<()> {
     tasks.spawn(async move {
         let mut known = Macs::default();
         loop {
-            if let Err(error) = look(&handle, &watched, &mut known).await {
-                warn!(%error, "router MAC addresses are not kept");
+            if let Err(error) = look(names, &handle, &watched, &mut known).await {
+                let error = &error as &dyn Error;
+                warn!(error, "router MAC addresses are not kept");
             }
             timeout(IDLE, watched.lost.notified()).await.ok();
             sleep(SETTLE).await;
@@ -103,13 +120,14 @@ fn losing(payload: &NetlinkPayload<RouteNetlinkMessage>) -> Option<u32> {
 
 /// Adds what is missing. The devices are known before anything is listed, so that an entry that
 /// goes meanwhile is noticed.
-async fn look(handle: &Handle, watched: &Watched, known: &mut Macs) -> Result<(), NosError> {
-    let view = View::new(&links(handle).await?, &[], None);
-    let bridges = view.links.iter().filter_map(|link| {
-        let tunnel = view.by_name(&tunnel_name(l3_vni_of(link)?))?;
-        Some((link.index, tunnel.index))
-    });
-    let tunnels: BTreeMap<u32, u32> = bridges.collect();
+async fn look(
+    names: DeviceNames,
+    handle: &Handle,
+    watched: &Watched,
+    known: &mut Macs,
+) -> Result<(), LookError> {
+    let links = collect("list links", handle.link().get().execute()).await?;
+    let tunnels = tunnels(names, &links);
     let ends: BTreeSet<u32> = tunnels.values().copied().collect();
     *watched.devices.lock() = ends.iter().chain(tunnels.keys()).copied().collect();
     if tunnels.is_empty() {
@@ -141,13 +159,13 @@ async fn look(handle: &Handle, watched: &Watched, known: &mut Macs) -> Result<()
     }
     for neighbour in leftover(&neighbours, &ways) {
         let removed = handle.neighbours().del(neighbour.clone()).execute().await;
-        removed.map_err(|e| super::failed("remove a neighbour without routes", e))?;
+        removed.map_err(|e| failed("remove a neighbour without routes", e))?;
     }
     Ok(())
 }
 
 /// The ways that routes take.
-async fn used(handle: &Handle, tunnels: &BTreeMap<u32, u32>) -> Result<BTreeSet<Way>, NosError> {
+async fn used(handle: &Handle, tunnels: &BTreeMap<u32, u32>) -> Result<BTreeSet<Way>, LookError> {
     let v4 = RouteMessageBuilder::<Ipv4Addr>::new().build();
     let v6 = RouteMessageBuilder::<Ipv6Addr>::new().build();
     let mut used = BTreeSet::new();
@@ -161,7 +179,7 @@ async fn used(handle: &Handle, tunnels: &BTreeMap<u32, u32>) -> Result<BTreeSet<
 }
 
 /// Adds the neighbour of a way, as zebra has it.
-async fn put_back(handle: &Handle, way: &Way, mac: &[u8]) -> Result<(), NosError> {
+async fn put_back(handle: &Handle, way: &Way, mac: &[u8]) -> Result<(), LookError> {
     let (bridge, end) = *way;
     let mut add = handle.neighbours().add(bridge, end);
     let mark = NeighbourAttribute::Protocol(OURS);
@@ -171,20 +189,34 @@ async fn put_back(handle: &Handle, way: &Way, mac: &[u8]) -> Result<(), NosError
         .state(NeighbourState::Noarp)
         .flags(NeighbourFlags::ExtLearned);
     let added = add.replace().execute().await;
-    added.map_err(|e| super::failed(format!("add the neighbour {end}"), e))?;
+    added.map_err(|e| failed(format!("add the neighbour {end}"), e))?;
     warn!(%end, "put the neighbour of another switch's routes back");
     Ok(())
 }
 
 /// Adds an entry in the tunnel and in the bridge, as zebra has it.
-async fn add(handle: &Handle, entry: &Entry) -> Result<(), NosError> {
+async fn add(handle: &Handle, entry: &Entry) -> Result<(), LookError> {
     let add = handle.neighbours().add_bridge(entry.tunnel, &entry.mac);
     let add = add
         .destination(entry.remote)
         .state(NeighbourState::Reachable)
         .flags(NeighbourFlags::Own | NeighbourFlags::Controller | NeighbourFlags::ExtLearned);
     let added = add.replace().execute().await;
-    added.map_err(|e| super::failed(format!("add {entry:?}"), e))?;
+    added.map_err(|e| failed(format!("add {entry:?}"), e))?;
     warn!(remote = %entry.remote, "put the entry of a router MAC address back");
     Ok(())
+}
+
+async fn collect<T>(
+    action: &str,
+    stream: impl Stream<Item = Result<T, rtnetlink::Error>>,
+) -> Result<Vec<T>, LookError> {
+    stream.try_collect().await.map_err(|e| failed(action, e))
+}
+
+fn failed(action: impl Into<String>, source: rtnetlink::Error) -> LookError {
+    LookError {
+        action: action.into(),
+        source,
+    }
 }
