@@ -2,12 +2,14 @@
 //! addresses look like those of the underlay.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use super::catalogue::add_firewall_networks;
 use super::hosts::{Host, PORT, answer, listen};
 use super::machine::{Networking, OUTSIDE};
 use super::models::{enter, place, tenant, underlay};
 use super::site::Site;
+use super::stages::Rented;
 use super::switch::reconcile;
 use super::wait::found;
 
@@ -171,4 +173,41 @@ async fn a_tenant_leaves_through_its_firewall_alone() {
     let other = &machines[1];
     let stranger = answer(other.machine.namespace(), SERVER, PORT);
     assert_eq!(stranger, None, "another tenant leaves through the firewall");
+    router_macs_come_back(&firewall).await;
+    let namespace = machines[0].machine.namespace();
+    let arrived = found(async || answer(namespace, SERVER, PORT)).await;
+    assert_eq!(arrived.as_deref(), Some("outside"));
+}
+
+/// Takes the entries of the leaves' router MAC addresses from a firewall, as zebra does, and waits
+/// until they are back.
+async fn router_macs_come_back(firewall: &Rented) {
+    let namespace = firewall.machine.namespace();
+    let tunnel = format!("vni{}", firewall.system.vni);
+    let entries = || -> BTreeSet<(String, String)> {
+        let shown = bridge(namespace, &format!("fdb show dev {tunnel}"));
+        let pairs = shown.lines().filter_map(|line| {
+            let (mac, rest) = line.split_once(" dst ")?;
+            let end = rest.split_whitespace().next()?;
+            Some((mac.trim().to_owned(), end.to_owned()))
+        });
+        pairs.collect()
+    };
+    let before = entries();
+    println!("router MAC addresses that the firewall knows: {before:?}");
+    assert!(!before.is_empty());
+    for (mac, end) in &before {
+        bridge(namespace, &format!("fdb del {mac} dev {tunnel} master"));
+        let of_tunnel = format!("fdb del {mac} dev {tunnel} dst {end} self");
+        bridge(namespace, &of_tunnel);
+    }
+    let back = found(async || entries().is_superset(&before).then_some(())).await;
+    assert!(back.is_some(), "{:?}", entries());
+}
+
+fn bridge(namespace: &str, command: &str) -> String {
+    let mut bridge = Command::new("bridge");
+    let bridge = bridge.args(["-n", namespace]).args(command.split(' '));
+    let output = bridge.output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
