@@ -15,6 +15,5 @@ mod fabric;
 mod hosts;
 mod models;
 mod packets;
-mod router_macs;
 mod steps;
 mod switch;

@@ -17,6 +17,7 @@ mod packets;
 mod provisioning;
 mod rack;
 mod stream;
+mod ways;
 
 #[allow(dead_code, reason = "shared with the tests of FRR")]
 #[path = "../../../../agents/nos/tests/frr/daemons.rs"]
