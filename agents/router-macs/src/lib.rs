@@ -15,6 +15,11 @@
 //! Without a neighbour it is the routes that tell which switch is meant, and what was known of it
 //! before that tells its address. Entries of tunnels stay when a neighbour that was put back goes:
 //! nothing is sent by them.
+//!
+//! Invariants:
+//! - Nothing that zebra has is changed: only what is missing is added (`Macs::missing`), and only
+//!   neighbours with the agent's own mark are removed (`leftover`).
+//! - A switch gets no address that was not seen for it (`Macs::guess`).
 
 mod ways;
 
@@ -55,7 +60,7 @@ pub struct DeviceNames {
     pub tunnel: &'static str,
 }
 
-/// What could not be done.
+/// A look that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action}")]
 struct LookError {

@@ -1,4 +1,4 @@
-//! What the ways to other switches need, as plain functions over what the kernel has.
+//! The needs of the ways to other switches, as plain functions over what the kernel has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
