@@ -10,6 +10,7 @@ use control_gate::{FacadeCall, FacadeRequest, ServiceContext};
 use http::header::HOST;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
+use proto_types::ProjectId;
 use serde_json::Value;
 use tonic::Code;
 use url::form_urlencoded;
@@ -37,7 +38,7 @@ pub struct IronicFacade {
     policy: AccessPolicy,
     url: Option<String>,
     scheme: &'static str,
-    service_project: Option<String>,
+    service_project: Option<ProjectId>,
 }
 
 /// A request that is answered, without its body.
@@ -106,9 +107,9 @@ impl IronicFacade {
         };
         let credential = FacadeCredential::of_request(&arrived.parts.headers);
         let credential = credential.ok_or_else(IronicError::unauthenticated)?;
-        let service_project = self.service_project.as_deref();
         let (core, peer) = (&self.core, arrived.peer);
-        let caller = FacadeCaller::authenticate(core, &credential, peer, service_project).await?;
+        let caller =
+            FacadeCaller::authenticate(core, &credential, peer, self.service_project).await?;
         self.routed(arrived, &routed, &caller).await
     }
 
@@ -155,7 +156,7 @@ impl IronicFacade {
     ) -> Result<IronicAnswer, IronicError> {
         let request = IdentityRequest {
             core: &self.core,
-            service_project: self.service_project.as_deref(),
+            service_project: self.service_project,
             base: &arrived.base,
             verb: &arrived.parts.method,
             path,

@@ -48,6 +48,39 @@ impl Wire {
         };
         request.body(body).send().await.unwrap()
     }
+
+    /// Calls metalmesh's own API in JSON, as the administrator.
+    async fn call(&self, daemon: &Daemon, method: &str, body: &Value) -> Value {
+        let url = format!("{}/metalstack.{method}", daemon.api);
+        let request = self.http.post(url).bearer_auth(&self.token);
+        let request = request.header("Content-Type", "application/json");
+        let answer = request.body(body.to_string()).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{method}");
+        content(answer).await
+    }
+
+    /// A project of this name in a tenant of its own, and a token of its owner with the role `service`.
+    async fn services(&self, daemon: &Daemon, tenant: &str, name: &str) -> (String, String) {
+        let wanted = json!({ "name": tenant });
+        self.call(daemon, "admin.v2.TenantService/Create", &wanted)
+            .await;
+        let wanted = json!({ "login": tenant, "name": name, "description": "" });
+        let method = "api.v2.ProjectService/Create";
+        let made = self.call(daemon, method, &wanted).await;
+        let id = made["project"]["uuid"].as_str().unwrap().to_owned();
+        let wanted = json!({
+            "user": tenant,
+            "tokenCreateRequest": {
+                "expires": "3600s",
+                "description": "services",
+                "labels": { "labels": { "metalmesh.dev/openstack-role": "service" } },
+                "projectRoles": { id.as_str(): "PROJECT_ROLE_OWNER" },
+            },
+        });
+        let method = "admin.v2.TokenService/Create";
+        let made = self.call(daemon, method, &wanted).await;
+        (id, made["secret"].as_str().unwrap().to_owned())
+    }
 }
 
 async fn content(answer: Response) -> Value {
@@ -151,6 +184,32 @@ async fn documents_survive_a_crash() {
         .ask(Method::POST, "/v1/deploy_templates", &template)
         .await;
     assert_eq!(again.status(), 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_with_rights_of_the_site_are_those_of_one_project() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = daemon(dir.path(), "");
+    let wire = Wire::of(&before);
+    let (id, own) = wire.services(&before, "operators", "service").await;
+    let (_, namesake) = wire.services(&before, "tenant", "service").await;
+    let node = json!({ "driver": "metalmesh", "name": "of-the-site" });
+    let made = wire.ask(Method::POST, "/v1/nodes", &node).await;
+    assert_eq!(made.status(), 201);
+    before.kill();
+    let after = daemon(dir.path(), &format!("service_project = \"{id}\"\n"));
+    for (token, count) in [(own, 1), (namesake, 0)] {
+        let wire = Wire {
+            token,
+            ..Wire::of(&after)
+        };
+        let nodes = content(wire.ask(Method::GET, "/v1/nodes", &Value::Null).await).await;
+        assert_eq!(nodes["nodes"].as_array().unwrap().len(), count, "{nodes}");
+        let deleted = wire
+            .ask(Method::DELETE, "/v1/nodes/of-the-site", &Value::Null)
+            .await;
+        assert!(!deleted.status().is_success());
+    }
 }
 
 #[test]
