@@ -212,6 +212,50 @@ async fn services_with_rights_of_the_site_are_those_of_one_project() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn services_of_a_project_reach_no_runbook_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    let (owner, _) = wire.services(&daemon, "operators", "web").await;
+    let (_, token) = wire.services(&daemon, "tenant", "web").await;
+    let service = Wire {
+        token,
+        ..Wire::of(&daemon)
+    };
+    let step = json!({"interface": "power", "step": "reboot", "args": {}, "order": 1});
+    let book = |name: &str| json!({"name": name, "steps": [step]});
+    let mut owned = book("CUSTOM_OWNED");
+    owned["owner"] = owner.into();
+    let mut public = book("CUSTOM_PUBLIC");
+    public["public"] = true.into();
+    for wanted in [owned, public] {
+        let made = wire.ask(Method::POST, "/v1/runbooks", &wanted).await;
+        assert_eq!(made.status(), 201, "{wanted}");
+    }
+    let made = service
+        .ask(Method::POST, "/v1/runbooks", &book("CUSTOM_OWN"))
+        .await;
+    assert_eq!(made.status(), 201);
+    let patch = json!([{"op": "replace", "path": "/extra", "value": {"a": 1}}]);
+    for (name, seen, changed) in [
+        ("CUSTOM_OWNED", 404, 404),
+        ("CUSTOM_PUBLIC", 200, 403),
+        ("CUSTOM_OWN", 200, 200),
+    ] {
+        let path = format!("/v1/runbooks/{name}");
+        let found = service.ask(Method::GET, &path, &Value::Null).await;
+        assert_eq!(found.status(), seen, "{name}");
+        let answer = service.ask(Method::PATCH, &path, &patch).await;
+        assert_eq!(answer.status(), changed, "{name}");
+        let traits = format!("{path}/traits/CUSTOM_T");
+        let answer = service.ask(Method::PUT, &traits, &Value::Null).await;
+        assert_eq!(answer.status().is_success(), changed == 200, "{name}");
+        let answer = service.ask(Method::DELETE, &path, &Value::Null).await;
+        assert_eq!(answer.status().is_success(), changed == 200, "{name}");
+    }
+}
+
 #[test]
 fn dangerous_policy_files_are_refused_at_the_start() {
     let dir = tempfile::tempdir().unwrap();

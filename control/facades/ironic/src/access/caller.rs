@@ -113,10 +113,22 @@ impl FacadeCaller {
         self.project().filter(|_| !self.is_elevated)
     }
 
+    /// `true` if the caller may reach a document of this owner that is not public, whatever a rule says: a
+    /// project reaches its own alone. Ironic's rules permit some calls to every service, which there are
+    /// the operators' alone, and here any project's.
+    pub(crate) fn reaches(&self, owner: Option<ProjectId>) -> bool {
+        is_reached(self.writer(), owner)
+    }
+
     /// `true` for a call in the scope of the whole site.
     pub(crate) fn is_system(&self) -> bool {
         self.scope == FacadeScope::System
     }
+}
+
+/// As [`FacadeCaller::reaches`]; `writer` is the caller's project, `None` for the site.
+fn is_reached(writer: Option<ProjectId>, owner: Option<ProjectId>) -> bool {
+    writer.is_none_or(|project| owner == Some(project))
 }
 
 fn scoped(
@@ -199,6 +211,21 @@ mod tests {
             let caller = found.credentials(role, configured);
             let decision = policy.decide("baremetal:node:list_all", &caller, &PolicyTarget::none());
             assert_eq!(decision.is_permitted(), expected, "{project} {role:?}");
+        }
+    }
+
+    #[test]
+    fn a_project_reaches_its_own_alone() {
+        let (own, other) = (SERVICES.parse().unwrap(), NAMESAKE.parse().unwrap());
+        for (writer, owner, expected) in [
+            (None, None, true),
+            (None, Some(other), true),
+            (Some(own), Some(own), true),
+            (Some(own), Some(other), false),
+            // A missing owner equals no project.
+            (Some(own), None, false),
+        ] {
+            assert_eq!(is_reached(writer, owner), expected, "{writer:?} {owner:?}");
         }
     }
 }
