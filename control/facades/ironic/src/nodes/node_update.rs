@@ -11,7 +11,7 @@ use super::node_checks::{check_draft, check_is_changeable};
 use super::node_display::NodeDisplay;
 use super::node_draft::{DraftBase, NodeDraft};
 use super::node_object::{node_object, patchable};
-use super::tenure_change::{TenureCaller, tenure_parts};
+use super::tenure_change::{TenureCaller, check_instance, tenure_parts};
 use super::update_rules::update_rules;
 use crate::access::{SeenNode, find_node, seen_node};
 use crate::answer::IronicAnswer;
@@ -66,6 +66,7 @@ fn planned(
         call.require(rule, &node.target())?;
     }
     check_fields(call, patch)?;
+    check_instance(&node, call.caller.writer(), patch)?;
     let now = call.now();
     let state = node_state(&node.machine, node.record.as_deref(), now);
     check_is_changeable(&node, &state, patch)?;
