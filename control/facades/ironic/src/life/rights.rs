@@ -59,7 +59,7 @@ pub(super) fn check_life(machine: &Machine, caller: Option<ProjectId>) -> Result
 }
 
 /// `true` if the caller uses the machine, or may use it while nobody does; administrators do.
-pub(super) fn may_use(machine: &Machine, caller: Option<ProjectId>) -> bool {
+pub(crate) fn may_use(machine: &Machine, caller: Option<ProjectId>) -> bool {
     order_project(machine, caller).is_ok()
 }
 

@@ -16,6 +16,7 @@ use super::update_rules::update_rules;
 use crate::access::{SeenNode, find_node, seen_node};
 use crate::answer::IronicAnswer;
 use crate::error::IronicError;
+use crate::life::may_use;
 use crate::listing::{asked_flag, check_names};
 use crate::patch::JsonPatch;
 use crate::request::IronicCall;
@@ -97,7 +98,8 @@ fn drafted(
     node: &SeenNode,
     patch: &JsonPatch,
 ) -> Result<NodeDraft, IronicError> {
-    let mut object = node_object(node);
+    let is_bmc_shown = may_use(&node.machine, call.caller.project());
+    let mut object = node_object(node, is_bmc_shown);
     patch.apply(&mut object)?;
     let mut draft = NodeDraft::parse(&object, &DraftBase::of(node), call.now())?;
     if asked_flag(call, RESET_INTERFACES)?.unwrap_or(false) {

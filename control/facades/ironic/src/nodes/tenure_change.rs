@@ -172,7 +172,7 @@ mod tests {
         project: Option<&str>,
     ) -> Result<UpdateNode, IronicError> {
         let node = SeenNode::of_json(machine, None);
-        let mut object = node_object(&node);
+        let mut object = node_object(&node, true);
         for (field, value) in changes {
             object[*field] = value.clone();
         }
