@@ -1,7 +1,7 @@
 //! Answers of handlers as responses of HTTP.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LOCATION, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, VARY};
 use http::{HeaderName, HeaderValue, Response};
 use uuid::Uuid;
 
@@ -79,6 +79,8 @@ pub(crate) fn response(
         set(HeaderName::from_static(SUBJECT_TOKEN_HEADER), token);
         set(VARY, "X-Auth-Token");
     }
+    // The answer depends on the token, in whichever header: no cache may serve it to another caller.
+    set(CACHE_CONTROL, "no-store");
     for name in REQUEST_ID_HEADERS {
         set(HeaderName::from_static(name), &head.request_id);
     }
@@ -117,6 +119,7 @@ mod tests {
             assert_eq!(header(&answered, HEADER), named);
             let id = header(&answered, REQUEST_ID_HEADERS[0]).unwrap();
             assert!(id.starts_with("req-"));
+            assert_eq!(header(&answered, "cache-control"), Some("no-store"));
         }
     }
 
