@@ -90,8 +90,7 @@ pub(crate) fn may_reserve(tables: &Tables, project: ProjectId, size: Option<&Siz
         let of_size = reserved.iter();
         let of_size = of_size.filter(|host| host.seen.size.as_ref() == size);
         let of_size_limit = size.and_then(|size| quota.limits.machines_of_size.get(size));
-        fits(quota.limits.machines.as_ref(), reserved.len())
-            && fits(of_size_limit, of_size.count())
+        fits(quota.limits.machines.as_ref(), reserved.len()) && fits(of_size_limit, of_size.count())
     })
 }
 

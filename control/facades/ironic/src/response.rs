@@ -46,20 +46,35 @@ pub(crate) fn response(
     head: &ResponseHead,
     outcome: Result<IronicAnswer, IronicError>,
 ) -> Response<Bytes> {
-    let (status, body, location, subject_token) = match outcome {
-        Ok(answer) => (
-            answer.status,
-            answer.body,
-            answer.location,
-            answer.subject_token,
-        ),
+    match outcome {
+        Ok(answer) => answered(head, answer),
         Err(error) => {
             if error.status.is_server_error() {
                 tracing::warn!(request = %head.request_id, error = %error.text, "a call failed");
             }
-            (error.status, Some(error.body(head.shape)), None, None)
+            refusal(head, &error)
         }
+    }
+}
+
+/// The response to a request that is refused. It is not logged: strangers could fill the log.
+pub(crate) fn refusal(head: &ResponseHead, error: &IronicError) -> Response<Bytes> {
+    let answer = IronicAnswer {
+        status: error.status,
+        location: None,
+        subject_token: None,
+        body: Some(error.body(head.shape)),
     };
+    answered(head, answer)
+}
+
+fn answered(head: &ResponseHead, answer: IronicAnswer) -> Response<Bytes> {
+    let IronicAnswer {
+        status,
+        location,
+        subject_token,
+        body,
+    } = answer;
     let bytes = body.map_or_else(Bytes::new, |body| body.to_string().into());
     let has_body = !bytes.is_empty();
     let mut response = Response::new(bytes);

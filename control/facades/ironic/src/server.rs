@@ -9,7 +9,7 @@ use control_front::HttpFacade;
 use control_gate::{FacadeCall, FacadeRequest, ServiceContext};
 use http::header::HOST;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use proto_types::ProjectId;
 use serde_json::Value;
 use tonic::Code;
@@ -20,7 +20,7 @@ use crate::answer::IronicAnswer;
 use crate::error::{ErrorShape, IronicError};
 use crate::keystone::{self, IdentityRequest};
 use crate::request::{IronicCall, Parameters};
-use crate::response::{ResponseHead, response};
+use crate::response::{ResponseHead, refusal, response};
 use crate::route::IronicRoute;
 use crate::routes::{self, RouteMatch};
 use crate::secrets::without_secrets;
@@ -229,8 +229,12 @@ impl HttpFacade for IronicFacade {
         self.core.bearer_share(&credential.token)
     }
 
-    async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes> {
-        let (parts, body) = request.into_parts();
+    async fn answer(
+        &self,
+        parts: &Parts,
+        body: Bytes,
+        peer: Option<SocketAddr>,
+    ) -> Response<Bytes> {
         let shape = shape(parts.uri.path());
         let version = ApiVersion::of_request(&parts.headers);
         let head = ResponseHead::new(shape, version.as_ref().ok().copied());
@@ -239,8 +243,8 @@ impl HttpFacade for IronicFacade {
             (_, Err(error)) => Err(error),
             (_, Ok(body)) => {
                 let arrived = ArrivedRequest {
-                    base: self.base(&parts),
-                    parts: &parts,
+                    base: self.base(parts),
+                    parts,
                     peer,
                     body,
                 };
@@ -249,6 +253,17 @@ impl HttpFacade for IronicFacade {
         };
         response(&head, outcome)
     }
+
+    fn refuse(&self, head: &Parts, status: StatusCode, reason: &str) -> Response<Bytes> {
+        refused(head, status, reason)
+    }
+}
+
+/// The refusal of a request by the front, in the shape of the API that its path belongs to.
+fn refused(head: &Parts, status: StatusCode, reason: &str) -> Response<Bytes> {
+    let version = ApiVersion::of_request(&head.headers).ok();
+    let error = IronicError::new(status, reason);
+    refusal(&ResponseHead::new(shape(head.uri.path()), version), &error)
 }
 
 #[cfg(test)]
@@ -267,6 +282,25 @@ mod tests {
             ("/v2.0/networks", ErrorShape::Network),
         ] {
             assert_eq!(shape(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn refusals_of_the_front_have_the_shape_of_their_api() {
+        for (path, pointer) in [
+            ("/v1/nodes", "/error_message"),
+            ("/nonsense", "/error_message"),
+            ("/v3/auth/tokens", "/error/message"),
+            ("/v2.0/ports", "/NeutronError/message"),
+        ] {
+            let request = http::Request::post(path).body(()).unwrap();
+            let (head, ()) = request.into_parts();
+            let answer = refused(&head, StatusCode::PAYLOAD_TOO_LARGE, "too large");
+            assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+            assert_eq!(answer.headers()["content-type"], "application/json");
+            let body: Value = serde_json::from_slice(answer.body()).unwrap();
+            let found = body.pointer(pointer).and_then(Value::as_str).unwrap();
+            assert!(found.contains("too large"), "{path}: {body}");
         }
     }
 

@@ -132,6 +132,40 @@ async fn versions_need_no_token_and_everything_else_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_the_listener_have_the_shape_of_their_api() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    for (path, pointer) in [
+        ("/v1/nodes", "/error_message"),
+        ("/nonsense", "/error_message"),
+        ("/v2.0/ports", "/NeutronError/message"),
+        ("/v3/auth/tokens", "/error/message"),
+    ] {
+        let large = Value::from("x".repeat(2 << 20));
+        let refused = wire.ask(Method::POST, path, &large).await;
+        assert_eq!(refused.status(), 413, "{path}");
+        assert!(refused.headers().contains_key("openstack-request-id"));
+        let body = content(refused).await;
+        let text = body.pointer(pointer).and_then(Value::as_str).unwrap();
+        assert!(text.contains("too large"), "{path}: {body}");
+        let url = format!("{}{path}", wire.url);
+        let request = wire.http.get(url).header("X-Large", "x".repeat(17 << 10));
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status(), 431, "{path}");
+        let body = content(refused).await;
+        assert!(
+            body.pointer(pointer).is_some_and(Value::is_string),
+            "{path}: {body}"
+        );
+    }
+    let refused = wire
+        .ask(Method::POST, "/v1/nodes", &Value::from("x".repeat(2 << 20)))
+        .await;
+    assert!(reason(refused).await.contains("too large"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_object_lives_on_the_wire() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = daemon(dir.path(), "");

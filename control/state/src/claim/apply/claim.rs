@@ -134,9 +134,8 @@ fn rewrite(tx: &mut Tx<'_>, mut claim: Claim, spec: ClaimSpec) -> CheckResult {
         check_spec(tx, &claim)?;
         // Only a claim that takes its place in the queue anew can exceed a bound. A paused one has none.
         let stored = tx.get::<Claim>(&claim.id);
-        let keeps_place = stored.is_some_and(|stored| {
-            stored.is_waiting() && stored.queue.class == claim.queue.class
-        });
+        let keeps_place = stored
+            .is_some_and(|stored| stored.is_waiting() && stored.queue.class == claim.queue.class);
         if !keeps_place {
             check_budget(tx, &claim, false)?;
         }
