@@ -140,7 +140,7 @@ fn order(
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
     let host = tx.get::<PoolHost>(&machine.id);
-    let epoch = host.map_or(0, |host| host.epoch);
+    let epoch = host.map_or(machine.bindings, |host| host.epoch);
     Ok(tx.save(BmcOrder {
         id,
         machine: machine.id,

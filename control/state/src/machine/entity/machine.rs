@@ -132,6 +132,9 @@ pub struct Machine {
     /// agent saw the machine yet. It becomes the site's when an agent sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
+    /// Number of its bindings to claims when it left its last pool: the next pool counts on from it.
+    #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
+    pub bindings: u64,
 }
 
 impl Machine {
@@ -174,6 +177,7 @@ impl Machine {
             withheld: false,
             enrolled: false,
             unconfirmed: false,
+            bindings: 0,
         }
     }
 

@@ -156,6 +156,34 @@ fn a_host_that_leaves_its_pool_is_wiped_before_its_owner_gets_it() {
     assert_eq!(held.node_allocation().unwrap().machine, Some(id(1)));
 }
 
+/// An order for a claim of the time before is of an earlier epoch, whatever pool the machine was in.
+#[test]
+fn bindings_are_counted_on_when_a_host_leaves_its_pool_and_comes_back() {
+    let mut world = World::hosting(&[&[]]);
+    world.ok(claim(1, 1, installing(&[])));
+    world.installed_claim(1);
+    world.ok(RemovePoolHost {
+        machine: id(1),
+        force: true,
+    });
+    world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
+    world.ok(host(1, &[]));
+    assert_eq!(world.pool_host(1).epoch, 1);
+    let sent = life::bmc_desired(&world.tables, &text(PARTITION));
+    assert_eq!(
+        sent.iter().map(|order| order.epoch).collect::<Vec<_>>(),
+        [1]
+    );
+    world.ok(claim(2, 1, asking(&[])));
+    world.bmc(BmcAction::BootPxe, None);
+    world.bmc(BmcAction::PowerOn, None);
+    world.boot(1, "boot-9");
+    world.wipe(1);
+    world.event(1, EventKind::Waiting);
+    assert_eq!(world.claim(2).binding.as_ref().unwrap().epoch, 2);
+}
+
 #[test]
 fn nothing_is_taken_from_a_locked_host() {
     let mut world = World::hosting(&[&[]]);
