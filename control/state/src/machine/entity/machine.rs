@@ -195,6 +195,12 @@ impl Machine {
         allocation.is_some_and(|found| found.project == project && found.claim.is_none())
     }
 
+    /// `true` if a project has the machine by its id, or is the one that may get it while nobody has it.
+    pub fn obeys(&self, project: ProjectId) -> bool {
+        let is_for_it = self.tenure.pool() == MachinePool::Of(project);
+        self.is_held_by(project) || (self.allocation.is_none() && is_for_it)
+    }
+
     /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, it is
     /// in no pool, and its node does not withhold it.
     pub fn is_shared(&self) -> bool {
