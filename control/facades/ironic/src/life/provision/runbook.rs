@@ -46,7 +46,8 @@ pub(super) async fn runbook_steps(
         let runbook = find(tables, ident).ok_or_else(unknown)?;
         let owner = runbook.owner.map(|owner| owner.to_string());
         let target = PolicyTarget::runbook(owner.as_deref());
-        if !runbook.public && !call.permits(GET, &target) {
+        let is_own = call.caller.reaches(runbook.owner);
+        if !runbook.public && !(is_own && call.permits(GET, &target)) {
             return Err(unknown());
         }
         if !runbook.public {
