@@ -142,10 +142,17 @@ fn text(value: &Value) -> Result<String> {
 /// A graph for tests: `ours` depends on `a` and, for tests, on `c`; `a` on `b`.
 #[cfg(test)]
 pub(crate) fn example() -> CrateGraph {
+    with_crates_in(Path::new("/x"))
+}
+
+/// The same graph with every crate in one folder.
+#[cfg(test)]
+pub(crate) fn with_crates_in(folder: &Path) -> CrateGraph {
+    let manifest = folder.join("Cargo.toml").display().to_string();
     let package = |name: &str, source: Value| {
         serde_json::json!({
             "id": format!("id-{name}"), "name": name, "version": "1.0.0", "license": "MIT",
-            "source": source, "manifest_path": format!("/x/{name}/Cargo.toml"),
+            "source": source, "manifest_path": manifest,
         })
     };
     let registry = || Value::String("registry".to_owned());
@@ -182,7 +189,7 @@ mod tests {
         assert_eq!(names, ["a", "b", "ours"]);
         assert_eq!(closure["id-a"].checksum.as_deref(), Some("abcd"));
         assert_eq!(closure["id-b"].checksum, None);
-        assert_eq!(closure["id-ours"].folder, Path::new("/x/ours"));
+        assert_eq!(closure["id-ours"].folder, Path::new("/x"));
         assert!(graph.ours("a").is_err(), "not of the workspace");
     }
 }
