@@ -40,15 +40,24 @@ pub(crate) struct Deb {
     pub(crate) name: &'static str,
 }
 
-/// Makes a package in a folder. `scratch` is a folder for what it is made of.
+/// Folders that a package is made in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DebFolders<'a> {
+    /// For its files, which are removed again.
+    pub(crate) scratch: &'a Path,
+    /// For the package.
+    pub(crate) out: &'a Path,
+}
+
+/// Makes a package.
 pub(crate) fn build(
     recipe: &Recipe,
     release: &Release,
     arch: Arch,
     tree: &Tree,
-    (scratch, out): (&Path, &Path),
+    folders: DebFolders<'_>,
 ) -> Result<Deb> {
-    let stage = scratch.join(format!("{}-{}", recipe.name, arch.debian()));
+    let stage = folders.scratch.join(format!("{}-{}", recipe.name, arch.debian()));
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
     }
@@ -65,7 +74,8 @@ pub(crate) fn build(
         debian.file(&format!("DEBIAN/{name}"), 0o755, text);
     }
     debian.write_to(&stage)?;
-    let path = out.join(format!("{}_{}_{}.deb", recipe.name, release.debian, arch.debian()));
+    let file = format!("{}_{}_{}.deb", recipe.name, release.debian, arch.debian());
+    let path = folders.out.join(file);
     debs::run(
         Command::new("dpkg-deb")
             // Of the archive and of files that are newer: all of them.
@@ -194,8 +204,11 @@ mod tests {
         let made = |_: u8| {
             let scratch = tempfile::tempdir().unwrap();
             let out = tempfile::tempdir().unwrap();
-            let places = (scratch.path(), out.path());
-            let deb = build(recipe("metalmesh-cli"), &release(), Arch::Amd64, &tree, places);
+            let folders = DebFolders {
+                scratch: scratch.path(),
+                out: out.path(),
+            };
+            let deb = build(recipe("metalmesh-cli"), &release(), Arch::Amd64, &tree, folders);
             let deb = deb.unwrap();
             assert!(deb.path.ends_with("metalmesh-cli_0.1.0-1_amd64.deb"));
             let mut show = Command::new("dpkg-deb");
