@@ -43,7 +43,7 @@ pub(crate) fn layer(
         let mut header = header(tar::EntryType::Directory, mode, epoch);
         header.set_uid(uid);
         header.set_gid(uid);
-        archive.append_data(&mut header, format!("{path}/"), &[][..])?;
+        archive.append_data(&mut header, format!("{path}/"), std::io::empty())?;
     }
     for (path, entry) in tree.entries() {
         match entry {
