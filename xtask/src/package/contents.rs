@@ -44,6 +44,12 @@ pub(crate) fn tree(recipe: &Recipe, inputs: &Inputs<'_>, program: &Path) -> Resu
     for asset in recipe.assets {
         tree.file(asset.to, 0o644, read(&inputs.root.join(asset.from))?);
     }
+    if !recipe.units.is_empty() {
+        // A system that boots for the first time enables every unit that no preset disables.
+        let lines = recipe.units.iter().map(|unit| format!("disable {unit}\n"));
+        let path = format!("lib/systemd/system-preset/80-{}.preset", recipe.name);
+        tree.file(&path, 0o644, lines.collect::<String>());
+    }
     add_doc(&mut tree, recipe, inputs)?;
     if let Some(overrides) = lintian_overrides(recipe) {
         let path = format!("usr/share/lintian/overrides/{}", recipe.name);

@@ -32,6 +32,8 @@ pub(crate) struct Recipe {
     pub(crate) units: &'static [&'static str],
     /// Directory of the data, which a purge leaves if it is not empty.
     pub(crate) data: Option<&'static str>,
+    /// Directories of configuration, which a purge removes if they are empty.
+    pub(crate) folders: &'static [&'static str],
     pub(crate) assets: &'static [Asset],
     /// `true` for programs that are linked whole, and run on every Linux.
     pub(crate) is_static: bool,
@@ -82,6 +84,7 @@ const CONTROL: Recipe = Recipe {
     user: Some("metalmesh"),
     units: &["metalmeshd.service"],
     data: Some("/var/lib/metalmesh"),
+    folders: &["/etc/metalmesh"],
     assets: &[
         asset("xtask/package/control/metalmeshd.service", "lib/systemd/system/metalmeshd.service"),
         asset("xtask/package/control/sysusers.conf", "usr/lib/sysusers.d/metalmesh-control.conf"),
@@ -108,6 +111,7 @@ const CLI: Recipe = Recipe {
     user: None,
     units: &[],
     data: None,
+    folders: &[],
     assets: &[],
     is_static: false,
     size_max: 8 * MIB,
@@ -131,6 +135,7 @@ const CORE: Recipe = Recipe {
     user: Some("metalmesh-core"),
     units: &["metalmesh-core.service"],
     data: Some("/var/lib/metalmesh/core"),
+    folders: &["/etc/metalmesh"],
     assets: &[
         asset("xtask/package/core/metalmesh-core.service", "lib/systemd/system/metalmesh-core.service"),
         asset("xtask/package/core/sysusers.conf", "usr/lib/sysusers.d/metalmesh-core.conf"),
@@ -160,6 +165,7 @@ const BMC: Recipe = Recipe {
     user: Some("metalmesh-bmc"),
     units: &["metalmesh-bmc.service"],
     data: Some("/var/lib/metalmesh/bmc"),
+    folders: &["/etc/metalmesh"],
     assets: &[
         asset("xtask/package/bmc/metalmesh-bmc.service", "lib/systemd/system/metalmesh-bmc.service"),
         asset("xtask/package/bmc/sysusers.conf", "usr/lib/sysusers.d/metalmesh-bmc.conf"),
@@ -191,6 +197,7 @@ const PIXIE: Recipe = Recipe {
     user: Some("metalmesh-pixie"),
     units: &["metalmesh-pixie.service"],
     data: Some("/var/lib/metalmesh/pixie"),
+    folders: &["/etc/metalmesh"],
     assets: &[
         asset("xtask/package/pixie/metalmesh-pixie.service", "lib/systemd/system/metalmesh-pixie.service"),
         asset("xtask/package/pixie/sysusers.conf", "usr/lib/sysusers.d/metalmesh-pixie.conf"),
@@ -218,6 +225,7 @@ const HAMMER: Recipe = Recipe {
     user: None,
     units: &[],
     data: None,
+    folders: &[],
     assets: &[],
     is_static: true,
     // Kernel, every module and every tool: the bound of the initramfs, and the kernel.
@@ -243,6 +251,7 @@ const FIREWALL: Recipe = Recipe {
     user: None,
     units: &["metalmesh-firewall.service", "metalmesh-closed.service"],
     data: Some("/var/lib/metalmesh/firewall"),
+    folders: &["/etc/firewall-controller", "/etc/nftables"],
     assets: &[
         asset(
             "xtask/package/firewall/metalmesh-firewall.service",

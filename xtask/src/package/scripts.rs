@@ -110,7 +110,12 @@ fn postrm(recipe: &Recipe) -> String {
              fi\n"
         ));
     }
-    text.push_str("    rmdir --ignore-fail-on-non-empty /etc/metalmesh 2>/dev/null || true\nfi\n\nexit 0\n");
+    for folder in recipe.folders {
+        text.push_str(&format!(
+            "    rmdir --ignore-fail-on-non-empty {folder} 2>/dev/null || true\n"
+        ));
+    }
+    text.push_str("fi\n\nexit 0\n");
     text
 }
 

@@ -3,6 +3,7 @@
 //! Each part says why it is skipped where it cannot run.
 
 mod chroot;
+mod debian;
 mod lintian;
 mod machine;
 pub(crate) mod security;

@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result};
 use crate::debs::sha256_hex;
 
 /// What dpkg and the tools of accounts write for themselves.
-const IGNORED: [&str; 10] = [
+const IGNORED: [&str; 11] = [
+    "dev",
     "etc/group-",
     "etc/gshadow-",
     "etc/ld.so.cache",
