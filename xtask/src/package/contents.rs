@@ -124,17 +124,19 @@ fn changelog(recipe: &Recipe, release: &Release) -> Result<String> {
     ))
 }
 
+const EMBEDDED_REASON: &str =
+    "# Crates bring libyaml, zstd and lz4 with them, in the versions that they were tested with.";
+
 /// Findings of lintian that are meant, each with its reason.
 fn lintian_overrides(recipe: &Recipe) -> Option<String> {
     let reasons: &[&str] = match recipe.name {
         "metalmesh-firewall" => &[
             "# The same program runs on every firewall's image, whatever its C library: it is linked whole.",
             "metalmesh-firewall: statically-linked-binary *",
+            EMBEDDED_REASON,
+            "metalmesh-firewall: embedded-library *",
         ],
-        "metalmesh-control" | "metalmesh-cli" => &[
-            "# Crates bring the sources of zstd and lz4 with them, in the versions that they were tested with.",
-            "{name}: embedded-library *",
-        ],
+        "metalmesh-control" | "metalmesh-cli" => &[EMBEDDED_REASON, "{name}: embedded-library *"],
         _ => return None,
     };
     let lines = reasons.iter().map(|line| {

@@ -42,11 +42,14 @@ fn postinst(recipe: &Recipe) -> String {
     }
     for unit in recipe.units {
         text.push_str(&format!(
-            "    if deb-systemd-helper --quiet was-enabled {unit}; then\n        \
-             deb-systemd-helper enable {unit} >/dev/null || true\n    \
-             else\n        \
-             deb-systemd-helper update-state {unit} >/dev/null || true\n    \
-             fi\n"
+            "    # Only a unit that somebody enabled has new links after an upgrade.\n    \
+             if deb-systemd-helper debian-installed {unit}; then\n        \
+             deb-systemd-helper unmask {unit} >/dev/null || true\n        \
+             if deb-systemd-helper --quiet was-enabled {unit}; then\n            \
+             deb-systemd-helper enable {unit} >/dev/null || true\n        \
+             fi\n    \
+             fi\n    \
+             deb-systemd-helper update-state {unit} >/dev/null || true\n"
         ));
     }
     let main = recipe.units[0];
@@ -81,7 +84,7 @@ fn postrm(recipe: &Recipe) -> String {
          systemctl --system daemon-reload >/dev/null || true\n\
          fi\n\n\
          if [ \"$1\" = purge ]; then\n    \
-         if [ -x /usr/bin/deb-systemd-helper ]; then\n        \
+         if command -v deb-systemd-helper >/dev/null; then\n        \
          deb-systemd-helper purge {units} >/dev/null || true\n        \
          deb-systemd-helper unmask {units} >/dev/null || true\n    \
          fi\n"
