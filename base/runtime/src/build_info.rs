@@ -96,9 +96,7 @@ mod tests {
         let released = BuildInfo::new("1.2.3", Some("abc"), Some("2026-01-02T03:04:05Z"));
         assert_eq!(
             released.with_feature_level(7).to_string(),
-            format!(
-                "1.2.3\ncommit: abc\nfeature level: 7\nbuild: 2026-01-02T03:04:05Z {machine}"
-            )
+            format!("1.2.3\ncommit: abc\nfeature level: 7\nbuild: 2026-01-02T03:04:05Z {machine}")
         );
         let level = proto_types::FEATURE_LEVEL;
         // A packager may set the variables to nothing.

@@ -117,7 +117,13 @@ mod tests {
     fn the_hidden_command_leaves_every_command_line_valid() {
         let command = Example::command().subcommand(documents_command());
         command.clone().debug_assert();
-        let words = ["metalmesh-example", DOCUMENTS_COMMAND, "--section", "1", "/tmp"];
+        let words = [
+            "metalmesh-example",
+            DOCUMENTS_COMMAND,
+            "--section",
+            "1",
+            "/tmp",
+        ];
         let matches = command.try_get_matches_from(words).unwrap();
         assert_eq!(matches.subcommand_name(), Some(DOCUMENTS_COMMAND));
     }

@@ -63,9 +63,7 @@ fn sections(text: &mut String, command: &Command) {
     let mut below: Vec<&Command> = visible(command).collect();
     below.reverse();
     while let Some(command) = below.pop() {
-        let name = command
-            .get_bin_name()
-            .unwrap_or_else(|| command.get_name());
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
         heading(text, "SH", &name.to_uppercase());
         synopsis(text, command);
         text.push_str(".PP\n");
@@ -142,7 +140,9 @@ fn options(text: &mut String, command: &Command, level: &str, is_wanted: impl Fn
 /// How an argument is written: `-o, --output FORMAT`.
 fn spelling(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("\\-{short}"));
-    let long = arg.get_long().map(|long| format!("\\-\\-{}", escaped(long)));
+    let long = arg
+        .get_long()
+        .map(|long| format!("\\-\\-{}", escaped(long)));
     let flags: Vec<String> = short
         .into_iter()
         .chain(long)
@@ -251,7 +251,12 @@ mod tests {
     #[command(name = "metalmesh-example", after_help = ".no macro")]
     struct Example {
         /// Format of the log.
-        #[arg(long = "log", value_name = "FORMAT", global = true, default_value = "text")]
+        #[arg(
+            long = "log",
+            value_name = "FORMAT",
+            global = true,
+            default_value = "text"
+        )]
         _log: String,
         #[command(subcommand)]
         _command: ExampleCommand,

@@ -39,7 +39,11 @@ pub(crate) fn tree(recipe: &Recipe, inputs: &Inputs<'_>, program: &Path) -> Resu
     } else {
         let boot = inputs.boot.context("there is no kernel and no initramfs")?;
         tree.file(&format!("{BOOT}/vmlinuz"), 0o644, read(&boot.kernel)?);
-        tree.file(&format!("{BOOT}/initramfs.cpio.zst"), 0o644, read(&boot.initrd)?);
+        tree.file(
+            &format!("{BOOT}/initramfs.cpio.zst"),
+            0o644,
+            read(&boot.initrd)?,
+        );
     }
     for asset in recipe.assets {
         tree.file(asset.to, 0o644, read(&inputs.root.join(asset.from))?);
@@ -81,7 +85,9 @@ fn add_documents(tree: &mut Tree, recipe: &Recipe, inputs: &Inputs<'_>) -> Resul
         }
         let path = match name.strip_suffix(".bash") {
             Some(program) => format!("usr/share/bash-completion/completions/{program}"),
-            None if name.ends_with(".fish") => format!("usr/share/fish/vendor_completions.d/{name}"),
+            None if name.ends_with(".fish") => {
+                format!("usr/share/fish/vendor_completions.d/{name}")
+            }
             None => format!("usr/share/zsh/vendor-completions/{name}"),
         };
         tree.file(&path, 0o644, text);
@@ -92,7 +98,11 @@ fn add_documents(tree: &mut Tree, recipe: &Recipe, inputs: &Inputs<'_>) -> Resul
 /// The directory below /usr/share/doc: copyright, change logs, licences of others, bill of materials.
 fn add_doc(tree: &mut Tree, recipe: &Recipe, inputs: &Inputs<'_>) -> Result<()> {
     let doc = format!("usr/share/doc/{}", recipe.name);
-    tree.file(&format!("{doc}/copyright"), 0o644, licences::copyright(recipe));
+    tree.file(
+        &format!("{doc}/copyright"),
+        0o644,
+        licences::copyright(recipe),
+    );
     let own = read(&inputs.root.join("CHANGELOG.md"))?;
     tree.compressed(&format!("{doc}/changelog"), &own)?;
     let debian = changelog(recipe, inputs.release)?;
@@ -161,7 +171,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let documents = folder.path().join("metalmesh-bmc");
         fs::create_dir(&documents).unwrap();
-        for name in ["metalmesh-bmc.8", "metalmesh-bmc.bash", "_metalmesh-bmc", "metalmesh-bmc.fish"] {
+        for name in [
+            "metalmesh-bmc.8",
+            "metalmesh-bmc.bash",
+            "_metalmesh-bmc",
+            "metalmesh-bmc.fish",
+        ] {
             fs::write(documents.join(name), "text").unwrap();
         }
         let program = folder.path().join("program");
@@ -181,8 +196,14 @@ mod tests {
             documents: folder.path().to_path_buf(),
             boot: None,
         };
-        let bmc = RECIPES.iter().find(|recipe| recipe.name == "metalmesh-bmc").unwrap();
-        let recipe = Recipe { package: "ours", ..*bmc };
+        let bmc = RECIPES
+            .iter()
+            .find(|recipe| recipe.name == "metalmesh-bmc")
+            .unwrap();
+        let recipe = Recipe {
+            package: "ours",
+            ..*bmc
+        };
         let tree = tree(&recipe, &inputs, &program).unwrap();
         let paths: Vec<&str> = tree.entries().map(|(path, _)| path).collect();
         for path in [

@@ -57,7 +57,9 @@ pub(crate) fn build(
     tree: &Tree,
     folders: DebFolders<'_>,
 ) -> Result<Deb> {
-    let stage = folders.scratch.join(format!("{}-{}", recipe.name, arch.debian()));
+    let stage = folders
+        .scratch
+        .join(format!("{}-{}", recipe.name, arch.debian()));
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
     }
@@ -107,7 +109,10 @@ fn control(recipe: &Recipe, release: &Release, arch: Arch, tree: &Tree) -> Resul
     );
     for (field, packages) in [
         ("Depends", depends.into_iter().collect::<Vec<String>>()),
-        ("Recommends", recipe.recommends.iter().map(ToString::to_string).collect()),
+        (
+            "Recommends",
+            recipe.recommends.iter().map(ToString::to_string).collect(),
+        ),
     ] {
         if !packages.is_empty() {
             text.push_str(&format!("{field}: {}\n", packages.join(", ")));
@@ -208,7 +213,13 @@ mod tests {
                 scratch: scratch.path(),
                 out: out.path(),
             };
-            let deb = build(recipe("metalmesh-cli"), &release(), Arch::Amd64, &tree, folders);
+            let deb = build(
+                recipe("metalmesh-cli"),
+                &release(),
+                Arch::Amd64,
+                &tree,
+                folders,
+            );
             let deb = deb.unwrap();
             assert!(deb.path.ends_with("metalmesh-cli_0.1.0-1_amd64.deb"));
             let mut show = Command::new("dpkg-deb");

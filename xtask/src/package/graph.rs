@@ -156,9 +156,7 @@ pub(crate) fn with_crates_in(folder: &Path) -> CrateGraph {
         })
     };
     let registry = || Value::String("registry".to_owned());
-    let below = |name: &str, kind: Value| {
-        serde_json::json!({ "pkg": format!("id-{name}"), "dep_kinds": [{ "kind": kind }] })
-    };
+    let below = |name: &str, kind: Value| serde_json::json!({ "pkg": format!("id-{name}"), "dep_kinds": [{ "kind": kind }] });
     let metadata = serde_json::json!({
         "packages": [
             package("ours", Value::Null), package("a", registry()), package("b", registry()),

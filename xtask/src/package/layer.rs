@@ -13,7 +13,15 @@ use crate::debs::sha256_hex;
 pub(crate) struct LayerOwner(pub(crate) u64);
 
 /// Directories that every image has. The last two are for what is mounted.
-const DIRECTORIES: [&str; 7] = ["dev", "proc", "run", "sys", "tmp", "etc/metalmesh", "var/lib"];
+const DIRECTORIES: [&str; 7] = [
+    "dev",
+    "proc",
+    "run",
+    "sys",
+    "tmp",
+    "etc/metalmesh",
+    "var/lib",
+];
 
 /// A layer with the files of a tree, not compressed. `data` is the service's directory, and its owner's.
 pub(crate) fn layer(
@@ -28,7 +36,9 @@ pub(crate) fn layer(
     for path in wanted {
         let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
         for directory in parents.chain([path]) {
-            directories.entry(directory.to_owned()).or_insert((0, 0o755));
+            directories
+                .entry(directory.to_owned())
+                .or_insert((0, 0o755));
         }
     }
     for path in tree.directories() {
@@ -123,12 +133,18 @@ mod tests {
             let header = entry.header();
             seen.push((path, header.mode().unwrap(), header.uid().unwrap()));
         }
-        let at = |path: &str| seen.iter().position(|(own, _, _)| own.trim_end_matches('/') == path);
+        let at = |path: &str| {
+            seen.iter()
+                .position(|(own, _, _)| own.trim_end_matches('/') == path)
+        };
         assert!(at("usr/bin") < at("usr/bin/x"), "{seen:?}");
         let (_, mode, uid) = &seen[at("var/lib/metalmesh/x").unwrap()];
         assert_eq!((*mode, *uid), (0o700, 65_532));
         let (_, mode, _) = &seen[at("tmp").unwrap()];
         assert_eq!(*mode, 0o1777);
-        assert!(at("bin/sh").is_none() && at("usr/bin/sh").is_none(), "no shell");
+        assert!(
+            at("bin/sh").is_none() && at("usr/bin/sh").is_none(),
+            "no shell"
+        );
     }
 }

@@ -49,7 +49,10 @@ pub(crate) fn copyright(recipe: &Recipe) -> String {
 /// Name, version and licence of every crate in a program, and the texts of their licences, each once.
 pub(crate) fn third_party(recipe: &Recipe, graph: &CrateGraph) -> Result<String> {
     let crates = graph.closure(graph.ours(recipe.package)?);
-    let mut crates: Vec<&Krate> = crates.into_values().filter(|krate| !krate.is_ours).collect();
+    let mut crates: Vec<&Krate> = crates
+        .into_values()
+        .filter(|krate| !krate.is_ours)
+        .collect();
     crates.sort_by_key(|krate| (&krate.name, &krate.version));
     let mut text = format!("Crates in {}\n\n", recipe.program);
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -102,10 +105,21 @@ mod tests {
         for recipe in RECIPES {
             let text = copyright(&recipe);
             let has_kernel = text.contains("GPL-2.0-only");
-            assert_eq!(has_kernel, recipe.name == "metalmesh-hammer", "{}", recipe.name);
-            assert!(text.contains("/usr/share/common-licenses/Apache-2.0"), "{text}");
+            assert_eq!(
+                has_kernel,
+                recipe.name == "metalmesh-hammer",
+                "{}",
+                recipe.name
+            );
+            assert!(
+                text.contains("/usr/share/common-licenses/Apache-2.0"),
+                "{text}"
+            );
             // A line without a field is a continuation, and begins with a space.
-            let is_field = |line: &str| line.split_once(": ").is_some_and(|(name, _)| !name.contains(' '));
+            let is_field = |line: &str| {
+                line.split_once(": ")
+                    .is_some_and(|(name, _)| !name.contains(' '))
+            };
             let lines = text.lines().filter(|line| !line.is_empty());
             for line in lines {
                 assert!(line.starts_with(' ') || is_field(line), "{line}");

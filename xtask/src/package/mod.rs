@@ -105,12 +105,7 @@ pub(crate) fn run(root: &Path, args: &PackageArgs) -> Result<()> {
 }
 
 /// Makes everything but the repository; returns the packages.
-fn make(
-    dirs: &BuildDirs,
-    release: &Release,
-    out: &Path,
-    args: &PackageArgs,
-) -> Result<Vec<Deb>> {
+fn make(dirs: &BuildDirs, release: &Release, out: &Path, args: &PackageArgs) -> Result<Vec<Deb>> {
     // Programs of this machine write the documents of all.
     let mut archs: Vec<Arch> = args.archs.clone();
     archs.sort_by_key(|arch| !arch.is_native());
@@ -176,7 +171,9 @@ fn make_for(
             );
             continue;
         }
-        let program = programs.get(recipe.program).context("a program is missing")?;
+        let program = programs
+            .get(recipe.program)
+            .context("a program is missing")?;
         let tree = contents::tree(recipe, &inputs, program)?;
         let deb = deb::build(recipe, release, arch, &tree, folders)?;
         deb::check_size(recipe, &deb)?;
@@ -214,7 +211,9 @@ fn write_images(arch: Arch, release: &Release, programs: &Programs, out: &Path) 
     }
     let debian = oci::fetch()?;
     for recipe in RECIPES.iter().filter(|recipe| recipe.has_image()) {
-        let program = programs.get(recipe.program).context("a program is missing")?;
+        let program = programs
+            .get(recipe.program)
+            .context("a program is missing")?;
         let files = oci::ImageFiles {
             program,
             debian: &debian,

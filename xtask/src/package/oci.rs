@@ -97,7 +97,11 @@ fn tree(recipe: &Recipe, files: &ImageFiles<'_>) -> Result<Tree> {
         0o644,
         format!("root:x:0:0:root:/:/nonexistent\nmetalmesh:x:{USER}:{USER}::/:/nonexistent\n"),
     );
-    tree.file("etc/group", 0o644, format!("root:x:0:\nmetalmesh:x:{USER}:\n"));
+    tree.file(
+        "etc/group",
+        0o644,
+        format!("root:x:0:\nmetalmesh:x:{USER}:\n"),
+    );
     tree.file("etc/nsswitch.conf", 0o644, "hosts: files dns\n");
     if recipe.program == "metalmesh-pixie" {
         add_boot_programs(&mut tree, root)?;
@@ -123,7 +127,12 @@ fn add_boot_programs(tree: &mut Tree, root: &Path) -> Result<()> {
 /// Arguments of the program in a container.
 fn arguments(recipe: &Recipe) -> Vec<&'static str> {
     match recipe.program {
-        "metalmeshd" => vec!["--config", "/etc/metalmesh/metalmeshd.toml", "--log", "json"],
+        "metalmeshd" => vec![
+            "--config",
+            "/etc/metalmesh/metalmeshd.toml",
+            "--log",
+            "json",
+        ],
         "metalmesh-firewall" => vec!["--log", "json", "run"],
         _ => vec!["run", "--log", "json"],
     }
@@ -135,11 +144,15 @@ fn environment(recipe: &Recipe) -> Vec<String> {
     let agent = recipe.program.strip_prefix("metalmesh-");
     if let (Some(agent @ ("core" | "bmc" | "pixie")), Some(data)) = (agent, recipe.data) {
         variables.push(format!("METALMESH_STATE_DIR={data}"));
-        variables.push(format!("METALMESH_TICKET_FILE=/etc/metalmesh/{agent}.ticket"));
+        variables.push(format!(
+            "METALMESH_TICKET_FILE=/etc/metalmesh/{agent}.ticket"
+        ));
     }
     if let Some(agent @ ("bmc" | "pixie")) = agent {
         let name = agent.to_uppercase();
-        variables.push(format!("METALMESH_{name}_CONFIG=/etc/metalmesh/{agent}.toml"));
+        variables.push(format!(
+            "METALMESH_{name}_CONFIG=/etc/metalmesh/{agent}.toml"
+        ));
     }
     variables
 }
@@ -188,7 +201,10 @@ fn image(
     let mut layout = Layout::default();
     let diff_id = format!("sha256:{}", sha256_hex(layer));
     let config = config(recipe, release, arch, owner, &diff_id)?.to_string();
-    let config = layout.blob("application/vnd.oci.image.config.v1+json", config.into_bytes());
+    let config = layout.blob(
+        "application/vnd.oci.image.config.v1+json",
+        config.into_bytes(),
+    );
     let packed = gzip(layer)?;
     let layer = layout.blob("application/vnd.oci.image.layer.v1.tar+gzip", packed);
     let manifest_type = "application/vnd.oci.image.manifest.v1+json";

@@ -54,13 +54,19 @@ pub(crate) fn build(dirs: &BuildDirs, release: &Release, arch: Arch) -> Result<P
         }
         if !arch.is_native() {
             // That library is this machine's: the crate compiles one for the other.
-            cargo.env_remove("ROCKSDB_LIB_DIR").env_remove("ROCKSDB_STATIC");
+            cargo
+                .env_remove("ROCKSDB_LIB_DIR")
+                .env_remove("ROCKSDB_STATIC");
         }
         if !cargo.status().context("cannot run cargo build")?.success() {
             bail!("the programs do not build for {}", arch.target());
         }
         let folder = dirs.target.join(arch.target()).join(profile);
-        programs.extend(chosen.iter().map(|recipe| (recipe.program, folder.join(recipe.program))));
+        programs.extend(
+            chosen
+                .iter()
+                .map(|recipe| (recipe.program, folder.join(recipe.program))),
+        );
     }
     Ok(programs)
 }
@@ -129,7 +135,9 @@ pub(crate) fn write_documents(programs: &Programs, out: &Path) -> Result<()> {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)?;
-        let program = programs.get(recipe.program).context("a program is missing")?;
+        let program = programs
+            .get(recipe.program)
+            .context("a program is missing")?;
         debs::run(
             Command::new(program)
                 .arg(DOCUMENTS_COMMAND)
@@ -171,6 +179,10 @@ mod tests {
         assert_eq!(value("METALMESH_GIT_SHA1"), "abc");
         assert_eq!(value("SOURCE_DATE_EPOCH"), "7");
         let rust = |is_static| environment(&dirs, &release, Arch::Amd64, is_static).unwrap();
-        assert!(rust(false).iter().all(|(_, value)| !value.contains("crt-static")));
+        assert!(
+            rust(false)
+                .iter()
+                .all(|(_, value)| !value.contains("crt-static"))
+        );
     }
 }

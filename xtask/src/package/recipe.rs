@@ -61,9 +61,7 @@ impl Recipe {
 }
 
 /// Every package, in the order in which they are shown.
-pub(crate) const RECIPES: [Recipe; 7] = [
-    CONTROL, CLI, CORE, BMC, PIXIE, HAMMER, FIREWALL,
-];
+pub(crate) const RECIPES: [Recipe; 7] = [CONTROL, CLI, CORE, BMC, PIXIE, HAMMER, FIREWALL];
 
 const CONTROL: Recipe = Recipe {
     name: "metalmesh-control",
@@ -86,10 +84,22 @@ const CONTROL: Recipe = Recipe {
     data: Some("/var/lib/metalmesh"),
     folders: &["/etc/metalmesh"],
     assets: &[
-        asset("xtask/package/control/metalmeshd.service", "lib/systemd/system/metalmeshd.service"),
-        asset("xtask/package/control/sysusers.conf", "usr/lib/sysusers.d/metalmesh-control.conf"),
-        asset("xtask/package/control/tmpfiles.conf", "usr/lib/tmpfiles.d/metalmesh-control.conf"),
-        asset("control/server/metalmeshd.example.toml", "etc/metalmesh/metalmeshd.toml"),
+        asset(
+            "xtask/package/control/metalmeshd.service",
+            "lib/systemd/system/metalmeshd.service",
+        ),
+        asset(
+            "xtask/package/control/sysusers.conf",
+            "usr/lib/sysusers.d/metalmesh-control.conf",
+        ),
+        asset(
+            "xtask/package/control/tmpfiles.conf",
+            "usr/lib/tmpfiles.d/metalmesh-control.conf",
+        ),
+        asset(
+            "control/server/metalmeshd.example.toml",
+            "etc/metalmesh/metalmeshd.toml",
+        ),
     ],
     is_static: false,
     size_max: 20 * MIB,
@@ -137,11 +147,23 @@ const CORE: Recipe = Recipe {
     data: Some("/var/lib/metalmesh/core"),
     folders: &["/etc/metalmesh"],
     assets: &[
-        asset("xtask/package/core/metalmesh-core.service", "lib/systemd/system/metalmesh-core.service"),
-        asset("xtask/package/core/sysusers.conf", "usr/lib/sysusers.d/metalmesh-core.conf"),
-        asset("xtask/package/core/tmpfiles.conf", "usr/lib/tmpfiles.d/metalmesh-core.conf"),
+        asset(
+            "xtask/package/core/metalmesh-core.service",
+            "lib/systemd/system/metalmesh-core.service",
+        ),
+        asset(
+            "xtask/package/core/sysusers.conf",
+            "usr/lib/sysusers.d/metalmesh-core.conf",
+        ),
+        asset(
+            "xtask/package/core/tmpfiles.conf",
+            "usr/lib/tmpfiles.d/metalmesh-core.conf",
+        ),
         asset("xtask/package/core/default", "etc/default/metalmesh-core"),
-        asset("agents/core/metalmesh-core.example.toml", "etc/metalmesh/core.toml"),
+        asset(
+            "agents/core/metalmesh-core.example.toml",
+            "etc/metalmesh/core.toml",
+        ),
     ],
     is_static: false,
     size_max: 8 * MIB,
@@ -167,12 +189,24 @@ const BMC: Recipe = Recipe {
     data: Some("/var/lib/metalmesh/bmc"),
     folders: &["/etc/metalmesh"],
     assets: &[
-        asset("xtask/package/bmc/metalmesh-bmc.service", "lib/systemd/system/metalmesh-bmc.service"),
-        asset("xtask/package/bmc/sysusers.conf", "usr/lib/sysusers.d/metalmesh-bmc.conf"),
-        asset("xtask/package/bmc/tmpfiles.conf", "usr/lib/tmpfiles.d/metalmesh-bmc.conf"),
+        asset(
+            "xtask/package/bmc/metalmesh-bmc.service",
+            "lib/systemd/system/metalmesh-bmc.service",
+        ),
+        asset(
+            "xtask/package/bmc/sysusers.conf",
+            "usr/lib/sysusers.d/metalmesh-bmc.conf",
+        ),
+        asset(
+            "xtask/package/bmc/tmpfiles.conf",
+            "usr/lib/tmpfiles.d/metalmesh-bmc.conf",
+        ),
         asset("xtask/package/bmc/default", "etc/default/metalmesh-bmc"),
         asset("xtask/package/bmc/apparmor", "etc/apparmor.d/metalmesh-bmc"),
-        asset("bmc/agent/metalmesh-bmc.example.toml", "etc/metalmesh/bmc.toml"),
+        asset(
+            "bmc/agent/metalmesh-bmc.example.toml",
+            "etc/metalmesh/bmc.toml",
+        ),
     ],
     is_static: false,
     size_max: 8 * MIB,
@@ -199,12 +233,27 @@ const PIXIE: Recipe = Recipe {
     data: Some("/var/lib/metalmesh/pixie"),
     folders: &["/etc/metalmesh"],
     assets: &[
-        asset("xtask/package/pixie/metalmesh-pixie.service", "lib/systemd/system/metalmesh-pixie.service"),
-        asset("xtask/package/pixie/sysusers.conf", "usr/lib/sysusers.d/metalmesh-pixie.conf"),
-        asset("xtask/package/pixie/tmpfiles.conf", "usr/lib/tmpfiles.d/metalmesh-pixie.conf"),
+        asset(
+            "xtask/package/pixie/metalmesh-pixie.service",
+            "lib/systemd/system/metalmesh-pixie.service",
+        ),
+        asset(
+            "xtask/package/pixie/sysusers.conf",
+            "usr/lib/sysusers.d/metalmesh-pixie.conf",
+        ),
+        asset(
+            "xtask/package/pixie/tmpfiles.conf",
+            "usr/lib/tmpfiles.d/metalmesh-pixie.conf",
+        ),
         asset("xtask/package/pixie/default", "etc/default/metalmesh-pixie"),
-        asset("xtask/package/pixie/apparmor", "etc/apparmor.d/metalmesh-pixie"),
-        asset("pixie/server/metalmesh-pixie.example.toml", "etc/metalmesh/pixie.toml"),
+        asset(
+            "xtask/package/pixie/apparmor",
+            "etc/apparmor.d/metalmesh-pixie",
+        ),
+        asset(
+            "pixie/server/metalmesh-pixie.example.toml",
+            "etc/metalmesh/pixie.toml",
+        ),
     ],
     is_static: false,
     size_max: 8 * MIB,
@@ -261,10 +310,22 @@ const FIREWALL: Recipe = Recipe {
             "xtask/package/firewall/metalmesh-closed.service",
             "lib/systemd/system/metalmesh-closed.service",
         ),
-        asset("xtask/package/firewall/closed.conf", "usr/lib/metalmesh/closed.conf"),
-        asset("xtask/package/firewall/sysusers.conf", "usr/lib/sysusers.d/metalmesh-firewall.conf"),
-        asset("xtask/package/firewall/tmpfiles.conf", "usr/lib/tmpfiles.d/metalmesh-firewall.conf"),
-        asset("xtask/package/firewall/default", "etc/default/metalmesh-firewall"),
+        asset(
+            "xtask/package/firewall/closed.conf",
+            "usr/lib/metalmesh/closed.conf",
+        ),
+        asset(
+            "xtask/package/firewall/sysusers.conf",
+            "usr/lib/sysusers.d/metalmesh-firewall.conf",
+        ),
+        asset(
+            "xtask/package/firewall/tmpfiles.conf",
+            "usr/lib/tmpfiles.d/metalmesh-firewall.conf",
+        ),
+        asset(
+            "xtask/package/firewall/default",
+            "etc/default/metalmesh-firewall",
+        ),
         asset(
             "agents/firewall/metalmesh-firewall.example.yaml",
             "usr/share/doc/metalmesh-firewall/examples/config.yaml",
@@ -283,7 +344,12 @@ mod tests {
         let root = crate::root();
         for recipe in RECIPES {
             for asset in recipe.assets {
-                assert!(root.join(asset.from).is_file(), "{}: {}", recipe.name, asset.from);
+                assert!(
+                    root.join(asset.from).is_file(),
+                    "{}: {}",
+                    recipe.name,
+                    asset.from
+                );
                 assert!(!asset.to.starts_with('/'), "{}", asset.to);
             }
             for unit in recipe.units {
@@ -309,7 +375,11 @@ mod tests {
             let is_service = !recipe.units.is_empty();
             assert_eq!(recipe.data.is_some(), is_service, "{}", recipe.name);
             assert!(recipe.user.is_none() || is_service, "{}", recipe.name);
-            assert!(!recipe.has_image() || recipe.is_installed(), "{}", recipe.name);
+            assert!(
+                !recipe.has_image() || recipe.is_installed(),
+                "{}",
+                recipe.name
+            );
         }
     }
 }

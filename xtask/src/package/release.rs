@@ -33,10 +33,19 @@ impl Release {
         let epoch: u64 = epoch.parse().context("git shows no time of the commit")?;
         let tag = format!("v{version}");
         // It fails where the commit has no such tag.
-        let exact = git(root, &["describe", "--tags", "--exact-match", "--match", &tag]);
+        let exact = git(
+            root,
+            &["describe", "--tags", "--exact-match", "--match", &tag],
+        );
         let changed = git(root, &["status", "--porcelain", "--untracked-files=no"])?;
         let stamp = date(epoch, "%Y%m%d%H%M%S")?;
-        let debian = debian_version(&version, exact.is_ok(), &stamp, &commit, !changed.is_empty());
+        let debian = debian_version(
+            &version,
+            exact.is_ok(),
+            &stamp,
+            &commit,
+            !changed.is_empty(),
+        );
         Ok(Self {
             version,
             debian,
@@ -119,6 +128,9 @@ mod tests {
 
     #[test]
     fn times_are_utc_and_english() {
-        assert_eq!(date(0, "%a, %d %b %Y %T +0000").unwrap(), "Thu, 01 Jan 1970 00:00:00 +0000");
+        assert_eq!(
+            date(0, "%a, %d %b %Y %T +0000").unwrap(),
+            "Thu, 01 Jan 1970 00:00:00 +0000"
+        );
     }
 }

@@ -79,11 +79,7 @@ fn packages<'a>(debs: impl Iterator<Item = &'a Deb>) -> Result<String> {
 }
 
 /// The text of `Release`. `lists` are the files that it vouches for, with their paths below it.
-fn release_text(
-    release: &Release,
-    archs: &[Arch],
-    lists: &[(String, Vec<u8>)],
-) -> Result<String> {
+fn release_text(release: &Release, archs: &[Arch], lists: &[(String, Vec<u8>)]) -> Result<String> {
     let names: Vec<&str> = archs.iter().map(|arch| arch.debian()).collect();
     let mut text = format!(
         "Origin: metalmesh\nLabel: metalmesh\nSuite: {SUITE}\nCodename: {SUITE}\nVersion: {}\n\
@@ -104,11 +100,20 @@ fn release_text(
 /// The key is read by gpg from its file into a keyring of its own, which is removed afterwards: no
 /// secret is an argument, and none stays.
 fn sign(out: &Path, dist: &Path, key: &Path) -> Result<()> {
-    let home = tempfile::Builder::new().prefix("metalmesh-sign-").tempdir()?;
+    let home = tempfile::Builder::new()
+        .prefix("metalmesh-sign-")
+        .tempdir()?;
     let gpg = || {
         let mut gpg = Command::new("gpg");
         gpg.arg("--homedir").arg(home.path());
-        gpg.args(["--batch", "--quiet", "--yes", "--no-tty", "--pinentry-mode", "loopback"]);
+        gpg.args([
+            "--batch",
+            "--quiet",
+            "--yes",
+            "--no-tty",
+            "--pinentry-mode",
+            "loopback",
+        ]);
         gpg
     };
     debs::run(gpg().arg("--import").arg(key))
@@ -122,7 +127,13 @@ fn sign(out: &Path, dist: &Path, key: &Path) -> Result<()> {
     .and_then(|()| {
         debs::run(
             gpg()
-                .args(["--digest-algo", "SHA256", "--armor", "--detach-sign", "--output"])
+                .args([
+                    "--digest-algo",
+                    "SHA256",
+                    "--armor",
+                    "--detach-sign",
+                    "--output",
+                ])
                 .args([&dist.join("Release.gpg"), &release]),
         )
     })
@@ -134,7 +145,12 @@ fn sign(out: &Path, dist: &Path, key: &Path) -> Result<()> {
     );
     // gpg leaves an agent behind, whose socket is in its home.
     let mut end = Command::new("gpgconf");
-    debs::run(end.arg("--homedir").arg(home.path()).args(["--kill", "all"])).ok();
+    debs::run(
+        end.arg("--homedir")
+            .arg(home.path())
+            .args(["--kill", "all"]),
+    )
+    .ok();
     signed
 }
 
@@ -156,14 +172,29 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let gpg = || {
             let mut gpg = Command::new("gpg");
-            gpg.arg("--homedir").arg(home.path()).args(["--batch", "--quiet"]);
+            gpg.arg("--homedir")
+                .arg(home.path())
+                .args(["--batch", "--quiet"]);
             gpg
         };
-        let make = ["--passphrase", "", "--quick-gen-key", "test", "ed25519", "sign", "never"];
+        let make = [
+            "--passphrase",
+            "",
+            "--quick-gen-key",
+            "test",
+            "ed25519",
+            "sign",
+            "never",
+        ];
         debs::run(gpg().args(make)).unwrap();
         debs::run(gpg().arg("--output").arg(file).arg("--export-secret-keys")).unwrap();
         let mut end = Command::new("gpgconf");
-        debs::run(end.arg("--homedir").arg(home.path()).args(["--kill", "all"])).ok();
+        debs::run(
+            end.arg("--homedir")
+                .arg(home.path())
+                .args(["--kill", "all"]),
+        )
+        .ok();
     }
 
     #[test]
@@ -185,14 +216,23 @@ mod tests {
         let text = String::from_utf8(packages.clone()).unwrap();
         assert!(text.contains("Filename: pool/main/m/metalmesh/metalmesh-cli_0.1.0-1_amd64.deb\n"));
         let signed = fs::read_to_string(out.join("dists/stable/InRelease")).unwrap();
-        let sum = format!(" {} {} main/binary-amd64/Packages\n", sha256_hex(&packages), packages.len());
+        let sum = format!(
+            " {} {} main/binary-amd64/Packages\n",
+            sha256_hex(&packages),
+            packages.len()
+        );
         assert!(signed.contains(&sum), "{signed}");
-        assert!(signed.contains("Date: Thu, 01 Jan 1970 00:00:00 UTC\n"), "{signed}");
+        assert!(
+            signed.contains("Date: Thu, 01 Jan 1970 00:00:00 UTC\n"),
+            "{signed}"
+        );
         // As apt does: by gpgv, with the public key alone.
         let keyring = folder.path().join("keyring.gpg");
         let mut dearmor = Command::new("gpg");
         dearmor.arg("--homedir").arg(folder.path());
-        dearmor.args(["--batch", "--dearmor", "--output"]).arg(&keyring);
+        dearmor
+            .args(["--batch", "--dearmor", "--output"])
+            .arg(&keyring);
         debs::run(dearmor.arg(out.join(KEY_FILE))).unwrap();
         let verify = |arguments: &[&Path]| {
             let mut gpgv = Command::new("gpgv");

@@ -143,7 +143,11 @@ mod tests {
                 let mut input = shell.stdin.take().unwrap();
                 input.write_all(text.as_bytes()).unwrap();
                 drop(input);
-                assert!(shell.wait().unwrap().success(), "{} {name}:\n{text}", recipe.name);
+                assert!(
+                    shell.wait().unwrap().success(),
+                    "{} {name}:\n{text}",
+                    recipe.name
+                );
                 assert!(!text.contains("  start "), "{name} starts nothing");
                 count += 1;
             }

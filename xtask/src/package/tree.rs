@@ -43,7 +43,9 @@ impl Tree {
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &TreeEntry)> {
-        self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
+        self.entries
+            .iter()
+            .map(|(path, entry)| (path.as_str(), entry))
     }
 
     /// Every directory that a file is in, parents first.
@@ -117,19 +119,32 @@ mod tests {
         let mut tree = Tree::default();
         tree.file("usr/bin/x", 0o755, "hello");
         tree.link("usr/bin/y", "x");
-        tree.compressed("usr/share/doc/x/changelog", b"text").unwrap();
+        tree.compressed("usr/share/doc/x/changelog", b"text")
+            .unwrap();
         let directories: Vec<&str> = tree.directories().into_iter().collect();
-        let expected = ["usr", "usr/bin", "usr/share", "usr/share/doc", "usr/share/doc/x"];
+        let expected = [
+            "usr",
+            "usr/bin",
+            "usr/share",
+            "usr/share/doc",
+            "usr/share/doc/x",
+        ];
         assert_eq!(directories, expected);
         let sums = tree.md5sums();
-        assert!(sums.starts_with("5d41402abc4b2a76b9719d911017c592  usr/bin/x\n"), "{sums}");
+        assert!(
+            sums.starts_with("5d41402abc4b2a76b9719d911017c592  usr/bin/x\n"),
+            "{sums}"
+        );
         assert_eq!(sums.lines().count(), 2, "a link has no sum");
         assert_eq!(tree.kib(), 3 + 5);
         let root = tempfile::tempdir().unwrap();
         tree.write_to(root.path()).unwrap();
         let program = root.path().join("usr/bin/y");
         assert_eq!(fs::read_to_string(&program).unwrap(), "hello");
-        assert_eq!(fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(
+            fs::metadata(&program).unwrap().permissions().mode() & 0o777,
+            0o755
+        );
     }
 
     #[test]

@@ -18,7 +18,12 @@ const NAMES: [&str; 2] = ["one", "another-directory"];
 /// Digests of files by their paths.
 type Digests = BTreeMap<PathBuf, String>;
 
-pub(crate) fn run(root: &Path, scratch: &Path, release: &Release, args: &PackageArgs) -> Result<()> {
+pub(crate) fn run(
+    root: &Path,
+    scratch: &Path,
+    release: &Release,
+    args: &PackageArgs,
+) -> Result<()> {
     if release.debian.contains("+changed") {
         println!("changes that are not committed are left out");
     }
@@ -37,7 +42,11 @@ pub(crate) fn run(root: &Path, scratch: &Path, release: &Release, args: &Package
     }
     fs::remove_dir_all(scratch)?;
     if !different.is_empty() {
-        bail!("{} of {} files are not reproducible", different.len(), first.len());
+        bail!(
+            "{} of {} files are not reproducible",
+            different.len(),
+            first.len()
+        );
     }
     println!("{} files, each the same twice", first.len());
     Ok(())
@@ -52,10 +61,17 @@ fn build(root: &Path, folder: &Path, release: &Release, args: &PackageArgs) -> R
     fs::create_dir_all(&sources)?;
     let archive = folder.join("sources.tar");
     let mut git = Command::new("git");
-    git.args(["archive", "--format=tar", "--output"]).arg(&archive);
+    git.args(["archive", "--format=tar", "--output"])
+        .arg(&archive);
     debs::run(git.arg(&release.commit).current_dir(root))?;
     let mut tar = Command::new("tar");
-    debs::run(tar.arg("--extract").arg("--file").arg(&archive).arg("--directory").arg(&sources))?;
+    debs::run(
+        tar.arg("--extract")
+            .arg("--file")
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&sources),
+    )?;
     let dirs = BuildDirs {
         root: sources,
         target: folder.join("target"),
@@ -85,7 +101,9 @@ fn digests(folder: &Path) -> Result<Digests> {
 
 /// Paths that differ, or that only one has.
 fn differences(first: &Digests, second: &Digests) -> Vec<PathBuf> {
-    let all = first.keys().chain(second.keys().filter(|path| !first.contains_key(*path)));
+    let all = first
+        .keys()
+        .chain(second.keys().filter(|path| !first.contains_key(*path)));
     let different = all.filter(|path| first.get(*path) != second.get(*path));
     different.cloned().collect()
 }

@@ -69,7 +69,10 @@ pub(crate) async fn version(global: &GlobalFlags) -> Result<()> {
     ];
     if matches!(global.output, OutputFormat::Table | OutputFormat::Wide) {
         let names = ["client", "server"];
-        let rows = names.iter().zip(&rows).map(|(name, row)| version_row(name, row));
+        let rows = names
+            .iter()
+            .zip(&rows)
+            .map(|(name, row)| version_row(name, row));
         print_table(&["program", "version", "commit", "level", "build"], rows);
         return Ok(());
     }

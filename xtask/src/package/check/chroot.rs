@@ -19,7 +19,9 @@ const DATA: &str = "kept";
 
 pub(super) fn check(debs: &[CheckedDeb]) -> Result<Outcome> {
     let Some(debian) = Debian::unpack()? else {
-        return Ok(Outcome::Skipped("a chroot needs root and mmdebstrap".to_owned()));
+        return Ok(Outcome::Skipped(
+            "a chroot needs root and mmdebstrap".to_owned(),
+        ));
     };
     for (deb, recipe) in debs.iter().zip(&RECIPES) {
         check_package(&debian, deb, recipe).with_context(|| deb.name.clone())?;
@@ -55,10 +57,16 @@ fn check_data(debian: &Debian, deb: &CheckedDeb, recipe: &Recipe) -> Result<()> 
     let file = folder.join("data");
     fs::write(&file, DATA)?;
     debian.run(&["dpkg", "--purge", &deb.name])?;
-    ensure!(fs::read_to_string(&file).is_ok_and(|text| text == DATA), "a purge removed data");
+    ensure!(
+        fs::read_to_string(&file).is_ok_and(|text| text == DATA),
+        "a purge removed data"
+    );
     if let Some(user) = recipe.user {
         let known = debian.run(&["getent", "passwd", user]);
-        ensure!(known.is_ok(), "a purge removed the user {user}, whose data are left");
+        ensure!(
+            known.is_ok(),
+            "a purge removed the user {user}, whose data are left"
+        );
         debian.run(&["userdel", user])?;
     }
     fs::remove_dir_all(debian.path().join("var/lib/metalmesh"))?;
@@ -70,7 +78,10 @@ fn check_installed(debian: &Debian, recipe: &Recipe) -> Result<()> {
     if recipe.is_installed() {
         let version = debian.run(&[recipe.program, "--version"])?;
         for line in ["commit: ", "feature level: ", "build: "] {
-            ensure!(version.contains(line), "--version lacks {line:?}: {version}");
+            ensure!(
+                version.contains(line),
+                "--version lacks {line:?}: {version}"
+            );
         }
         let page = debian.run(&["man", "--where", recipe.program])?;
         ensure!(page.contains(recipe.program), "there is no manual page");
@@ -81,8 +92,13 @@ fn check_installed(debian: &Debian, recipe: &Recipe) -> Result<()> {
     }
     for unit in recipe.units {
         // It fails for a unit that is not enabled.
-        let state = debian.run(&["systemctl", "is-enabled", unit]).unwrap_or_default();
-        ensure!(state.trim() != "enabled", "{unit} is enabled by the package");
+        let state = debian
+            .run(&["systemctl", "is-enabled", unit])
+            .unwrap_or_default();
+        ensure!(
+            state.trim() != "enabled",
+            "{unit} is enabled by the package"
+        );
     }
     Ok(())
 }
@@ -91,12 +107,23 @@ fn check_installed(debian: &Debian, recipe: &Recipe) -> Result<()> {
 fn old_version(debian: &Debian, deb: &CheckedDeb) -> Result<PathBuf> {
     let folder = tempfile::tempdir()?;
     let tree = folder.path().join("tree");
-    debs::run(Command::new("dpkg-deb").arg("--raw-extract").arg(&deb.path).arg(&tree))?;
+    debs::run(
+        Command::new("dpkg-deb")
+            .arg("--raw-extract")
+            .arg(&deb.path)
+            .arg(&tree),
+    )?;
     let control = tree.join("DEBIAN/control");
     let text = fs::read_to_string(&control)?;
-    let (now, old) = (format!("Version: {}", deb.version), format!("Version: {OLD_VERSION}"));
+    let (now, old) = (
+        format!("Version: {}", deb.version),
+        format!("Version: {OLD_VERSION}"),
+    );
     fs::write(&control, text.replace(&now, &old))?;
-    let path = debian.path().join("tmp").join(format!("{}_old.deb", deb.name));
+    let path = debian
+        .path()
+        .join("tmp")
+        .join(format!("{}_old.deb", deb.name));
     let mut build = Command::new("dpkg-deb");
     build.args(["--root-owner-group", "-Znone", "--build"]);
     debs::run(build.args([&tree, &path]))?;

@@ -35,16 +35,23 @@ pub(super) struct Debian {
 impl Debian {
     /// A fresh one with what our packages depend on. `None` where none can be made.
     pub(super) fn unpack() -> Result<Option<Self>> {
-        let is_possible = tests_lab::is_root()
-            && Command::new("mmdebstrap").arg("--version").output().is_ok();
+        let is_possible =
+            tests_lab::is_root() && Command::new("mmdebstrap").arg("--version").output().is_ok();
         if !is_possible {
             return Ok(None);
         }
         let archive = archive()?;
-        let root = tempfile::Builder::new().prefix("metalmesh-chroot-").tempdir()?;
+        let root = tempfile::Builder::new()
+            .prefix("metalmesh-chroot-")
+            .tempdir()?;
         let mut tar = Command::new("tar");
-        tar.arg("--extract").arg("--numeric-owner").arg("--file").arg(archive);
-        tar.arg("--exclude=./dev/*").arg("--directory").arg(root.path());
+        tar.arg("--extract")
+            .arg("--numeric-owner")
+            .arg("--file")
+            .arg(archive);
+        tar.arg("--exclude=./dev/*")
+            .arg("--directory")
+            .arg(root.path());
         debs::run(&mut tar)?;
         let debian = Self { root };
         debian.mount()?;
@@ -55,9 +62,17 @@ impl Debian {
     /// never the host's: what removes the directory must not reach those.
     fn mount(&self) -> Result<()> {
         let dev = self.path().join("dev");
-        debs::run(Command::new("mount").args(["-t", "tmpfs", "-o", "mode=755", "dev"]).arg(&dev))?;
+        debs::run(
+            Command::new("mount")
+                .args(["-t", "tmpfs", "-o", "mode=755", "dev"])
+                .arg(&dev),
+        )?;
         let proc = self.path().join("proc");
-        debs::run(Command::new("mount").args(["-t", "proc", "proc"]).arg(&proc))?;
+        debs::run(
+            Command::new("mount")
+                .args(["-t", "proc", "proc"])
+                .arg(&proc),
+        )?;
         for (name, minor) in [("null", "3"), ("zero", "5"), ("urandom", "9")] {
             let mut mknod = Command::new("mknod");
             mknod.args(["-m", "666"]).arg(dev.join(name));

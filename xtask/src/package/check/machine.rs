@@ -63,7 +63,11 @@ const LEFT_OUT: [&str; 10] = [
 ];
 /// Files of the check itself.
 const FILES: [(&str, u32, &str); 4] = [
-    ("init", 0o755, include_str!("../../../package/check/init.sh")),
+    (
+        "init",
+        0o755,
+        include_str!("../../../package/check/init.sh"),
+    ),
     (
         "usr/lib/metalmesh/check.sh",
         0o755,
@@ -75,7 +79,11 @@ const FILES: [(&str, u32, &str); 4] = [
         include_str!("../../../package/check/metalmesh-check.service"),
     ),
     // With an empty one systemd would take this for a first boot, and enable every service.
-    ("etc/machine-id", 0o444, "0123456789abcdef0123456789abcdef\n"),
+    (
+        "etc/machine-id",
+        0o444,
+        "0123456789abcdef0123456789abcdef\n",
+    ),
 ];
 
 pub(super) fn check(debs: &[CheckedDeb]) -> Result<Outcome> {
@@ -83,7 +91,9 @@ pub(super) fn check(debs: &[CheckedDeb]) -> Result<Outcome> {
         return Ok(Outcome::Skipped(reason));
     }
     let Some(debian) = Debian::unpack()? else {
-        return Ok(Outcome::Skipped("a chroot needs root and mmdebstrap".to_owned()));
+        return Ok(Outcome::Skipped(
+            "a chroot needs root and mmdebstrap".to_owned(),
+        ));
     };
     // Kernel and initramfs of machines are not what this boots.
     for deb in debs.iter().filter(|deb| deb.name != "metalmesh-hammer") {

@@ -65,9 +65,8 @@ fn find(folder: &Path) -> Result<Vec<CheckedDeb>> {
     let suffix = format!("_{}.deb", native.trim());
     let mut found = Vec::new();
     for recipe in &RECIPES {
-        let entries = fs::read_dir(folder).with_context(|| {
-            format!("{}: run ./dev package first", folder.display())
-        })?;
+        let entries = fs::read_dir(folder)
+            .with_context(|| format!("{}: run ./dev package first", folder.display()))?;
         let begin = format!("{}_", recipe.name);
         for entry in entries {
             let entry = entry?;

@@ -66,7 +66,8 @@ impl Snapshot {
         if ACCOUNTS.contains(&relative) {
             for line in fs::read_to_string(path)?.lines() {
                 if !SHARED_GROUPS.iter().any(|group| line.starts_with(group)) {
-                    self.entries.insert(format!("{relative}: {line}"), String::new());
+                    self.entries
+                        .insert(format!("{relative}: {line}"), String::new());
                 }
             }
             return Ok(false);
