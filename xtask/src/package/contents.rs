@@ -17,7 +17,7 @@ use crate::initramfs::Artifacts;
 /// Directory of what machines boot, in the package and in pixie's default configuration.
 const BOOT: &str = "usr/lib/metalmesh/boot";
 
-/// What packages are made from.
+/// Sources of the files of packages.
 #[derive(Debug)]
 pub(crate) struct Inputs<'a> {
     pub(crate) root: &'a Path,

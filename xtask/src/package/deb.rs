@@ -15,10 +15,10 @@ use super::tree::{Tree, TreeEntry};
 use crate::debs;
 use crate::initramfs::elf;
 
-/// Who answers for the packages.
+/// Field `Maintainer` of every package.
 pub(crate) const MAINTAINER: &str = "metalmesh contributors <metalmesh@users.noreply.github.com>";
 
-/// Which package a library of the programs is from, with the version from which on it has what they call.
+/// Libraries of the programs, with the packages that have them in a sufficient version.
 /// Libraries of Debian 12, on which packages are built.
 const LIBRARIES: [(&str, &str); 7] = [
     ("ld-linux-x86-64.so.2", "libc6 (>= 2.36)"),

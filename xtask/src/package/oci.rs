@@ -109,7 +109,7 @@ fn tree(recipe: &Recipe, files: &ImageFiles<'_>) -> Result<Tree> {
     Ok(tree)
 }
 
-/// What pixie serves to firmware.
+/// Adds the boot programs that pixie serves to firmware.
 fn add_boot_programs(tree: &mut Tree, root: &Path) -> Result<()> {
     let folder = root.join("usr/lib/ipxe");
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;

@@ -53,7 +53,7 @@ pub(crate) fn build(dirs: &BuildDirs, release: &Release, arch: Arch) -> Result<P
             cargo.args(["--package", recipe.package, "--bin", recipe.program]);
         }
         if !arch.is_native() {
-            // That library is this machine's: the crate compiles one for the other.
+            // The built library is for this machine: the crate compiles one for the other.
             cargo
                 .env_remove("ROCKSDB_LIB_DIR")
                 .env_remove("ROCKSDB_STATIC");
@@ -71,7 +71,7 @@ pub(crate) fn build(dirs: &BuildDirs, release: &Release, arch: Arch) -> Result<P
     Ok(programs)
 }
 
-/// What makes a build tell its commit, and nothing of the machine that it was made on.
+/// The environment of cargo: a build tells its commit, and nothing of the machine that it was made on.
 fn environment(
     dirs: &BuildDirs,
     release: &Release,

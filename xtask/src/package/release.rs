@@ -1,4 +1,4 @@
-//! What is packaged: version, commit and time, from git.
+//! Version, commit and time of the packages, from git.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,9 +11,9 @@ use crate::debs::run_text;
 /// The commit that packages are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// That of the workspace, such as `0.1.0`.
+    /// Version of the workspace, such as `0.1.0`.
     pub(crate) version: String,
-    /// That of the packages, such as `0.1.0-1`.
+    /// Version of the packages, such as `0.1.0-1`.
     pub(crate) debian: String,
     pub(crate) commit: String,
     /// Time of the commit, seconds since 1970: the time of every file (`SOURCE_DATE_EPOCH`).

@@ -71,7 +71,7 @@ impl Tree {
         lines.collect()
     }
 
-    /// What it takes on a disk, KiB: every file begins one, as Debian counts.
+    /// Size on a disk, KiB: every file and directory begins one, as Debian counts.
     pub(crate) fn kib(&self) -> usize {
         let sizes = self.entries.values().map(|entry| match entry {
             TreeEntry::File { bytes, .. } => bytes.len().div_ceil(1024),
@@ -85,7 +85,7 @@ impl Tree {
         for directory in self.directories() {
             let path = root.join(directory);
             fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
-            // Whatever the umask of the caller is.
+            // Else the umask of the caller would decide.
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }
         for (path, entry) in &self.entries {

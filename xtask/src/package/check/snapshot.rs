@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::debs::sha256_hex;
 
-/// What dpkg and the tools of accounts write for themselves.
+/// Files that dpkg and the tools of accounts write for themselves, and file systems of the kernel.
 const IGNORED: [&str; 11] = [
     "dev",
     "etc/group-",
@@ -90,7 +90,7 @@ impl Snapshot {
         Ok(kind.is_dir())
     }
 
-    /// What is new, gone or changed since an earlier moment, a line each.
+    /// Differences to an earlier moment, a line each: new, changed and gone.
     pub(super) fn since(&self, before: &Self) -> Vec<String> {
         let mut lines = Vec::new();
         for (path, description) in &self.entries {
