@@ -96,9 +96,10 @@ const CONTROL: Recipe = Recipe {
             "xtask/package/control/tmpfiles.conf",
             "usr/lib/tmpfiles.d/metalmesh-control.conf",
         ),
+        // No file of configuration: `metalmeshd init` writes that one, and asks only without it.
         asset(
             "control/server/metalmeshd.example.toml",
-            "etc/metalmesh/metalmeshd.toml",
+            "usr/share/doc/metalmesh-control/examples/metalmeshd.toml",
         ),
     ],
     is_static: false,
