@@ -85,7 +85,13 @@ pub(crate) fn build(
             // Of the archive and of files that are newer: all of them.
             .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
             // One thread: with several the archive depends on how many there are.
-            .args(["--root-owner-group", "--threads-max=1", "-Zxz", level, "--build"])
+            .args([
+                "--root-owner-group",
+                "--threads-max=1",
+                "-Zxz",
+                level,
+                "--build",
+            ])
             .args([&stage, &path]),
     )?;
     fs::remove_dir_all(&stage)?;

@@ -2,6 +2,7 @@
 //!
 //! Each part says why it is skipped where it cannot run.
 
+mod apparmor;
 mod chroot;
 mod debian;
 mod lintian;
@@ -35,9 +36,10 @@ enum Outcome {
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<()> {
     let debs = find(folder)?;
     let mut failed = Vec::new();
-    let parts: [(&str, &dyn Fn() -> Result<Outcome>); 5] = [
+    let parts: [(&str, &dyn Fn() -> Result<Outcome>); 6] = [
         ("sizes", &|| sizes(&debs)),
         ("sandboxes", &|| sandboxes(root)),
+        ("apparmor", &|| apparmor::check(root)),
         ("lintian", &|| lintian::check(&debs)),
         ("chroot", &|| chroot::check(&debs)),
         ("units", &|| machine::check(&debs)),
