@@ -38,6 +38,8 @@ flags="-O$level -ffunction-sections -fdata-sections -fPIC -std=c++20 -w -include
 -DLZ4=1 -DNDEBUG=1 -DHAVE_ALIGNED_NEW -DHAVE_UINT128_EXTENSION -DOS_LINUX -DROCKSDB_PLATFORM_POSIX \
 -DROCKSDB_LIB_IO_POSIX -DROCKSDB_SCHED_GETCPU_PRESENT -DROCKSDB_AUXV_GETAUXVAL_PRESENT \
 -DROCKSDB_FALLOCATE_PRESENT -DROCKSDB_RANGESYNC_PRESENT"
+# Names of files in log messages tell nothing of this machine, and are the same on every one.
+flags="$flags -ffile-prefix-map=$sources=/rocksdb -ffile-prefix-map=$work=/build"
 case "$(uname -m)" in
     x86_64) flags="$flags -m64 -msse2" ;;
 esac

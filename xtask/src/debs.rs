@@ -24,8 +24,19 @@ pub(crate) struct DebTree {
     pub(crate) root: PathBuf,
     /// Number of packages.
     pub(crate) packages: usize,
+    /// The packages, sorted by name.
+    pub(crate) list: Vec<PackedDeb>,
     /// Whether the tree was there already.
     pub(crate) cached: bool,
+}
+
+/// A package of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PackedDeb {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// Hex; empty if apt knows another digest only.
+    pub(crate) sha256: String,
 }
 
 /// One line of `apt-get download --print-uris`.
@@ -85,6 +96,7 @@ fn try_fetch(name: &str, packages: &[&str]) -> Result<DebTree> {
         key: key.clone(),
         root: root.clone(),
         packages: debs.len(),
+        list: debs.iter().filter_map(packed).collect(),
         cached,
     };
     if root.join(".complete").exists() {
@@ -207,6 +219,17 @@ fn name_and_version(file: &str) -> Option<String> {
     let name = parts.next()?;
     let version = parts.next()?.replace("%3a", ":");
     Some(format!("{name}={version}"))
+}
+
+fn packed(deb: &Deb) -> Option<PackedDeb> {
+    let spec = name_and_version(&deb.file)?;
+    let (name, version) = spec.split_once('=')?;
+    let sha256 = deb.digest.strip_prefix("SHA256:").unwrap_or_default();
+    Some(PackedDeb {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        sha256: sha256.to_owned(),
+    })
 }
 
 fn unpack(pool: &Path, debs: &[Deb], root: &Path) -> Result<()> {

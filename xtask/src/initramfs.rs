@@ -65,6 +65,8 @@ pub(crate) struct Artifacts {
     pub(crate) firewall: PathBuf,
     /// As `uname -r` says.
     pub(crate) kernel_version: String,
+    /// Debian packages that kernel, modules and tools come from.
+    pub(crate) packages: Vec<debs::PackedDeb>,
 }
 
 /// A program of ours in the initramfs: its crate and its name.
@@ -178,6 +180,7 @@ pub(crate) fn finish(prepared: Prepared, options: &Options) -> Result<Artifacts>
         hammer,
         firewall,
         kernel_version,
+        packages: tree.list.clone(),
     };
     let vmlinuz = tree
         .root

@@ -15,6 +15,7 @@ mod kube;
 mod lab;
 mod measure;
 mod osimage;
+mod package;
 mod shown;
 mod sim;
 mod sizes;
@@ -66,6 +67,8 @@ enum Task {
     Initramfs(initramfs::Options),
     /// Build the Debian image that the lab installs
     Osimage(osimage::Options),
+    /// Make Debian packages, a repository, container images and bills of materials
+    Package(package::PackageArgs),
     /// Build the release binaries and print their sizes against their bounds
     Sizes,
 }
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Lab(args) => lab::run(&root, &args),
         Task::Initramfs(options) => initramfs::run(&options),
         Task::Osimage(options) => osimage::run(&options),
+        Task::Package(args) => package::run(&root, &args),
         Task::Sizes => sizes::run(&root),
     };
     match result {

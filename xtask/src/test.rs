@@ -6,7 +6,7 @@
 //! short tests of the fabric of switches run after both.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::debs;
 use crate::fabric;
 use crate::kube;
 use crate::lab;
@@ -107,6 +108,18 @@ fn build_next_level(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// NetworkManager, unpacked for the test of what hammer writes for it. Installed it would take over the
+/// network of this machine. `None` if apt does not have it: the test is then skipped.
+fn net_tools() -> Option<PathBuf> {
+    match debs::fetch("net-tools", &["network-manager"]) {
+        Ok(tree) => Some(tree.root),
+        Err(error) => {
+            eprintln!("network-manager: skipped, {error:#}");
+            None
+        }
+    }
+}
+
 fn cargo_test(
     root: &Path,
     args: &[String],
@@ -114,6 +127,7 @@ fn cargo_test(
     machines: Option<&lab::Machines>,
 ) -> Result<()> {
     build_next_level(root)?;
+    let tools = net_tools();
     let mut passed = true;
     let mut shown = Shown::default();
     // The simulation apart, so that programs under test have none of its seams.
@@ -129,6 +143,9 @@ fn cargo_test(
             .stdout(Stdio::piped());
         if let Some(kube) = kube {
             command.env("METALMESH_KUBE_DIR", kube);
+        }
+        if let Some(tools) = &tools {
+            command.env("METALMESH_NET_TOOLS", tools);
         }
         if let Some(machines) = machines {
             command

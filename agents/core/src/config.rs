@@ -219,6 +219,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_example_is_whole_and_asks_for_what_only_the_site_knows() {
+        let text = include_str!("../metalmesh-core.example.toml");
+        let lines = text.lines();
+        let all: String = lines
+            .map(|line| format!("{}\n", line.strip_prefix("#: ").unwrap_or(line)))
+            .collect();
+        let config = toml::from_str::<Config>(&all).unwrap();
+        let bgp = config.bgp.unwrap();
+        assert!(config.relay.is_some() && !bgp.underlay.is_empty());
+        assert_eq!(config.ports, default_ports());
+        let unset = toml::from_str::<Config>(text).unwrap_err();
+        assert!(unset.to_string().contains("rack"), "{unset}");
+    }
+
+    #[test]
     fn drift_is_healed_unless_the_site_says_otherwise() {
         let base = "rack = \"r1\"\nmanagement_ip = \"10.0.0.1\"\nvtep = \"10.1.0.1\"\n";
         let policy = |line: &str| toml::from_str::<Config>(&format!("{base}{line}"));

@@ -37,7 +37,8 @@ impl AsRef<AgentArgs> for Run {
 }
 
 fn main() -> ExitCode {
-    agents_kit::main(Cli::parse().command, run)
+    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
+    agents_kit::main(cli.command, run)
 }
 
 async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use agents_firewall::program::{Cli, carry_out};
-use clap::Parser as _;
 
 fn main() -> ExitCode {
-    carry_out(Cli::parse()).unwrap_or_else(|error| base_runtime::exit_code(Err(error)))
+    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
+    carry_out(cli).unwrap_or_else(|error| base_runtime::exit_code(Err(error)))
 }

@@ -39,7 +39,8 @@ fn main() -> ExitCode {
     if std::process::id() == 1 && !is_ours {
         return init_process();
     }
-    match Args::parse().task {
+    let args: Args = base_runtime::parse(base_runtime::build_info!());
+    match args.task {
         Task::Init => init_process(),
         Task::Run => run(),
         Task::PhoneHome(args) => {

@@ -31,7 +31,6 @@ mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 use cmd::CommandLine;
@@ -46,7 +45,7 @@ async fn main() -> ExitCode {
         noteln!("error: a TLS provider is installed already");
         return ExitCode::FAILURE;
     }
-    let cli = CommandLine::parse();
+    let cli: CommandLine = base_runtime::parse(base_runtime::build_info!());
     let filter = if cli.global.debug {
         "debug,h2=info,hyper=info"
     } else {

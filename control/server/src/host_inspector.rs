@@ -68,8 +68,12 @@ impl HostInspector {
     fn exposed(&self) -> Vec<String> {
         let modes = self.private.iter().filter_map(|path| {
             // A file that does not exist exposes nothing.
-            let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-            (mode & 0o077 != 0).then(|| format!("{} (mode {mode:o})", path.display()))
+            let metadata = std::fs::metadata(path).ok()?;
+            let mode = metadata.permissions().mode() & 0o777;
+            // To pass through a directory shows nothing of it: agents on the same host have theirs
+            // below the data directory.
+            let others = if metadata.is_dir() { 0o066 } else { 0o077 };
+            (mode & others != 0).then(|| format!("{} (mode {mode:o})", path.display()))
         });
         modes.collect()
     }

@@ -38,8 +38,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use base_runtime::shutdown::stop_on_signal;
-use base_runtime::{exit_code, logging};
-use clap::Parser;
+use base_runtime::{BuildInfo, exit_code, logging};
+use control_state::FEATURE_LEVEL;
 
 use args::{DaemonArgs, DaemonCommand, RunArgs};
 use config::Config;
@@ -49,8 +49,8 @@ use config::Config;
 const LOG_FILTER: &str = "info,openraft=error,h2=warn";
 
 /// The program: parses its arguments, runs, and returns its exit code.
-pub fn main() -> ExitCode {
-    let args = DaemonArgs::parse();
+pub fn main(build: BuildInfo) -> ExitCode {
+    let args: DaemonArgs = base_runtime::parse(build.with_feature_level(FEATURE_LEVEL));
     let run = match &args.command {
         Some(DaemonCommand::Init(run) | DaemonCommand::Token(run) | DaemonCommand::Check(run)) => {
             run

@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    control_server::main()
+    control_server::main(base_runtime::build_info!())
 }

@@ -59,7 +59,7 @@ use crate::tenancy::command::{
 ///
 /// The cargo feature `next-level`, which no product is built with, makes a program of the next
 /// level. Tests run it beside this one.
-pub const FEATURE_LEVEL: u32 = if cfg!(feature = "next-level") { 3 } else { 2 };
+pub const FEATURE_LEVEL: u32 = proto_types::FEATURE_LEVEL + cfg!(feature = "next-level") as u32;
 
 /// The feature level from which switches can be drained, and their reports say more than ports.
 pub const SWITCH_HEALTH: u32 = 2;

@@ -37,6 +37,10 @@ pub use names::{
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};
 pub use time::{SECOND_MS, Timestamp};
 
+/// The feature level of this release's programs: the highest whose commands they know. Every program
+/// shows it, and control negotiates by it (`control-state`, where levels are listed).
+pub const FEATURE_LEVEL: u32 = 2;
+
 /// The reason why a text is not a value of a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?} {rule}")]

@@ -205,6 +205,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control-ctl",
         &[
+            "base-runtime",
             "proto-bounds",
             "proto-backup",
             "proto-release",

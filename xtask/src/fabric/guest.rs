@@ -21,15 +21,15 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// One run of a guest that runs a test program.
 #[derive(Debug)]
-pub(super) struct Guest {
-    pub(super) qemu: Qemu,
+pub(crate) struct Guest {
+    pub(crate) qemu: Qemu,
     /// On an idle machine; a busy one stretches it.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl Guest {
     /// Boots, passes every line of the test program to `print`, and returns its exit code.
-    pub(super) fn run(&self, mut print: impl FnMut(&str)) -> Result<i32> {
+    pub(crate) fn run(&self, mut print: impl FnMut(&str)) -> Result<i32> {
         let log = &self.qemu.log;
         let mut qemu = Running(self.qemu.spawn()?);
         let output = qemu.0.stdout.take().context("QEMU has no output")?;

@@ -5,9 +5,9 @@
 //! an initramfs; nothing of it touches the host, and no part of it needs root. The program `vms` has
 //! a guest for each switch besides ([`vms`]).
 
-mod guest;
+pub(crate) mod guest;
 mod image;
-mod qemu;
+pub(crate) mod qemu;
 mod vms;
 
 use std::path::{Path, PathBuf};

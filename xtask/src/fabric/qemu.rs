@@ -10,23 +10,23 @@ const QEMU: &str = "qemu-system-x86_64";
 
 /// A guest to boot: kernel, initramfs and hardware.
 #[derive(Clone, Debug)]
-pub(super) struct Qemu {
-    pub(super) kernel: PathBuf,
-    pub(super) initrd: PathBuf,
-    pub(super) accelerator: Accelerator,
-    pub(super) memory_mib: u32,
-    pub(super) cpus: u32,
+pub(crate) struct Qemu {
+    pub(crate) kernel: PathBuf,
+    pub(crate) initrd: PathBuf,
+    pub(crate) accelerator: Accelerator,
+    pub(crate) memory_mib: u32,
+    pub(crate) cpus: u32,
     /// File of the first serial port; appended to.
-    pub(super) log: PathBuf,
+    pub(crate) log: PathBuf,
     /// Further words of the kernel's command line.
-    pub(super) append: String,
+    pub(crate) append: String,
     /// Further arguments of QEMU.
-    pub(super) more: Vec<String>,
+    pub(crate) more: Vec<String>,
 }
 
 impl Qemu {
     /// Starts it. The second serial port is the output of the process.
-    pub(super) fn spawn(&self) -> Result<Child> {
+    pub(crate) fn spawn(&self) -> Result<Child> {
         let accelerator = match self.accelerator {
             Accelerator::Kvm => "kvm",
             // Else one thread of the host emulates all processors, and translated code may take 1 GiB.
@@ -64,7 +64,7 @@ impl Qemu {
 }
 
 /// The reason why no guest can run here.
-pub(super) fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     let path = std::env::var_os("PATH")?;
     let is_there = |dir: PathBuf| Path::new(&dir).join(QEMU).exists();
     if std::env::split_paths(&path).any(is_there) {

@@ -222,6 +222,13 @@ fn grub(a: &mut Archive, root: &Path) -> Result<()> {
 
 /// Mozilla's roots as one file, for images behind HTTPS.
 fn certificates(a: &mut Archive, root: &Path) -> Result<()> {
+    let bundle = certificate_bundle(root)?;
+    a.file("etc/ssl/certs/ca-certificates.crt", 0o644, bundle);
+    Ok(())
+}
+
+/// Mozilla's roots, PEM, out of Debian's package.
+pub(crate) fn certificate_bundle(root: &Path) -> Result<Vec<u8>> {
     let dir = root.join("usr/share/ca-certificates/mozilla");
     let mut files: Vec<PathBuf> = fs::read_dir(dir)?
         .map(|e| Ok(e?.path()))
@@ -232,6 +239,5 @@ fn certificates(a: &mut Archive, root: &Path) -> Result<()> {
         bundle.extend(fs::read(file)?);
         bundle.push(b'\n');
     }
-    a.file("etc/ssl/certs/ca-certificates.crt", 0o644, bundle);
-    Ok(())
+    Ok(bundle)
 }

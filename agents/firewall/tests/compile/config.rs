@@ -29,6 +29,22 @@ controllers:
     source: shoot
 ";
 
+/// The example of the package.
+const EXAMPLE: &str = include_str!("../../metalmesh-firewall.example.yaml");
+
+#[test]
+fn the_example_of_the_package_is_good_and_whole() {
+    let lines = EXAMPLE.lines();
+    let all: String = lines
+        .map(|line| format!("{}\n", line.strip_prefix("#: ").unwrap_or(line)))
+        .collect();
+    for text in [EXAMPLE, &all] {
+        assert!(Config::parse(text).unwrap().sources.metal.is_some());
+    }
+    let config = Config::parse(&all).unwrap();
+    assert!(config.sources.static_.is_some() && config.name.is_some());
+}
+
 const STATIC: &str = "
 name: most-restricted-firewall-ever
 

@@ -225,6 +225,26 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_good_and_whole() {
+        let text = include_str!("../../metalmesh-bmc.example.toml");
+        // The example names files of an installed host: these stand for them.
+        let own = "credentials = \"login.toml\"\n";
+        let installed = "credentials = \"/etc/metalmesh/bmc-credentials.toml\"\n";
+        assert!(text.contains(installed));
+        let text = text.replace(installed, own);
+        assert_eq!(read(&text, LOGIN, 0o600).unwrap().bmcs.len(), 0);
+        let all: String = text
+            .lines()
+            .map(|line| line.strip_prefix("#: ").unwrap_or(line))
+            // An authority is read when the configuration is.
+            .filter(|line| !line.starts_with("tls_ca"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let config = read(&all, LOGIN, 0o600).unwrap();
+        assert!(config.bmcs.len() == 2 && config.candidates.efi);
+    }
+
+    #[test]
     fn mistakes_are_refused_by_name_and_never_repeat_a_password() {
         let base = "credentials = \"login.toml\"\n";
         for (more, reason) in [

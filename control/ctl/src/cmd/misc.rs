@@ -7,6 +7,7 @@ use proto_public::api::v2::{
     HealthServiceGetRequest, MethodServiceTokenScopedListRequest, UserServiceGetRequest,
     VersionServiceGetRequest,
 };
+use proto_public::metalmesh::admin::v1::ClusterServiceStatusRequest;
 use serde_json::json;
 
 use super::CommandLine;
@@ -32,29 +33,70 @@ pub(crate) fn completion(command: &CompletionArgs) -> Result<()> {
     Ok(())
 }
 
-/// Prints the version of the program, and that of the server if it can be reached.
+/// Prints version, commit, feature level and build of the program, and those of the server if it can be
+/// reached.
 pub(crate) async fn version(global: &GlobalFlags) -> Result<()> {
-    let own = env!("CARGO_PKG_VERSION");
-    let server = match App::new(global) {
-        Ok(app) => app
-            .client
-            .version()
-            .get(VersionServiceGetRequest {})
-            .await
-            .ok(),
-        Err(_) => None,
+    let own = base_runtime::build_info!();
+    let app = App::new(global).ok();
+    let server = match &app {
+        Some(app) => {
+            let answer = app.client.version().get(VersionServiceGetRequest {}).await;
+            answer.ok().and_then(|answer| answer.into_inner().version)
+        }
+        None => None,
     };
-    let server = server
-        .and_then(|answer| answer.into_inner().version)
-        .map(|v| v.version);
+    // Without an answer to the first question the second one would only wait once more.
+    let level = match (&app, &server) {
+        (Some(app), Some(_)) => server_level(app).await,
+        _ => None,
+    };
+    let rows = [
+        json!({
+            "version": own.version(),
+            "commit": own.commit(),
+            "feature_level": own.feature_level(),
+            "build": own.build(),
+        }),
+        match server {
+            Some(server) => json!({
+                "version": server.version,
+                "commit": server.git_sha1,
+                "feature_level": level,
+                "build": server.build_date,
+            }),
+            None => serde_json::Value::Null,
+        },
+    ];
     if matches!(global.output, OutputFormat::Table | OutputFormat::Wide) {
-        outln!("client  {own}");
-        outln!("server  {}", or_dash(server.unwrap_or_default()));
+        let names = ["client", "server"];
+        let rows = names
+            .iter()
+            .zip(&rows)
+            .map(|(name, row)| version_row(name, row));
+        print_table(&["program", "version", "commit", "level", "build"], rows);
         return Ok(());
     }
+    let [client, server] = rows;
     global
         .output
-        .value(&json!({ "client": own, "server": server }))
+        .value(&json!({ "client": client, "server": server }))
+}
+
+/// The feature level of the cluster. `None` for callers who may not see it.
+async fn server_level(app: &App) -> Option<u32> {
+    let request = ClusterServiceStatusRequest::default();
+    let answer = app.client.clusters().status(request).await.ok()?;
+    Some(answer.into_inner().feature_level)
+}
+
+fn version_row(name: &str, row: &serde_json::Value) -> Vec<String> {
+    let cell = |key: &str| match &row[key] {
+        serde_json::Value::String(text) => or_dash(text.clone()),
+        serde_json::Value::Number(number) => number.to_string(),
+        _ => or_dash(String::new()),
+    };
+    let cells = ["version", "commit", "feature_level", "build"].map(cell);
+    std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
 pub(crate) async fn health(app: &App) -> Result<()> {

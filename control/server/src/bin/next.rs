@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    control_server::main()
+    control_server::main(base_runtime::build_info!())
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,7 +67,9 @@ impl StoreDisk for RealDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Option<DiskLock>> {
         let mut options = File::options();
+        // Another user who could open it could hold the lock, and keep the node from starting.
         let file = options
+            .mode(0o600)
             .create(true)
             .truncate(false)
             .write(true)

@@ -162,6 +162,21 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_whole_and_asks_for_a_network() {
+        let text = include_str!("../../metalmesh-pixie.example.toml");
+        let lines = text.lines();
+        let all: String = lines
+            .map(|line| format!("{}\n", line.strip_prefix("#: ").unwrap_or(line)))
+            .collect();
+        let config = Config::parse(&all).unwrap();
+        assert!(config.relay.is_some() && config.networks[0].is_relayed);
+        assert_eq!(config.commandline, Config::parse(GOOD).unwrap().commandline);
+        let unset = Config::parse(text).unwrap_err();
+        let is_syntax = matches!(unset, ConfigError::Syntax(_));
+        assert!(is_syntax, "without [[network]]: {unset}");
+    }
+
+    #[test]
     fn the_listener_for_relays_is_on_an_interface_of_its_own() {
         assert_eq!(Config::parse(GOOD).unwrap().relay, None);
         let section = "[relay]\ninterface = \"mgmt0\"\naddress = \"10.90.0.5\"\n";

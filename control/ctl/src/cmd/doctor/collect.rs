@@ -228,7 +228,11 @@ fn keys(data_dir: Option<&Path>) -> Vec<PrivateFile> {
         .collect();
     // A directory without keys does not belong to a control node.
     if !found.is_empty() {
-        found.extend(file(dir));
+        // To pass through it shows nothing of it: agents on the same host have theirs below it.
+        found.extend(file(dir).map(|dir| PrivateFile {
+            mode: dir.mode & !0o011,
+            ..dir
+        }));
     }
     found
 }
