@@ -23,6 +23,8 @@ use crate::{metrics, peers, tls};
 use open::{OpenedNode, close, open};
 use parts::NodeParts;
 
+pub(crate) use self::open::make_data_dir;
+
 /// Longest wait of a join for the first call of another node, which sends the state.
 const REACH_MAX: Duration = Duration::from_secs(120);
 

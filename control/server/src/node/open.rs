@@ -63,11 +63,7 @@ pub(super) async fn open(
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => bail!("data_dir: is missing"),
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&dir)
-        .with_context(|| format!("data_dir: cannot make {}", dir.display()))?;
+    make_data_dir(&dir)?;
     let link = config.peers.as_ref().map(bind_peers).transpose()?;
     let Some((store, seal)) = open_store(config, &dir, link.as_ref(), policy, stop).await? else {
         return Ok(None);
@@ -114,6 +110,15 @@ pub(super) async fn open(
         tasks,
         temporary,
     }))
+}
+
+/// Creates the data directory, which nobody else may enter, unless it exists.
+pub(crate) fn make_data_dir(dir: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .with_context(|| format!("data_dir: cannot make {}", dir.display()))
 }
 
 fn bind_peers(peers: &PeerSettings) -> Result<PeerLink> {
