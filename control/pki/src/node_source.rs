@@ -32,13 +32,13 @@ fn judge(
     found: Result<Vec<IpAddr>, String>,
     remote: IpAddr,
 ) -> Result<(), StateError> {
-    let refuse = |what: String, hint: &str| {
-        Err(StateError::new(ErrorCode::TicketForeign, what).hint(hint))
-    };
+    let refuse =
+        |what: String, hint: &str| Err(StateError::new(ErrorCode::TicketForeign, what).hint(hint));
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            let what = format!("the invitation is for {address:?}, whose host is unknown here: {error}");
+            let what =
+                format!("the invitation is for {address:?}, whose host is unknown here: {error}");
             let hint = "make the name known to the control nodes, or invite the node by its IP address: \
                  `metalmesh cluster invite IP:PORT`";
             return refuse(what, hint);
@@ -67,7 +67,11 @@ mod tests {
             (Ok(vec!["2001:db8::2", "192.0.2.2"]), "192.0.2.2", ""),
             (Ok(vec!["192.0.2.2"]), "192.0.2.66", "came from 192.0.2.66"),
             (Ok(vec![]), "192.0.2.2", "came from 192.0.2.2"),
-            (Err("no such host"), "192.0.2.2", "unknown here: no such host"),
+            (
+                Err("no such host"),
+                "192.0.2.2",
+                "unknown here: no such host",
+            ),
         ] {
             let found = found
                 .map(|found| found.iter().map(|one| one.parse().unwrap()).collect())

@@ -65,9 +65,8 @@ impl NodeInvitation {
         let wire: Wire =
             serde_json::from_slice(&json).map_err(|_| IdentityError::Invitation("cut"))?;
         let texts = [&wire.cluster, &wire.trust_domain, &wire.peer_address];
-        let is_plain = |text: &&String| {
-            text.len() <= TEXT_LEN_MAX && !text.chars().any(char::is_control)
-        };
+        let is_plain =
+            |text: &&String| text.len() <= TEXT_LEN_MAX && !text.chars().any(char::is_control);
         if !texts.iter().all(is_plain) || wire.cluster.is_empty() {
             return Err(IdentityError::Invitation("a malformed name"));
         }

@@ -265,7 +265,9 @@ fn check_peer_address(address: &str, has_key: bool) -> Result<(), Status> {
              for example \"control-2.example:4444\"";
         return Err(invalid("peer_address", rule));
     }
-    let host = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let host = address
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty());
     let port = host.and_then(|(_, port)| port.parse::<u16>().ok());
     if address.len() <= ADDRESS_LEN_MAX && port.is_some_and(|port| port > 0) {
         return Ok(());

@@ -76,7 +76,11 @@ mod tests {
                 version: String::new(),
             };
             let (secret, key) = (digest(shown.0), digest(shown.1));
-            assert_eq!(standing(&node, &secret, &key, at(at_s)), expected, "{node:?}");
+            assert_eq!(
+                standing(&node, &secret, &key, at(at_s)),
+                expected,
+                "{node:?}"
+            );
         }
     }
 }

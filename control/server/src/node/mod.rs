@@ -46,26 +46,32 @@ pub(crate) fn check_init(config: &Config, run: &RunArgs) -> Result<Handover> {
     Ok(handover)
 }
 
-/// `metalmeshd init`: creates the data directory and its first admin token. Returns the node, with
-/// lines about the token.
+/// A node that was set up now.
+#[derive(Debug)]
+pub(crate) struct FormedNode {
+    pub(crate) owner: DirectoryOwner,
+    /// Lines about the admin token, for people.
+    pub(crate) told: Vec<String>,
+}
+
+/// `metalmeshd init`: creates the data directory and its first admin token. `None` means that the
+/// directory was set up before, and nothing changed.
 pub(crate) async fn init(
     config: &Config,
     handover: &Handover,
     stop: &CancellationToken,
-) -> Result<(DirectoryOwner, Vec<String>)> {
+) -> Result<Option<FormedNode>> {
     let Some(opened) = open(config, TicketPolicy::Wait, stop).await? else {
         bail!("stopped before the node was ready");
     };
-    let outcome = if opened.is_fresh {
-        set_up(&opened, config, handover, "made by metalmeshd init").await
-    } else {
-        Err(anyhow::anyhow!(
-            "the data directory is in use already; for a new admin token: metalmeshd token"
-        ))
-    };
+    if !opened.is_fresh {
+        close(opened, stop).await;
+        return Ok(None);
+    }
+    let outcome = set_up(&opened, config, handover, "made by metalmeshd init").await;
     let owner = owner(&opened);
     close(opened, stop).await;
-    outcome.map(|told| (owner, told))
+    outcome.map(|told| Some(FormedNode { owner, told }))
 }
 
 /// `metalmeshd join`: joins by the ticket that is in its place, and waits until another node has sent

@@ -49,7 +49,9 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
                 Err(problem) => writeln!(self.output, "  {answer:?}: {problem}")?,
             }
         }
-        bail!("{question}: {ATTEMPTS_MAX} answers broke the rule; give them in a file: --answers FILE")
+        bail!(
+            "{question}: {ATTEMPTS_MAX} answers broke the rule; give them in a file: --answers FILE"
+        )
     }
 
     /// Asks a question whose answer is yes or no.
@@ -73,7 +75,9 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         let mut input = std::io::Read::take(&mut self.input, ANSWER_BYTES_MAX);
-        let read = input.read_line(&mut line).context("the answer cannot be read")?;
+        let read = input
+            .read_line(&mut line)
+            .context("the answer cannot be read")?;
         if read == 0 {
             bail!("the input ended before the last question; nothing was written");
         }
@@ -102,7 +106,11 @@ mod tests {
             let mut shown = Vec::new();
             let asked = Dialogue::new(typed.as_bytes(), &mut shown).ask("number", "3", number);
             assert_eq!(asked.ok(), expected, "{typed:?}");
-            assert!(String::from_utf8(shown).unwrap().starts_with("number [3]: "));
+            assert!(
+                String::from_utf8(shown)
+                    .unwrap()
+                    .starts_with("number [3]: ")
+            );
         }
     }
 

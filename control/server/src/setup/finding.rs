@@ -95,7 +95,10 @@ mod tests {
     fn a_finding_names_object_rule_and_remedy() {
         let found = "127.0.0.1:4443 is in use".to_owned();
         let finding = SetupFinding::ok(SetupCheck::Addresses, "api.listen", found);
-        assert_eq!(finding.line(), "  ok    api.listen: 127.0.0.1:4443 is in use");
+        assert_eq!(
+            finding.line(),
+            "  ok    api.listen: 127.0.0.1:4443 is in use"
+        );
         let failed = finding.fail("choose another address");
         assert_eq!(
             failed.line(),

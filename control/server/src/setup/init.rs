@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answers::SetupAnswers;
 use super::dialogue::Dialogue;
-use super::place::{self, FileOwner};
+use super::place;
 use super::plan::NodePlan;
 use super::report::{ConfigText, SetupReport};
 use super::source::{SetupSource, SourceFacts, choose};
@@ -52,9 +52,10 @@ fn prepare(args: &InitArgs, source: SetupSource) -> Result<FirstNode> {
     let (answers, path) = match source {
         SetupSource::Flags => return existing(run, None),
         SetupSource::Config(path) => return existing(run, Some(path)),
-        SetupSource::Answers { answers, config } => {
-            (SetupAnswers::read(&answers)?.overridden(&run.overrides), config)
-        }
+        SetupSource::Answers { answers, config } => (
+            SetupAnswers::read(&answers)?.overridden(&run.overrides),
+            config,
+        ),
         SetupSource::Questions { config } => {
             let stdin = std::io::stdin();
             let mut dialogue = Dialogue::new(stdin.lock(), std::io::stderr());
@@ -127,10 +128,16 @@ async fn carry_out(
     if let (Some(new), Some(mode)) = (&first.setup.new, mode) {
         report.wrote(new, mode);
     }
-    let formed = form(first, &handover, owner, stop).await;
-    let (node, told) = formed.with_context(|| repeat(first))?;
-    report.node(&node);
-    for line in told {
+    let formed = node::init(config, &handover, stop).await;
+    let formed = formed.with_context(|| repeat(first))?;
+    let formed = formed
+        .context("the data directory is in use already; for a new admin token: metalmeshd token")?;
+    // Flags alone are for trying out: that node runs as the caller.
+    if first.setup.path.is_some() {
+        give_away(config, owner)?;
+    }
+    report.node(&formed.owner);
+    for line in formed.told {
         report.step(line);
     }
     report.next(after_init(StepFacts {
@@ -140,21 +147,6 @@ async fn carry_out(
         partition: first.partition.as_deref(),
     }));
     Ok(())
-}
-
-/// Forms the cluster, and gives its files to the service.
-async fn form(
-    first: &FirstNode,
-    handover: &crate::bootstrap::Handover,
-    owner: Option<FileOwner>,
-    stop: &CancellationToken,
-) -> Result<(control_store::DirectoryOwner, Vec<String>)> {
-    let formed = node::init(&first.setup.config, handover, stop).await?;
-    // Flags alone are for trying out: that node runs as the caller.
-    if first.setup.path.is_some() {
-        give_away(&first.setup.config, owner)?;
-    }
-    Ok(formed)
 }
 
 /// The command that repeats a start that failed after its configuration was there.

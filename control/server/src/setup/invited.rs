@@ -18,7 +18,10 @@ pub(super) fn read() -> Result<NodeInvitation> {
         return parse(stdin.lock());
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "invitation (the line mmi1... of metalmesh cluster invite): ")?;
+    write!(
+        stderr,
+        "invitation (the line mmi1... of metalmesh cluster invite): "
+    )?;
     stderr.flush()?;
     let shown = tcgetattr(&stdin).context("cannot ask at this terminal")?;
     let mut hidden = shown.clone();
@@ -42,9 +45,12 @@ fn parse(input: impl Read) -> Result<NodeInvitation> {
         .read_to_string(&mut text)
         .context("cannot read the invitation from standard input")?;
     // The whole pasted line was meant for a shell.
-    let line = text.trim().strip_prefix("printf %s ").map_or(text.trim(), |rest| {
-        rest.split_whitespace().next().unwrap_or_default()
-    });
+    let line = text
+        .trim()
+        .strip_prefix("printf %s ")
+        .map_or(text.trim(), |rest| {
+            rest.split_whitespace().next().unwrap_or_default()
+        });
     NodeInvitation::parse(line).context(
         "standard input: paste the whole line that `metalmesh cluster invite HOST:PORT` printed",
     )

@@ -44,7 +44,11 @@ async fn carry_out(
     ));
     let setup = prepare(args, invitation)?;
     let peers = checked_peers(&setup, invitation)?;
-    let dir = setup.config.data_dir.as_deref().context("data_dir: is missing")?;
+    let dir = setup
+        .config
+        .data_dir
+        .as_deref()
+        .context("data_dir: is missing")?;
     let owner = place::file_owner(args.setup.service_user.as_deref())?;
     if let Some(known) = joined_before(dir, invitation)? {
         // An earlier attempt may have ended before it gave the files away.
@@ -90,7 +94,10 @@ fn finish(setup: &SetupConfig, known: &DirectoryOwner, report: &mut SetupReport)
 
 /// The configuration: the file that exists, or one from the invitation and the answers.
 fn prepare(args: &JoinArgs, invitation: &NodeInvitation) -> Result<SetupConfig> {
-    let path = args.config.clone().unwrap_or_else(|| PathBuf::from(CONFIG_FILE));
+    let path = args
+        .config
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(CONFIG_FILE));
     if path.exists() && !args.setup.force {
         ensure!(
             args.setup.answers.is_none(),
@@ -124,7 +131,11 @@ fn checked_peers<'a>(
     setup: &'a SetupConfig,
     invitation: &NodeInvitation,
 ) -> Result<&'a PeerSettings> {
-    let file = setup.path.as_deref().unwrap_or_else(|| Path::new(CONFIG_FILE)).display();
+    let file = setup
+        .path
+        .as_deref()
+        .unwrap_or_else(|| Path::new(CONFIG_FILE))
+        .display();
     let peers = setup.config.peers.as_ref().filter(|peers| peers.join);
     let Some(peers) = peers else {
         bail!(
@@ -212,17 +223,25 @@ mod tests {
                 new: None,
             };
             let checked = checked_peers(&setup, &invitation()).map(|peers| peers.listen);
-            checked.err().map_or_else(String::new, |error| error.to_string())
+            checked
+                .err()
+                .map_or_else(String::new, |error| error.to_string())
         };
         assert_eq!(refused(good), "");
         for (text, field) in [
             ("data_dir = '/x'\n".to_owned(), "peers.join"),
             (good.replace("true", "false"), "peers.join"),
             (good.replace("10.0.0.2", "10.0.0.3"), "peers.address"),
-            (format!("{good}[mesh]\ntrust_domain = 'a.b'\n"), "mesh.trust_domain"),
+            (
+                format!("{good}[mesh]\ntrust_domain = 'a.b'\n"),
+                "mesh.trust_domain",
+            ),
         ] {
             let said = refused(&text);
-            assert!(said.starts_with(field) && said.contains("/own.toml"), "{text}: {said}");
+            assert!(
+                said.starts_with(field) && said.contains("/own.toml"),
+                "{text}: {said}"
+            );
         }
     }
 

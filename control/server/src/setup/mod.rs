@@ -73,7 +73,9 @@ async fn check_host(setup: &SetupConfig, args: &SetupArgs, report: &mut SetupRep
 
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let ms = since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    let ms = since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    });
     Timestamp::from_ms(ms)
 }
 
@@ -106,5 +108,6 @@ fn hostname() -> String {
 
 /// `true` if the configuration file exists.
 fn exists(path: Option<&Path>) -> bool {
-    path.unwrap_or_else(|| Path::new(source::CONFIG_FILE)).exists()
+    path.unwrap_or_else(|| Path::new(source::CONFIG_FILE))
+        .exists()
 }

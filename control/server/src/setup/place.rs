@@ -28,7 +28,8 @@ pub(super) fn file_owner(name: Option<&str>) -> Result<Option<FileOwner>> {
         return Ok(None);
     }
     let wanted = name.unwrap_or(SERVICE_USER);
-    let found = User::from_name(wanted).with_context(|| format!("cannot look up user {wanted:?}"))?;
+    let found =
+        User::from_name(wanted).with_context(|| format!("cannot look up user {wanted:?}"))?;
     match (found, name) {
         (Some(user), _) if is_root => Ok(Some(FileOwner {
             uid: user.uid,
@@ -36,7 +37,9 @@ pub(super) fn file_owner(name: Option<&str>) -> Result<Option<FileOwner>> {
         })),
         // A caller who is the service's user already has nothing to give away.
         (Some(user), _) if user.uid == geteuid() => Ok(None),
-        (Some(_), _) => bail!("--service-user {wanted}: only root can give files to it; run this as root"),
+        (Some(_), _) => {
+            bail!("--service-user {wanted}: only root can give files to it; run this as root")
+        }
         (None, Some(_)) => bail!(
             "--service-user {wanted}: there is no such user; install the package, or name another one"
         ),
@@ -56,7 +59,9 @@ pub(super) fn write_config(
     owner: Option<FileOwner>,
 ) -> Result<u32> {
     let named = || format!("cannot write {}", path.display());
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
     DirBuilder::new()
         .recursive(true)
@@ -73,15 +78,21 @@ pub(super) fn write_config(
         None => 0o600,
     };
     let permissions = Permissions::from_mode(mode);
-    file.as_file().set_permissions(permissions).with_context(named)?;
+    file.as_file()
+        .set_permissions(permissions)
+        .with_context(named)?;
     file.as_file().sync_all().with_context(named)?;
     if replaces {
-        file.persist(path).map_err(|error| error.error).with_context(named)?;
+        file.persist(path)
+            .map_err(|error| error.error)
+            .with_context(named)?;
     } else {
         let placed = file.persist_noclobber(path).map_err(|error| error.error);
         placed.with_context(|| format!("{}; --force replaces an existing file", named()))?;
     }
-    File::open(parent).and_then(|parent| parent.sync_all()).with_context(named)?;
+    File::open(parent)
+        .and_then(|parent| parent.sync_all())
+        .with_context(named)?;
     Ok(mode)
 }
 
@@ -117,8 +128,14 @@ mod tests {
         assert_eq!(write_config(&path, "first", false, None).unwrap(), 0o600);
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let error = format!("{:#}", write_config(&path, "second", false, None).unwrap_err());
-        assert!(error.contains("--force") && error.contains("metalmeshd.toml"), "{error}");
+        let error = format!(
+            "{:#}",
+            write_config(&path, "second", false, None).unwrap_err()
+        );
+        assert!(
+            error.contains("--force") && error.contains("metalmeshd.toml"),
+            "{error}"
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "first");
         write_config(&path, "second", true, None).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "second");

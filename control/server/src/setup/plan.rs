@@ -55,7 +55,10 @@ impl NodePlan {
     /// An answer that no configuration can hold; the message names it.
     pub(super) fn forming(answers: SetupAnswers, hostname: &str) -> Result<Self> {
         let part = NodePart::Forms {
-            cluster: answers.cluster.clone().unwrap_or_else(|| CLUSTER.to_owned()),
+            cluster: answers
+                .cluster
+                .clone()
+                .unwrap_or_else(|| CLUSTER.to_owned()),
             node_id: answers.node_id.unwrap_or(1),
         };
         let trust_domain = answers.trust_domain.clone();
@@ -77,7 +80,11 @@ impl NodePlan {
             "node_id: a node that joins gets its number from the cluster; leave node_id out"
         );
         agree("cluster", answers.cluster.as_ref(), &invitation.cluster)?;
-        agree("trust_domain", answers.trust_domain.as_ref(), &invitation.trust_domain)?;
+        agree(
+            "trust_domain",
+            answers.trust_domain.as_ref(),
+            &invitation.trust_domain,
+        )?;
         let mut answers = answers;
         if !invitation.peer_address.is_empty() {
             let invited = invitation.peer_address.clone();
@@ -87,7 +94,12 @@ impl NodePlan {
             answers.peers_listen.get_or_insert_with(|| any(port));
             answers.peers_address = Some(invited);
         }
-        Self::of(NodePart::Joins, answers, invitation.trust_domain.clone(), hostname)
+        Self::of(
+            NodePart::Joins,
+            answers,
+            invitation.trust_domain.clone(),
+            hostname,
+        )
     }
 
     fn of(
@@ -134,7 +146,10 @@ impl NodePlan {
     /// Refuses texts that would break out of their line in the file, and relative paths, which mean
     /// another directory for the service than for the person who answers.
     fn check_texts(&self) -> Result<()> {
-        let texts = self.mesh_addresses.iter().chain([&self.trust_domain, &self.peers_address]);
+        let texts = self
+            .mesh_addresses
+            .iter()
+            .chain([&self.trust_domain, &self.peers_address]);
         let recipients = self.backup.iter().flat_map(|backup| &backup.recipients);
         for text in texts.chain(recipients).map(String::as_str) {
             check_text(text)?;
@@ -142,7 +157,10 @@ impl NodePlan {
         if let NodePart::Forms { cluster, .. } = &self.part {
             check_text(cluster)?;
         }
-        let tls = self.tls.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let tls = self
+            .tls
+            .iter()
+            .flat_map(|files| [&files.certificate, &files.key]);
         let backup = self.backup.iter().map(|backup| &backup.directory);
         for path in std::iter::once(&self.data_dir).chain(tls).chain(backup) {
             ensure!(
@@ -169,8 +187,10 @@ fn agree(field: &str, answer: Option<&String>, invited: &str) -> Result<()> {
     let Some(answer) = answer.filter(|answer| *answer != invited) else {
         return Ok(());
     };
-    bail!("{field}: is {answer:?}, but the invitation is for {invited:?}; leave {field} out, or get \
-           another invitation")
+    bail!(
+        "{field}: is {answer:?}, but the invitation is for {invited:?}; leave {field} out, or get \
+           another invitation"
+    )
 }
 
 /// Host and port of `HOST:PORT`, the host without brackets.

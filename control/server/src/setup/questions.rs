@@ -9,9 +9,7 @@ use proto_types::PartitionId;
 
 use super::answers::{BackupAnswers, SetupAnswers};
 use super::dialogue::Dialogue;
-use super::plan::{
-    API_PORT, CLUSTER, DATA_DIR, MESH_PORT, PEERS_PORT, TRUST_DOMAIN, with_port,
-};
+use super::plan::{API_PORT, CLUSTER, DATA_DIR, MESH_PORT, PEERS_PORT, TRUST_DOMAIN, with_port};
 
 /// Default file of the first admin's token.
 const TOKEN_FILE: &str = "/etc/metalmesh/admin.token";
@@ -29,7 +27,8 @@ pub(super) fn ask<R: BufRead, W: Write>(
     known: SetupAnswers,
     hostname: &str,
 ) -> Result<SetupAnswers> {
-    dialogue.say("An empty answer takes the value in brackets. Nothing is written before the end.")?;
+    dialogue
+        .say("An empty answer takes the value in brackets. Nothing is written before the end.")?;
     let cluster = known.cluster.unwrap_or_else(|| CLUSTER.to_owned());
     let cluster = dialogue.ask("Name of the site (the cluster)", &cluster, name)?;
     let node_id = known.node_id.unwrap_or(1).to_string();
@@ -37,7 +36,11 @@ pub(super) fn ask<R: BufRead, W: Write>(
     let data_dir = known.data_dir.unwrap_or_else(|| DATA_DIR.into());
     let data_dir = dialogue.ask("Data directory", &data_dir.to_string_lossy(), path)?;
     let host = known.host.unwrap_or_else(|| hostname.to_owned());
-    let host = dialogue.ask("Name or address at which other hosts reach this one", &host, host_name)?;
+    let host = dialogue.ask(
+        "Name or address at which other hosts reach this one",
+        &host,
+        host_name,
+    )?;
     let api = address_or(known.api_listen, "127.0.0.1", API_PORT);
     let api_listen = dialogue.ask("Address of the API (TCP)", &api, socket)?;
     let certificate = "Certificate chain of the API, a PEM file; none for plain HTTP";
@@ -51,15 +54,33 @@ pub(super) fn ask<R: BufRead, W: Write>(
         None => None,
     };
     let mesh = address_or(known.mesh_listen, "0.0.0.0", MESH_PORT);
-    let mesh_listen = dialogue.ask("Address of the mesh, for agents and machines (UDP)", &mesh, socket)?;
+    let mesh_listen = dialogue.ask(
+        "Address of the mesh, for agents and machines (UDP)",
+        &mesh,
+        socket,
+    )?;
     let peers = address_or(known.peers_listen, "0.0.0.0", PEERS_PORT);
     let peers_listen = dialogue.ask("Address for the other control nodes (UDP)", &peers, socket)?;
-    let domain = known.trust_domain.unwrap_or_else(|| TRUST_DOMAIN.to_owned());
-    let domain = dialogue.ask("Trust domain of all identities, never to be changed", &domain, trust_domain)?;
+    let domain = known
+        .trust_domain
+        .unwrap_or_else(|| TRUST_DOMAIN.to_owned());
+    let domain = dialogue.ask(
+        "Trust domain of all identities, never to be changed",
+        &domain,
+        trust_domain,
+    )?;
     let partition = known.partition.unwrap_or_default();
-    let partition = dialogue.ask("First partition, to be created later", &partition, optional_partition)?;
+    let partition = dialogue.ask(
+        "First partition, to be created later",
+        &partition,
+        optional_partition,
+    )?;
     let token = known.token_file.unwrap_or_else(|| TOKEN_FILE.into());
-    let token = dialogue.ask("New file for the first admin's token", &token.to_string_lossy(), path)?;
+    let token = dialogue.ask(
+        "New file for the first admin's token",
+        &token.to_string_lossy(),
+        path,
+    )?;
     Ok(SetupAnswers {
         cluster: Some(cluster),
         node_id: Some(node_id),
@@ -91,11 +112,23 @@ fn ask_backup<R: BufRead, W: Write>(
     if !dialogue.confirm("Make backups by schedule", known.is_some())? {
         return Ok(None);
     }
-    let known_dir = known.as_ref().map(|backup| backup.directory.to_string_lossy().into_owned());
+    let known_dir = known
+        .as_ref()
+        .map(|backup| backup.directory.to_string_lossy().into_owned());
     let known_dir = known_dir.unwrap_or_else(|| BACKUP_DIR.to_owned());
-    let directory = dialogue.ask("Directory of the backups, best on another disk", &known_dir, path)?;
-    let known_key = known.as_ref().and_then(|backup| backup.recipients.first().cloned());
-    let recipient = dialogue.ask("Public half of the key (age1...)", &known_key.unwrap_or_default(), recipient)?;
+    let directory = dialogue.ask(
+        "Directory of the backups, best on another disk",
+        &known_dir,
+        path,
+    )?;
+    let known_key = known
+        .as_ref()
+        .and_then(|backup| backup.recipients.first().cloned());
+    let recipient = dialogue.ask(
+        "Public half of the key (age1...)",
+        &known_key.unwrap_or_default(),
+        recipient,
+    )?;
     let hours = dialogue.ask("Hours between two backups", BACKUP_HOURS, positive)?;
     Ok(Some(BackupAnswers {
         directory,
@@ -115,7 +148,9 @@ fn shown(path: Option<&PathBuf>) -> String {
 
 fn name(answer: &str) -> Result<String, String> {
     let is_good = !answer.is_empty() && answer.len() <= 64 && !answer.chars().any(char::is_control);
-    is_good.then(|| answer.to_owned()).ok_or_else(|| "must have 1 to 64 characters".to_owned())
+    is_good
+        .then(|| answer.to_owned())
+        .ok_or_else(|| "must have 1 to 64 characters".to_owned())
 }
 
 fn positive(answer: &str) -> Result<u64, String> {
@@ -148,7 +183,10 @@ fn host_name(answer: &str) -> Result<String, String> {
 }
 
 fn socket(answer: &str) -> Result<SocketAddr, String> {
-    let address = answer.parse().ok().filter(|address: &SocketAddr| address.port() > 0);
+    let address = answer
+        .parse()
+        .ok()
+        .filter(|address: &SocketAddr| address.port() > 0);
     address.ok_or_else(|| "must be IP:PORT, for example 0.0.0.0:4443".to_owned())
 }
 
@@ -226,6 +264,11 @@ mod tests {
     #[test]
     fn an_input_that_ends_writes_nothing() {
         let (answers, _) = asked("east\n", SetupAnswers::default());
-        assert!(answers.unwrap_err().to_string().contains("nothing was written"));
+        assert!(
+            answers
+                .unwrap_err()
+                .to_string()
+                .contains("nothing was written")
+        );
     }
 }

@@ -71,7 +71,10 @@ impl SetupReport {
     }
 
     pub(super) fn wrote(&mut self, config: &ConfigText, mode: u32) {
-        self.step(format!("configuration: {} (mode {mode:04o})", config.path.display()));
+        self.step(format!(
+            "configuration: {} (mode {mode:04o})",
+            config.path.display()
+        ));
         self.config = json!({
             "path": config.path, "written": true, "mode": format!("{mode:04o}"),
         });

@@ -42,7 +42,10 @@ pub(super) enum SetupSource {
 /// # Errors
 /// There is none; the message names the ways.
 pub(super) fn choose(facts: SourceFacts<'_>) -> Result<SetupSource> {
-    let config = facts.config.unwrap_or_else(|| Path::new(CONFIG_FILE)).to_owned();
+    let config = facts
+        .config
+        .unwrap_or_else(|| Path::new(CONFIG_FILE))
+        .to_owned();
     let is_kept = facts.exists && !facts.force;
     match facts.answers {
         Some(answers) if !is_kept => {
@@ -69,7 +72,11 @@ pub(super) fn choose(facts: SourceFacts<'_>) -> Result<SetupSource> {
         "{}: {}, and there is no terminal to ask at; write it (metalmeshd.example.toml shows how), \
          give the answers in a file (--answers FILE), or run this in a terminal",
         config.display(),
-        if facts.exists { "is to be replaced" } else { "does not exist" }
+        if facts.exists {
+            "is to be replaced"
+        } else {
+            "does not exist"
+        }
     )
 }
 
@@ -99,26 +106,97 @@ mod tests {
         };
         let kept = |config: &str| SetupSource::Config(config.into());
         for (facts, expected) in [
-            (SourceFacts { config: own, exists: true, ..FACTS }, Ok(kept("/own.toml"))),
-            (SourceFacts { exists: true, is_terminal: true, ..FACTS }, Ok(kept(CONFIG_FILE))),
-            (SourceFacts { has_flags: true, is_terminal: true, ..FACTS }, Ok(SetupSource::Flags)),
             (
-                SourceFacts { config: own, exists: true, has_flags: true, ..FACTS },
+                SourceFacts {
+                    config: own,
+                    exists: true,
+                    ..FACTS
+                },
                 Ok(kept("/own.toml")),
             ),
-            (SourceFacts { is_terminal: true, ..FACTS }, Ok(asked(CONFIG_FILE))),
             (
-                SourceFacts { config: own, exists: true, is_terminal: true, force: true, ..FACTS },
+                SourceFacts {
+                    exists: true,
+                    is_terminal: true,
+                    ..FACTS
+                },
+                Ok(kept(CONFIG_FILE)),
+            ),
+            (
+                SourceFacts {
+                    has_flags: true,
+                    is_terminal: true,
+                    ..FACTS
+                },
+                Ok(SetupSource::Flags),
+            ),
+            (
+                SourceFacts {
+                    config: own,
+                    exists: true,
+                    has_flags: true,
+                    ..FACTS
+                },
+                Ok(kept("/own.toml")),
+            ),
+            (
+                SourceFacts {
+                    is_terminal: true,
+                    ..FACTS
+                },
+                Ok(asked(CONFIG_FILE)),
+            ),
+            (
+                SourceFacts {
+                    config: own,
+                    exists: true,
+                    is_terminal: true,
+                    force: true,
+                    ..FACTS
+                },
                 Ok(asked("/own.toml")),
             ),
             (
-                SourceFacts { config: own, answers, is_terminal: true, ..FACTS },
+                SourceFacts {
+                    config: own,
+                    answers,
+                    is_terminal: true,
+                    ..FACTS
+                },
                 Ok(answered("/own.toml")),
             ),
-            (SourceFacts { answers, exists: true, force: true, ..FACTS }, Ok(answered(CONFIG_FILE))),
-            (SourceFacts { answers, exists: true, ..FACTS }, Err("exists already")),
-            (SourceFacts { config: own, ..FACTS }, Err("does not exist")),
-            (SourceFacts { exists: true, force: true, ..FACTS }, Err("is to be replaced")),
+            (
+                SourceFacts {
+                    answers,
+                    exists: true,
+                    force: true,
+                    ..FACTS
+                },
+                Ok(answered(CONFIG_FILE)),
+            ),
+            (
+                SourceFacts {
+                    answers,
+                    exists: true,
+                    ..FACTS
+                },
+                Err("exists already"),
+            ),
+            (
+                SourceFacts {
+                    config: own,
+                    ..FACTS
+                },
+                Err("does not exist"),
+            ),
+            (
+                SourceFacts {
+                    exists: true,
+                    force: true,
+                    ..FACTS
+                },
+                Err("is to be replaced"),
+            ),
             (FACTS, Err(CONFIG_FILE)),
         ] {
             match (choose(facts), expected) {

@@ -35,7 +35,11 @@ const NO_BACKUPS: &str = "no backups are scheduled: add [backup] to the configur
 pub(super) fn after_init(facts: StepFacts<'_>) -> Vec<String> {
     let config = facts.config;
     let mut steps = vec![start(facts.path)];
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let api = config.api_listen;
     if let Some(file) = facts.token_file {
         steps.push(format!(
@@ -52,7 +56,9 @@ pub(super) fn after_init(facts: StepFacts<'_>) -> Vec<String> {
         );
     }
     let partition = facts.partition.unwrap_or("PARTITION");
-    steps.push(format!("create the first partition: metalmesh partition create {partition}"));
+    steps.push(format!(
+        "create the first partition: metalmesh partition create {partition}"
+    ));
     if config.backup.is_none() {
         steps.push(NO_BACKUPS.to_owned());
     }
@@ -83,7 +89,12 @@ mod tests {
         for (text, partition, said, unsaid) in [
             (alone, None, "partition create PARTITION", "cluster invite"),
             (three, Some("east"), "partition create east", "PARTITION"),
-            (three, None, "metalmesh cluster invite HOST:PORT", "systemctl"),
+            (
+                three,
+                None,
+                "metalmesh cluster invite HOST:PORT",
+                "systemctl",
+            ),
         ] {
             let config = Config::from_text(text, &Overrides::default()).unwrap();
             let facts = StepFacts {
@@ -97,7 +108,10 @@ mod tests {
             assert!(steps.contains("metalmeshd --config /own.toml"), "{steps}");
             assert!(steps.contains("no backups are scheduled"), "{steps}");
             let steps = after_join(facts, 3).join("\n");
-            assert!(steps.contains("metalmesh cluster promote 3 --wait"), "{steps}");
+            assert!(
+                steps.contains("metalmesh cluster promote 3 --wait"),
+                "{steps}"
+            );
         }
     }
 

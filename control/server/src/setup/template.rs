@@ -6,13 +6,7 @@ use super::plan::{NodePart, NodePlan};
 
 /// The configuration file of a planned node, with comments.
 pub(super) fn render(plan: &NodePlan) -> String {
-    let parts = [
-        head(plan),
-        api(plan),
-        mesh(plan),
-        peers(plan),
-        backup(plan),
-    ];
+    let parts = [head(plan), api(plan), mesh(plan), peers(plan), backup(plan)];
     parts.join("\n")
 }
 
@@ -54,11 +48,13 @@ fn api(plan: &NodePlan) -> String {
             quoted(&files.certificate.to_string_lossy()),
             quoted(&files.key.to_string_lossy())
         ),
-        None => "# Certificate chain and key, PEM. Without them the API speaks plain HTTP: keep it \
+        None => {
+            "# Certificate chain and key, PEM. Without them the API speaks plain HTTP: keep it \
                  on loopback\n# or behind a proxy that ends TLS.\n\
                  #: tls_certificate = \"/etc/metalmesh/api.crt\"\n\
                  #: tls_key = \"/etc/metalmesh/api.key\"\n"
-            .to_owned(),
+                .to_owned()
+        }
     };
     let listen = quoted(&plan.api_listen.to_string());
     format!(
@@ -90,7 +86,10 @@ fn peers(plan: &NodePlan) -> String {
     let listen = quoted(&plan.peers_listen.to_string());
     let address = match plan.peers_address.as_str() {
         "" => String::new(),
-        address => format!("# They reach it here, host:port.\naddress = {}\n", quoted(address)),
+        address => format!(
+            "# They reach it here, host:port.\naddress = {}\n",
+            quoted(address)
+        ),
     };
     let join = match plan.part {
         NodePart::Forms { .. } => "",
@@ -166,13 +165,18 @@ mod tests {
         assert_eq!((peers.listen, peers.join), (plan.peers_listen, false));
         assert_eq!(peers.address, "control-1:4444");
         let schedule = config.backup.unwrap();
-        assert_eq!((schedule.keep, schedule.recipients), (3, vec![RECIPIENT.to_owned()]));
+        assert_eq!(
+            (schedule.keep, schedule.recipients),
+            (3, vec![RECIPIENT.to_owned()])
+        );
     }
 
     #[test]
     fn suggestions_in_comments_are_good_too() {
         let plan = NodePlan::forming(SetupAnswers::default(), "control-1").unwrap();
-        let text = render(&plan).replace("#: ", "").replace("age1...", RECIPIENT);
+        let text = render(&plan)
+            .replace("#: ", "")
+            .replace("age1...", RECIPIENT);
         let config = Config::from_text(&text, &Overrides::default()).unwrap();
         assert!(config.tls.is_some() && config.backup.is_some());
         let joining = NodePlan {

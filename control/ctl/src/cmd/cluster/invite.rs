@@ -8,7 +8,9 @@ use std::process::Command as Process;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use proto_public::metalmesh::admin::v1::{ClusterServiceInviteRequest, ClusterServiceInviteResponse};
+use proto_public::metalmesh::admin::v1::{
+    ClusterServiceInviteRequest, ClusterServiceInviteResponse,
+};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -48,7 +50,11 @@ pub(crate) struct ClusterJoinArgs {
     #[arg(long, value_name = "FILE", requires = "key_sha256")]
     out: Option<PathBuf>,
     /// Configuration file of this host's node, which is written unless it exists.
-    #[arg(long = "node-config", value_name = "FILE", conflicts_with = "key_sha256")]
+    #[arg(
+        long = "node-config",
+        value_name = "FILE",
+        conflicts_with = "key_sha256"
+    )]
     node_config: Option<PathBuf>,
     /// Program of the node.
     #[arg(long, value_name = "FILE", default_value = "metalmeshd")]
@@ -97,7 +103,11 @@ pub(super) async fn invite(app: &App, invite: ClusterInviteArgs) -> Result<()> {
     let answer = app.client.clusters().invite(request).await?.into_inner();
     let node = given(answer.node.clone())?;
     if let Some(path) = invite.out {
-        let secret = if has_key { &answer.secret } else { &answer.invitation };
+        let secret = if has_key {
+            &answer.secret
+        } else {
+            &answer.invitation
+        };
         files::write_private(&path, &format!("{secret}\n"))?;
         return app.output.one(&node);
     }

@@ -36,14 +36,23 @@ pub(super) async fn check(config: &Config) -> Vec<SetupFinding> {
         .map(|field| judge_listen(field, bind(field).err().as_ref()))
         .collect();
     if config.tls.is_none() && !config.api_listen.ip().is_loopback() {
-        let found = format!("{} without TLS: tokens cross the network readable", config.api_listen);
+        let found = format!(
+            "{} without TLS: tokens cross the network readable",
+            config.api_listen
+        );
         findings.push(
             SetupFinding::ok(SetupCheck::Addresses, "api.listen", found)
                 .warn("give api.tls_certificate and api.tls_key, or listen on loopback"),
         );
     }
-    let mesh = config.mesh_addresses.iter().map(|address| ("mesh.addresses", address));
-    let peers = config.peers.iter().map(|peers| ("peers.address", &peers.address));
+    let mesh = config
+        .mesh_addresses
+        .iter()
+        .map(|address| ("mesh.addresses", address));
+    let peers = config
+        .peers
+        .iter()
+        .map(|peers| ("peers.address", &peers.address));
     for (field, address) in mesh.chain(peers) {
         let announced = AnnouncedAddress {
             field,
@@ -70,8 +79,17 @@ fn listen_fields(config: &Config) -> Vec<ListenField> {
         tcp("api.listen", config.api_listen),
         udp("mesh.listen", config.mesh_listen),
     ];
-    fields.extend(config.peers.as_ref().map(|peers| udp("peers.listen", peers.listen)));
-    fields.extend(config.metrics_listen.map(|address| tcp("metrics.listen", address)));
+    fields.extend(
+        config
+            .peers
+            .as_ref()
+            .map(|peers| udp("peers.listen", peers.listen)),
+    );
+    fields.extend(
+        config
+            .metrics_listen
+            .map(|address| tcp("metrics.listen", address)),
+    );
     fields
 }
 
@@ -88,7 +106,11 @@ fn judge_listen(field: ListenField, error: Option<&Error>) -> SetupFinding {
     let protocol = if field.is_udp { "UDP" } else { "TCP" };
     let (name, address) = (field.name, field.address);
     let finding = |found: String| {
-        SetupFinding::ok(SetupCheck::Addresses, name, format!("{protocol} {address} {found}"))
+        SetupFinding::ok(
+            SetupCheck::Addresses,
+            name,
+            format!("{protocol} {address} {found}"),
+        )
     };
     let Some(error) = error else {
         return finding("can be listened on".to_owned());
@@ -168,7 +190,10 @@ mod tests {
             assert_eq!(judged.grade, FindingGrade::Fail);
             assert_eq!(judged.object, "api.listen");
             assert!(judged.found.contains("TCP 192.0.2.1:4443"), "{judged:?}");
-            assert!(judged.found.contains(said) && !judged.remedy.is_empty(), "{judged:?}");
+            assert!(
+                judged.found.contains(said) && !judged.remedy.is_empty(),
+                "{judged:?}"
+            );
         }
         assert_eq!(judge_listen(field, None).grade, FindingGrade::Ok);
     }
@@ -191,15 +216,31 @@ mod tests {
     fn announced_addresses_are_judged() {
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         for (found, grade, said) in [
-            (Ok(vec![(ip("192.0.2.2"), true)]), FindingGrade::Ok, "is this host"),
+            (
+                Ok(vec![(ip("192.0.2.2"), true)]),
+                FindingGrade::Ok,
+                "is this host",
+            ),
             (
                 Ok(vec![(ip("192.0.2.9"), false), (ip("192.0.2.2"), true)]),
                 FindingGrade::Ok,
                 "is this host",
             ),
-            (Ok(vec![(ip("192.0.2.9"), false)]), FindingGrade::Warn, "no interface"),
-            (Ok(vec![(ip("127.0.0.1"), true)]), FindingGrade::Warn, "loopback"),
-            (Err("no such host".to_owned()), FindingGrade::Warn, "no such host"),
+            (
+                Ok(vec![(ip("192.0.2.9"), false)]),
+                FindingGrade::Warn,
+                "no interface",
+            ),
+            (
+                Ok(vec![(ip("127.0.0.1"), true)]),
+                FindingGrade::Warn,
+                "loopback",
+            ),
+            (
+                Err("no such host".to_owned()),
+                FindingGrade::Warn,
+                "no such host",
+            ),
         ] {
             let judged = judge_announced(&AnnouncedAddress {
                 field: "peers.address",

@@ -31,7 +31,9 @@ pub(super) fn check(files: Option<&TlsFiles>, now: Timestamp) -> Vec<SetupFindin
         return Vec::new();
     };
     let facts = CertificateFacts {
-        error: tls::server_config(files).err().map(|error| format!("{error:#}")),
+        error: tls::server_config(files)
+            .err()
+            .map(|error| format!("{error:#}")),
         life: tls::life(files),
         key_mode: mode(&files.key),
     };
@@ -43,9 +45,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn judge(facts: &CertificateFacts, files: &TlsFiles, now: Timestamp) -> Vec<SetupFinding> {
-    let finding = |object: &str, found: String| {
-        SetupFinding::ok(SetupCheck::Certificate, object, found)
-    };
+    let finding =
+        |object: &str, found: String| SetupFinding::ok(SetupCheck::Certificate, object, found);
     if let Some(error) = &facts.error {
         return vec![
             finding("api.tls_certificate", error.clone())
@@ -150,6 +151,9 @@ mod tests {
         drop(rustls::crypto::ring::default_provider().install_default());
         let foreign = check(Some(&files), now);
         assert_eq!(foreign[0].grade, Fail);
-        assert!(foreign[0].found.contains("do not fit together"), "{foreign:?}");
+        assert!(
+            foreign[0].found.contains("do not fit together"),
+            "{foreign:?}"
+        );
     }
 }

@@ -50,7 +50,11 @@ pub(super) async fn measure(now: Timestamp) -> ClockFacts {
     {
         return facts;
     }
-    let shown = output("timedatectl", &["show", "--property=NTPSynchronized", "--value"]).await;
+    let shown = output(
+        "timedatectl",
+        &["show", "--property=NTPSynchronized", "--value"],
+    )
+    .await;
     let is_marked = Path::new(TIMESYNCD_MARK).exists();
     match shown.as_deref().map(str::trim) {
         Some("yes") => ClockFacts {
@@ -94,7 +98,10 @@ fn chrony(text: &str, now: Timestamp) -> Option<ClockFacts> {
         now,
         is_synchronised: Some(*leap != "Not synchronised"),
         by: "chrony",
-        offset_s: offset.parse().ok().filter(|offset: &f64| offset.is_finite()),
+        offset_s: offset
+            .parse()
+            .ok()
+            .filter(|offset: &f64| offset.is_finite()),
     })
 }
 
@@ -102,7 +109,10 @@ fn chrony(text: &str, now: Timestamp) -> Option<ClockFacts> {
 pub(super) fn judge(facts: &ClockFacts) -> SetupFinding {
     let finding = |found: String| SetupFinding::ok(SetupCheck::Clock, "clock", found);
     if facts.now < EARLIEST {
-        let found = format!("shows {} s since 1970, before this program was made", facts.now.ms() / 1000);
+        let found = format!(
+            "shows {} s since 1970, before this program was made",
+            facts.now.ms() / 1000
+        );
         return finding(found).fail("set it (timedatectl set-time), and synchronise it");
     }
     let by = facts.by;
@@ -111,9 +121,10 @@ pub(super) fn judge(facts: &ClockFacts) -> SetupFinding {
             let found = format!("{by} knows it {offset:.3} s off, more than {OFFSET_MAX_S} s");
             finding(found).warn("wait until it is set, or step it: chronyc makestep")
         }
-        (Some(true), Some(offset)) => {
-            finding(format!("synchronised by {by}, {:.3} ms off", offset * 1000.0))
-        }
+        (Some(true), Some(offset)) => finding(format!(
+            "synchronised by {by}, {:.3} ms off",
+            offset * 1000.0
+        )),
         (Some(true), None) => finding(format!("synchronised, says {by}")),
         (Some(false), _) => finding(format!("not synchronised, says {by}")).warn(REMEDY),
         (None, _) => {
@@ -157,7 +168,10 @@ mod tests {
     fn chrony_is_read() {
         let good = "C0A80001,192.168.0.1,3,1793491300.12,0.000012,0.0,0.0,1.5,0.0,0.1,0.01,0.02,64.2,Normal\n";
         let facts = chrony(good, EARLIEST).unwrap();
-        assert_eq!((facts.is_synchronised, facts.offset_s), (Some(true), Some(0.000_012)));
+        assert_eq!(
+            (facts.is_synchronised, facts.offset_s),
+            (Some(true), Some(0.000_012))
+        );
         let bad = "00000000,,0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0,1.0,0.0,Not synchronised\n";
         assert_eq!(chrony(bad, EARLIEST).unwrap().is_synchronised, Some(false));
         for text in ["", "506 Cannot talk to daemon", "a,b,c"] {

@@ -206,7 +206,11 @@ mod tests {
             let grades: Vec<_> = judged.iter().map(|finding| finding.grade).collect();
             assert_eq!(grades, expected, "{judged:?}");
             for finding in judged {
-                assert_eq!(finding.remedy.is_empty(), finding.grade == Ok, "{finding:?}");
+                assert_eq!(
+                    finding.remedy.is_empty(),
+                    finding.grade == Ok,
+                    "{finding:?}"
+                );
             }
         }
     }
@@ -235,7 +239,11 @@ mod tests {
             ("/tmp/x", "tmpfs"),
             ("/my disk/x", "btrfs"),
         ] {
-            assert_eq!(file_system(mounts, Path::new(path)), Some(expected), "{path}");
+            assert_eq!(
+                file_system(mounts, Path::new(path)),
+                Some(expected),
+                "{path}"
+            );
         }
         assert_eq!(file_system("", Path::new("/")), None);
     }

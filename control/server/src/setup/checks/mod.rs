@@ -60,7 +60,11 @@ mod tests {
             (&[SetupCheck::Clock], 1),
             (&[SetupCheck::Disk], 0),
         ] {
-            assert_eq!(refusals(&findings, accepted).len(), expected, "{accepted:?}");
+            assert_eq!(
+                refusals(&findings, accepted).len(),
+                expected,
+                "{accepted:?}"
+            );
         }
     }
 }

@@ -278,12 +278,24 @@ mod tests {
             // The first key is recorded, and no other one joins by the same line.
             (
                 None,
-                &[("a", "a:1", 1, ""), ("b", "a:1", 2, "which used it already")][..],
+                &[
+                    ("a", "a:1", 1, ""),
+                    ("b", "a:1", 2, "which used it already"),
+                ][..],
             ),
-            (None, &[("a", "a:1", 1, ""), ("a", "a:1", 2, "used already")]),
-            (None, &[("a", "b:1", 1, "is for \"a:1\""), ("a", "a:1", 2, "")]),
+            (
+                None,
+                &[("a", "a:1", 1, ""), ("a", "a:1", 2, "used already")],
+            ),
+            (
+                None,
+                &[("a", "b:1", 1, "is for \"a:1\""), ("a", "a:1", 2, "")],
+            ),
             (None, &[("a", "a:1", LIFE_S + 1, "has ended")]),
-            (Some("a"), &[("b", "a:1", 1, "bound to another key"), ("a", "a:1", 2, "")]),
+            (
+                Some("a"),
+                &[("b", "a:1", 1, "bound to another key"), ("a", "a:1", 2, "")],
+            ),
             (Some("a"), &[("a", "b:1", 1, "is for \"a:1\"")]),
         ] {
             let mut tables = Tables::new();
