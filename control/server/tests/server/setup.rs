@@ -224,12 +224,7 @@ async fn a_line_is_for_one_host_once_and_a_failed_join_is_repeated() {
     // Somebody who saw the line.
     let thief = FreshHost::new(dir.path().join("thief"));
     let error = failure(&thief.paste(&line, &thief.with_answers()));
-    assert!(
-        error.contains("peers.address") || error.contains("used it already"),
-        "{error}"
-    );
-    let error = failure(&thief.paste(secret(&line), ""));
-    assert!(!error.is_empty());
+    assert!(error.contains("used it already"), "{error}");
     // A host that was invited by another address than its configuration has.
     let moved = FreshHost::new(dir.path().join("4"));
     let other = invited(&cluster, &thief).await;
@@ -287,7 +282,6 @@ fn nothing_is_written_before_the_checks_pass() {
 fn a_configuration_that_exists_is_used_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let host = FreshHost::new(dir.path().join("1"));
-    report(&host.init(&["--dry-run"]));
     let own = format!(
         "# mine\ndata_dir = {:?}\n[api]\nlisten = {:?}\n[mesh]\nlisten = {:?}\n",
         host.dir.join("data"),
