@@ -29,74 +29,82 @@ pub(super) fn ask<R: BufRead, W: Write>(
 ) -> Result<SetupAnswers> {
     dialogue
         .say("An empty answer takes the value in brackets. Nothing is written before the end.")?;
+    let answers = ask_identity(dialogue, known, hostname)?;
+    let answers = ask_addresses(dialogue, answers)?;
+    let partition = answers.partition.unwrap_or_default();
+    let question = "First partition, to be created later";
+    let partition = dialogue.ask(question, &partition, optional_partition)?;
+    let token = answers.token_file.unwrap_or_else(|| TOKEN_FILE.into());
+    let question = "New file for the first admin's token";
+    let token = dialogue.ask(question, &token.to_string_lossy(), path)?;
+    Ok(SetupAnswers {
+        partition,
+        token_file: Some(token),
+        backup: ask_backup(dialogue, answers.backup)?,
+        ..answers
+    })
+}
+
+/// Asks for the node's name, place and identity.
+fn ask_identity<R: BufRead, W: Write>(
+    dialogue: &mut Dialogue<R, W>,
+    known: SetupAnswers,
+    hostname: &str,
+) -> Result<SetupAnswers> {
     let cluster = known.cluster.unwrap_or_else(|| CLUSTER.to_owned());
     let cluster = dialogue.ask("Name of the site (the cluster)", &cluster, name)?;
     let node_id = known.node_id.unwrap_or(1).to_string();
     let node_id = dialogue.ask("Number of this node", &node_id, positive)?;
+    let domain = known
+        .trust_domain
+        .unwrap_or_else(|| TRUST_DOMAIN.to_owned());
+    let question = "Trust domain of all identities, never to be changed";
+    let domain = dialogue.ask(question, &domain, trust_domain)?;
     let data_dir = known.data_dir.unwrap_or_else(|| DATA_DIR.into());
     let data_dir = dialogue.ask("Data directory", &data_dir.to_string_lossy(), path)?;
     let host = known.host.unwrap_or_else(|| hostname.to_owned());
-    let host = dialogue.ask(
-        "Name or address at which other hosts reach this one",
-        &host,
-        host_name,
-    )?;
+    let question = "Name or address at which other hosts reach this one";
+    let host = dialogue.ask(question, &host, host_name)?;
+    Ok(SetupAnswers {
+        cluster: Some(cluster),
+        node_id: Some(node_id),
+        trust_domain: Some(domain),
+        data_dir: Some(data_dir),
+        host: Some(host),
+        ..known
+    })
+}
+
+/// Asks for the addresses that the node listens on, and for the certificate of the API.
+fn ask_addresses<R: BufRead, W: Write>(
+    dialogue: &mut Dialogue<R, W>,
+    known: SetupAnswers,
+) -> Result<SetupAnswers> {
     let api = address_or(known.api_listen, "127.0.0.1", API_PORT);
     let api_listen = dialogue.ask("Address of the API (TCP)", &api, socket)?;
-    let certificate = "Certificate chain of the API, a PEM file; none for plain HTTP";
-    let known_certificate = shown(known.api_certificate.as_ref());
-    let api_certificate = dialogue.ask(certificate, &known_certificate, optional_path)?;
+    let question = "Certificate chain of the API, a PEM file; none for plain HTTP";
+    let certificate = shown(known.api_certificate.as_ref());
+    let api_certificate = dialogue.ask(question, &certificate, optional_path)?;
     let api_key = match &api_certificate {
         Some(_) => {
-            let key = shown(known.api_key.as_ref());
-            Some(dialogue.ask("Private key of that certificate, a PEM file", &key, path)?)
+            let question = "Private key of that certificate, a PEM file";
+            Some(dialogue.ask(question, &shown(known.api_key.as_ref()), path)?)
         }
         None => None,
     };
     let mesh = address_or(known.mesh_listen, "0.0.0.0", MESH_PORT);
-    let mesh_listen = dialogue.ask(
-        "Address of the mesh, for agents and machines (UDP)",
-        &mesh,
-        socket,
-    )?;
+    let question = "Address of the mesh, for agents and machines (UDP)";
+    let mesh_listen = dialogue.ask(question, &mesh, socket)?;
     let peers = address_or(known.peers_listen, "0.0.0.0", PEERS_PORT);
-    let peers_listen = dialogue.ask("Address for the other control nodes (UDP)", &peers, socket)?;
-    let domain = known
-        .trust_domain
-        .unwrap_or_else(|| TRUST_DOMAIN.to_owned());
-    let domain = dialogue.ask(
-        "Trust domain of all identities, never to be changed",
-        &domain,
-        trust_domain,
-    )?;
-    let partition = known.partition.unwrap_or_default();
-    let partition = dialogue.ask(
-        "First partition, to be created later",
-        &partition,
-        optional_partition,
-    )?;
-    let token = known.token_file.unwrap_or_else(|| TOKEN_FILE.into());
-    let token = dialogue.ask(
-        "New file for the first admin's token",
-        &token.to_string_lossy(),
-        path,
-    )?;
+    let question = "Address for the other control nodes (UDP)";
+    let peers_listen = dialogue.ask(question, &peers, socket)?;
     Ok(SetupAnswers {
-        cluster: Some(cluster),
-        node_id: Some(node_id),
-        data_dir: Some(data_dir),
-        host: Some(host),
         api_listen: Some(api_listen),
         api_certificate,
         api_key,
         mesh_listen: Some(mesh_listen),
-        mesh_addresses: known.mesh_addresses,
-        trust_domain: Some(domain),
         peers_listen: Some(peers_listen),
-        peers_address: known.peers_address,
-        partition,
-        token_file: Some(token),
-        backup: ask_backup(dialogue, known.backup)?,
+        ..known
     })
 }
 
@@ -242,8 +250,8 @@ mod tests {
     #[test]
     fn answers_reach_the_plan_and_bad_ones_are_asked_again() {
         let typed = format!(
-            "east\n2\nrelative\n/srv/mesh\nbad host\n192.0.2.1\n192.0.2.1:443\n/c.pem\n/k.pem\n\n\n\
-             East\neast.example\npart\n/root/token\nyes\n/backup\nage1\n{RECIPIENT}\n6\n"
+            "east\n2\nEast\neast.example\nrelative\n/srv/mesh\nbad host\n192.0.2.1\n192.0.2.1:443\n\
+             /c.pem\n/k.pem\n\n\npart\n/root/token\nyes\n/backup\nage1\n{RECIPIENT}\n6\n"
         );
         let (answers, shown) = asked(&typed, SetupAnswers::default());
         let answers = answers.unwrap_or_else(|error| panic!("{error:#}\n{shown}"));

@@ -93,117 +93,89 @@ mod tests {
         force: false,
     };
 
+    const OWN: &str = "/own.toml";
+    const ANSWERS: &str = "/answers.toml";
+
+    fn own() -> SourceFacts<'static> {
+        SourceFacts {
+            config: Some(Path::new(OWN)),
+            ..FACTS
+        }
+    }
+
+    fn answered() -> SourceFacts<'static> {
+        SourceFacts {
+            answers: Some(Path::new(ANSWERS)),
+            ..FACTS
+        }
+    }
+
+    const fn there(facts: SourceFacts<'static>) -> SourceFacts<'static> {
+        SourceFacts {
+            exists: true,
+            ..facts
+        }
+    }
+
+    const fn forced(facts: SourceFacts<'static>) -> SourceFacts<'static> {
+        SourceFacts {
+            force: true,
+            ..facts
+        }
+    }
+
+    const fn at_terminal(facts: SourceFacts<'static>) -> SourceFacts<'static> {
+        SourceFacts {
+            is_terminal: true,
+            ..facts
+        }
+    }
+
+    const fn flagged(facts: SourceFacts<'static>) -> SourceFacts<'static> {
+        SourceFacts {
+            has_flags: true,
+            ..facts
+        }
+    }
+
     #[test]
     fn the_basis_follows_from_flags_files_and_terminal() {
-        let own = Some(Path::new("/own.toml"));
-        let answers = Some(Path::new("/answers.toml"));
+        let kept = |config: &str| SetupSource::Config(config.into());
         let asked = |config: &str| SetupSource::Questions {
             config: config.into(),
         };
-        let answered = |config: &str| SetupSource::Answers {
-            answers: "/answers.toml".into(),
+        let read = |config: &str| SetupSource::Answers {
+            answers: ANSWERS.into(),
             config: config.into(),
         };
-        let kept = |config: &str| SetupSource::Config(config.into());
+        let both = SourceFacts {
+            config: own().config,
+            ..answered()
+        };
         for (facts, expected) in [
-            (
-                SourceFacts {
-                    config: own,
-                    exists: true,
-                    ..FACTS
-                },
-                Ok(kept("/own.toml")),
-            ),
-            (
-                SourceFacts {
-                    exists: true,
-                    is_terminal: true,
-                    ..FACTS
-                },
-                Ok(kept(CONFIG_FILE)),
-            ),
-            (
-                SourceFacts {
-                    has_flags: true,
-                    is_terminal: true,
-                    ..FACTS
-                },
-                Ok(SetupSource::Flags),
-            ),
-            (
-                SourceFacts {
-                    config: own,
-                    exists: true,
-                    has_flags: true,
-                    ..FACTS
-                },
-                Ok(kept("/own.toml")),
-            ),
-            (
-                SourceFacts {
-                    is_terminal: true,
-                    ..FACTS
-                },
-                Ok(asked(CONFIG_FILE)),
-            ),
-            (
-                SourceFacts {
-                    config: own,
-                    exists: true,
-                    is_terminal: true,
-                    force: true,
-                    ..FACTS
-                },
-                Ok(asked("/own.toml")),
-            ),
-            (
-                SourceFacts {
-                    config: own,
-                    answers,
-                    is_terminal: true,
-                    ..FACTS
-                },
-                Ok(answered("/own.toml")),
-            ),
-            (
-                SourceFacts {
-                    answers,
-                    exists: true,
-                    force: true,
-                    ..FACTS
-                },
-                Ok(answered(CONFIG_FILE)),
-            ),
-            (
-                SourceFacts {
-                    answers,
-                    exists: true,
-                    ..FACTS
-                },
-                Err("exists already"),
-            ),
-            (
-                SourceFacts {
-                    config: own,
-                    ..FACTS
-                },
-                Err("does not exist"),
-            ),
-            (
-                SourceFacts {
-                    exists: true,
-                    force: true,
-                    ..FACTS
-                },
-                Err("is to be replaced"),
-            ),
-            (FACTS, Err(CONFIG_FILE)),
+            (there(own()), kept(OWN)),
+            (there(at_terminal(FACTS)), kept(CONFIG_FILE)),
+            (there(flagged(own())), kept(OWN)),
+            (flagged(at_terminal(FACTS)), SetupSource::Flags),
+            (at_terminal(FACTS), asked(CONFIG_FILE)),
+            (there(forced(at_terminal(own()))), asked(OWN)),
+            (at_terminal(both), read(OWN)),
+            (there(forced(answered())), read(CONFIG_FILE)),
         ] {
-            match (choose(facts), expected) {
-                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{facts:?}"),
-                (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
-                (found, expected) => panic!("{facts:?}: {found:?} instead of {expected:?}"),
-            }
+            assert_eq!(choose(facts).unwrap(), expected, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_basis_the_ways_are_named() {
+        for (facts, said) in [
+            (there(answered()), "exists already"),
+            (own(), "does not exist"),
+            (there(forced(FACTS)), "is to be replaced"),
+            (FACTS, CONFIG_FILE),
+        ] {
+            let error = choose(facts).unwrap_err().to_string();
+            assert!(error.contains(said), "{facts:?}: {error}");
         }
     }
 }

@@ -79,7 +79,10 @@ pub(super) async fn measure(now: Timestamp) -> ClockFacts {
 /// The output of a program that succeeds in time.
 async fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     let output = tokio::time::timeout(PROGRAM_MAX, command.output()).await;
     let output = output.ok()?.ok()?;
     let text = output.status.success().then_some(output.stdout)?;
