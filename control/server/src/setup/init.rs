@@ -116,7 +116,7 @@ async fn carry_out(
     check_token_file(first.run.token_file.as_deref())?;
     let owner = place::file_owner(args.setup.service_user.as_deref())?;
     if is_checked {
-        check_host(&first.setup, &args.setup, report).await?;
+        check_host(&first.setup, &args.setup, owner, report).await?;
     }
     if args.setup.dry_run {
         if let Some(new) = &first.setup.new {

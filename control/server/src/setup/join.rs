@@ -57,7 +57,7 @@ async fn carry_out(
         finish(&setup, &known, report);
         return Ok(());
     }
-    check_host(&setup, &args.setup, report).await?;
+    check_host(&setup, &args.setup, owner, report).await?;
     if args.setup.dry_run {
         if let Some(new) = &setup.new {
             report.would_write(new);

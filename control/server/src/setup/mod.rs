@@ -53,8 +53,13 @@ struct SetupConfig {
 ///
 /// # Errors
 /// A check failed and was not accepted.
-async fn check_host(setup: &SetupConfig, args: &SetupArgs, report: &mut SetupReport) -> Result<()> {
-    let findings = checks::run(&setup.config, now()).await;
+async fn check_host(
+    setup: &SetupConfig,
+    args: &SetupArgs,
+    owner: Option<FileOwner>,
+    report: &mut SetupReport,
+) -> Result<()> {
+    let findings = checks::run(&setup.config, owner, now()).await;
     report.checked(&findings);
     let refusals = checks::refusals(&findings, &args.accept);
     let Some(first) = refusals.first() else {

@@ -1,8 +1,8 @@
 //! Writes the configuration file, and gives files to the user that the service runs as.
 
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, File, Metadata, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, lchown};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -16,6 +16,21 @@ const SERVICE_USER: &str = "metalmesh";
 pub(super) struct FileOwner {
     uid: Uid,
     gid: Gid,
+}
+
+impl FileOwner {
+    /// `true` if the permission bits of a file let this user read it. Further groups of the user are
+    /// not looked at.
+    pub(super) fn can_read(self, file: &Metadata) -> bool {
+        let read = if file.uid() == self.uid.as_raw() {
+            0o400
+        } else if file.gid() == self.gid.as_raw() {
+            0o040
+        } else {
+            0o004
+        };
+        file.permissions().mode() & read != 0
+    }
 }
 
 /// Finds the user that the service runs as. `None` means that the files stay with the caller.
@@ -153,7 +168,26 @@ mod tests {
         };
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("log")).unwrap();
-        std::fs::write(dir.path().join("log/1"), "x").unwrap();
+        let file = dir.path().join("log/1");
+        std::fs::write(&file, "x").unwrap();
         give_away(dir.path(), own).unwrap();
+        let other = FileOwner {
+            uid: Uid::from_raw(own.uid.as_raw() + 1),
+            gid: Gid::from_raw(own.gid.as_raw() + 1),
+        };
+        let group = FileOwner {
+            uid: other.uid,
+            gid: own.gid,
+        };
+        for (mode, readers) in [
+            (0o600, [true, false, false]),
+            (0o640, [true, true, false]),
+            (0o604, [true, false, true]),
+        ] {
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            let found = std::fs::metadata(&file).unwrap();
+            let can = [own, group, other].map(|reader| reader.can_read(&found));
+            assert_eq!(can, readers, "{mode:o}");
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! The files of the API's certificate.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proto_types::Timestamp;
 
 use crate::args::SetupCheck;
 use crate::config::TlsFiles;
 use crate::setup::finding::SetupFinding;
+use crate::setup::place::FileOwner;
 use crate::tls::{self, CertificateLife};
 
 /// Milliseconds of a day.
@@ -23,10 +24,16 @@ struct CertificateFacts {
     life: Option<CertificateLife>,
     /// Permission bits of the key file.
     key_mode: u32,
+    /// Files that the service's user cannot read.
+    unreadable: Vec<PathBuf>,
 }
 
 /// Reads the files and judges them. Nothing is found where the API has no certificate.
-pub(super) fn check(files: Option<&TlsFiles>, now: Timestamp) -> Vec<SetupFinding> {
+pub(super) fn check(
+    files: Option<&TlsFiles>,
+    reader: Option<FileOwner>,
+    now: Timestamp,
+) -> Vec<SetupFinding> {
     let Some(files) = files else {
         return Vec::new();
     };
@@ -36,8 +43,22 @@ pub(super) fn check(files: Option<&TlsFiles>, now: Timestamp) -> Vec<SetupFindin
             .map(|error| format!("{error:#}")),
         life: tls::life(files),
         key_mode: mode(&files.key),
+        unreadable: unreadable(files, reader),
     };
     judge(&facts, files, now)
+}
+
+/// The files that the service's user cannot read.
+fn unreadable(files: &TlsFiles, reader: Option<FileOwner>) -> Vec<PathBuf> {
+    let Some(reader) = reader else {
+        return Vec::new();
+    };
+    let is_unreadable = |path: &&PathBuf| {
+        let found = std::fs::metadata(path);
+        found.is_ok_and(|found| !reader.can_read(&found))
+    };
+    let both = [&files.certificate, &files.key];
+    both.into_iter().filter(is_unreadable).cloned().collect()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -61,6 +82,11 @@ fn judge(facts: &CertificateFacts, files: &TlsFiles, now: Timestamp) -> Vec<Setu
                 .warn(format!("let only its owner read it: chmod 600 {path}")),
         );
     }
+    findings.extend(facts.unreadable.iter().map(|path| {
+        let path = path.display();
+        let found = format!("{path} cannot be read by the user that the service runs as");
+        finding("api.tls_certificate", found).warn(format!("give it to that user: chown {path}"))
+    }));
     findings
 }
 
@@ -113,20 +139,28 @@ mod tests {
                 ends: day(ends),
             })
         };
-        for (error, life, key_mode, expected) in [
-            (None, life(10, 200), 0o600, &[FINE][..]),
-            (None, life(10, 200), 0o640, &[FINE, Warn]),
-            (None, life(10, 113), 0o600, &[Warn]),
-            (None, life(10, 114), 0o600, &[FINE]),
-            (None, life(10, 100), 0o600, &[Fail]),
-            (None, life(101, 200), 0o600, &[Fail]),
-            (None, None, 0o600, &[Fail]),
-            (Some("cannot read".to_owned()), None, 0o644, &[Fail]),
+        for (error, life, key_mode, unreadable, expected) in [
+            (None, life(10, 200), 0o600, &[][..], &[FINE][..]),
+            (None, life(10, 200), 0o640, &[][..], &[FINE, Warn]),
+            (None, life(10, 113), 0o600, &[][..], &[Warn]),
+            (None, life(10, 114), 0o600, &[][..], &[FINE]),
+            (None, life(10, 100), 0o600, &[][..], &[Fail]),
+            (None, life(101, 200), 0o600, &[][..], &[Fail]),
+            (None, None, 0o600, &[], &[Fail]),
+            (None, life(10, 200), 0o600, &["/k"], &[FINE, Warn]),
+            (
+                Some("cannot read".to_owned()),
+                None,
+                0o644,
+                &[][..],
+                &[Fail],
+            ),
         ] {
             let facts = CertificateFacts {
                 error,
                 life,
                 key_mode,
+                unreadable: unreadable.iter().map(PathBuf::from).collect(),
             };
             let judged = judge(&facts, &files(Path::new("/etc/metalmesh")), day(100));
             let grades: Vec<_> = judged.iter().map(|finding| finding.grade).collect();
@@ -139,8 +173,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = files(dir.path());
         let now = Timestamp::from_ms(1);
-        assert!(check(None, now).is_empty());
-        let missing = check(Some(&files), now);
+        assert!(check(None, None, now).is_empty());
+        let missing = check(Some(&files), None, now);
         assert_eq!(missing[0].grade, Fail);
         assert!(missing[0].found.contains("api.crt"), "{missing:?}");
         let made = rcgen::generate_simple_self_signed(vec!["mesh.example".to_owned()]).unwrap();
@@ -149,7 +183,7 @@ mod tests {
         std::fs::write(&files.key, other.signing_key.serialize_pem()).unwrap();
         // The check of the key needs the provider, which `main` installs; another test may have done it.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let foreign = check(Some(&files), now);
+        let foreign = check(Some(&files), None, now);
         assert_eq!(foreign[0].grade, Fail);
         assert!(
             foreign[0].found.contains("do not fit together"),

@@ -12,15 +12,21 @@ use std::path::Path;
 use proto_types::Timestamp;
 
 use super::finding::{FindingGrade, SetupFinding};
+use super::place::FileOwner;
 use crate::args::SetupCheck;
 use crate::config::Config;
 
 /// Makes every check of a host that runs a node with this configuration.
-pub(super) async fn run(config: &Config, now: Timestamp) -> Vec<SetupFinding> {
+/// `reader` is the user that the service runs as, if it is not the caller.
+pub(super) async fn run(
+    config: &Config,
+    reader: Option<FileOwner>,
+    now: Timestamp,
+) -> Vec<SetupFinding> {
     let mut findings = vec![clock::judge(&clock::measure(now).await)];
     findings.extend(config.data_dir.as_deref().map_or_else(Vec::new, disk_of));
     findings.extend(addresses::check(config).await);
-    findings.extend(certificate::check(config.tls.as_ref(), now));
+    findings.extend(certificate::check(config.tls.as_ref(), reader, now));
     findings
 }
 
