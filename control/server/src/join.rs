@@ -124,8 +124,9 @@ async fn once(
     drop(std::fs::remove_file(path));
     let (response, unwrapper) = attempt.map_err(|_| {
         anyhow::anyhow!(
-            "the cluster did not answer within {} s at {}: let UDP through to these addresses, and \
-             run the same command again while the invitation is valid",
+            "the cluster did not answer within {} s at {}, for the reason in the warnings above: let \
+             UDP through to these addresses, compare the clocks, and run the same command again \
+             while the invitation is valid",
             ANSWER_MAX.as_secs(),
             ticket.control.join(", ")
         )

@@ -147,7 +147,29 @@ fn pasted(invitation: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::cmd::CommandLine;
+
+    #[test]
+    fn an_invitation_needs_an_address_or_a_key() {
+        for (words, is_good) in [
+            ("invite", false),
+            ("invite control-2:4444", true),
+            ("invite --key-sha256 ab", true),
+            ("invite control-2:4444 --key-sha256 ab --out ticket", true),
+            ("join", true),
+            ("join --node-config node.toml", true),
+            ("join --key-sha256 ab --minutes 5 --out ticket", true),
+            ("join --out ticket", false),
+            ("join --key-sha256 ab --node-config node.toml", false),
+        ] {
+            let all = ["metalmesh", "cluster"].into_iter().chain(words.split(' '));
+            let parsed = CommandLine::try_parse_from(all);
+            assert_eq!(parsed.is_ok(), is_good, "{words}: {parsed:?}");
+        }
+    }
 
     #[test]
     fn the_pasted_line_gives_no_process_the_secret_as_an_argument() {
