@@ -225,6 +225,18 @@ async fn a_line_is_for_one_host_once_and_a_failed_join_is_repeated() {
     let thief = FreshHost::new(dir.path().join("thief"));
     let error = failure(&thief.paste(&line, &thief.with_answers()));
     assert!(error.contains("used it already"), "{error}");
+    // Somebody who has the line before its host does, elsewhere.
+    let mut elsewhere = FreshHost::new(dir.path().join("elsewhere"));
+    elsewhere.peers = "192.0.2.7:4444".to_owned();
+    let line = invited(&cluster, &elsewhere).await;
+    let error = failure(&elsewhere.paste(&line, &elsewhere.with_answers()));
+    assert!(error.contains("came from 127.0.0.1"), "{error}");
+    let refused = cluster.status(0).await;
+    let open = refused.nodes.iter().filter(|node| node.joined_at.is_none());
+    assert!(
+        open.count() > 0,
+        "the line is still its host's: {refused:?}"
+    );
     // A host that was invited by another address than its configuration has.
     let moved = FreshHost::new(dir.path().join("4"));
     let other = invited(&cluster, &thief).await;
