@@ -59,6 +59,11 @@ pub(super) fn after_init(facts: StepFacts<'_>) -> Vec<String> {
     steps.push(format!(
         "create the first partition: metalmesh partition create {partition}"
     ));
+    steps.push(
+        "let people log in by accounts of their own (docs/how-to/log-in.md): the token of the first \
+         admin ends after 90 days, and metalmeshd token makes another one"
+            .to_owned(),
+    );
     if config.backup.is_none() {
         steps.push(NO_BACKUPS.to_owned());
     }
