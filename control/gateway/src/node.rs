@@ -1,5 +1,7 @@
 //! A control node that joins the cluster.
 
+use std::net::IpAddr;
+
 use control_pki::NodeJoin;
 use control_store::{MemberChange, MembershipError};
 use proto_link::{LinkStatus, Peer};
@@ -19,10 +21,11 @@ impl NodeService for GatewayParts {
         request: JoinClusterRequest,
     ) -> Result<JoinClusterResponse, LinkStatus> {
         let ticket = request.ticket_id.clone();
+        let remote = peer.remote().ip();
         let (method, about) = (&node_service::JOIN_CLUSTER, format!("ticket {ticket}"));
         let result = self
             .audited(method, peer, about, |shared| async move {
-                shared.let_in(request).await
+                shared.let_in(request, remote).await
             })
             .await;
         result.inspect_err(|error| {
@@ -32,7 +35,11 @@ impl NodeService for GatewayParts {
 }
 
 impl GatewayParts {
-    async fn let_in(&self, request: JoinClusterRequest) -> Result<JoinClusterResponse, LinkStatus> {
+    async fn let_in(
+        &self,
+        request: JoinClusterRequest,
+        remote: IpAddr,
+    ) -> Result<JoinClusterResponse, LinkStatus> {
         check_address(&request.peer_address)?;
         let join = NodeJoin {
             ticket_id: request.ticket_id,
@@ -40,6 +47,7 @@ impl GatewayParts {
             request: request.csr,
             wrap_to: request.wrap_to,
             peer_address: request.peer_address,
+            remote,
             level: request.level,
         };
         let admission = self.pki.admit_node(&join).await.map_err(status::pki)?;

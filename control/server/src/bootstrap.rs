@@ -65,14 +65,20 @@ impl Handover {
         Ok(())
     }
 
-    /// Creates a token, writes it to the destination and prints the paths.
-    pub(crate) async fn give(&self, store: &Store, issuer: &Issuer, why: &str) -> Result<()> {
+    /// Creates a token and writes it to the destination. Returns lines with the paths, for people.
+    pub(crate) async fn give(
+        &self,
+        store: &Store,
+        issuer: &Issuer,
+        why: &str,
+    ) -> Result<Vec<String>> {
+        let mut told = Vec::new();
         let token = control_gate::bootstrap::admin_token(store, issuer, why, TOKEN_LIFE_MS)
             .await
             .context("cannot make the admin token")?;
         if let Some(path) = &self.token_file {
             files::write_private(path, &format!("{token}\n"))?;
-            println!("admin token: {}", path.display());
+            told.push(format!("admin token: {}", path.display()));
         }
         if let Some(path) = &self.context_file {
             let mut contexts = ServerContexts::load(path)?;
@@ -86,9 +92,9 @@ impl Handover {
             });
             contexts.switch(&self.context)?;
             contexts.save(path)?;
-            println!("context {:?}: {}", self.context, path.display());
+            told.push(format!("context {:?}: {}", self.context, path.display()));
         }
-        Ok(())
+        Ok(told)
     }
 }
 

@@ -21,6 +21,18 @@ use crate::config::{Config, PeerSettings};
 use crate::data_dir::{PEER_KEY, TICKET};
 use crate::files;
 
+/// The conduct of a node without a ticket, or whose ticket the cluster refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TicketPolicy {
+    /// Waits for a ticket, and for another one after a refusal: the service.
+    Wait,
+    /// Ends with the refusal, or after [`ANSWER_MAX`] without an answer: a command that somebody
+    /// watches.
+    Once,
+}
+
+/// Longest wait of [`TicketPolicy::Once`] for the answer of the cluster.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Interval between two checks for a ticket.
 const TICKET_POLL: Duration = Duration::from_millis(500);
 /// Pauses after the cluster did not answer: 1 s, doubled up to 15 s, with jitter.
@@ -41,6 +53,7 @@ pub(crate) async fn wait(
     config: &Config,
     peers: &PeerSettings,
     dir: &Path,
+    policy: TicketPolicy,
     stop: &CancellationToken,
 ) -> Result<Option<Joined>> {
     ensure!(
@@ -48,13 +61,16 @@ pub(crate) async fn wait(
         "node_id: a node that joins gets its number from the cluster; leave node_id out"
     );
     let key = key(dir)?;
-    let ticket = peers.ticket.clone().unwrap_or_else(|| dir.join(TICKET));
+    let ticket = ticket_path(peers, dir);
+    if policy == TicketPolicy::Once {
+        return once(config, peers, &key, &ticket, stop).await;
+    }
     let (shown, path) = (key.fingerprint(), ticket.display());
     println!("waiting key={shown} ticket={path}");
     tracing::info!(
         key = %shown,
         ticket = %path,
-        "waiting to join; make a ticket with: metalmesh cluster join --key-sha256 {shown}"
+        "waiting to join; make a ticket with: metalmesh cluster invite --key-sha256 {shown}"
     );
     let mut refused = String::new();
     loop {
@@ -81,6 +97,41 @@ pub(crate) async fn wait(
             }
         }
     }
+}
+
+/// File of the ticket of a node with this data directory.
+pub(crate) fn ticket_path(peers: &PeerSettings, dir: &Path) -> PathBuf {
+    peers.ticket.clone().unwrap_or_else(|| dir.join(TICKET))
+}
+
+/// Joins by the ticket that is there. `None` means that the node was stopped before.
+async fn once(
+    config: &Config,
+    peers: &PeerSettings,
+    key: &Key,
+    path: &Path,
+    stop: &CancellationToken,
+) -> Result<Option<Joined>> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the ticket {}", path.display()))?;
+    let ticket = JoinTicket::parse(&text).with_context(|| format!("in {}", path.display()))?;
+    let attempt = tokio::select! {
+        () = stop.cancelled() => return Ok(None),
+        attempt = tokio::time::timeout(ANSWER_MAX, attempt(&ticket, key, peers)) => attempt,
+    };
+    // The service must not try a ticket again that was refused. After a silence it may still be good, but
+    // then the command is repeated with the invitation, which has it too.
+    drop(std::fs::remove_file(path));
+    let (response, unwrapper) = attempt.map_err(|_| {
+        anyhow::anyhow!(
+            "the cluster did not answer within {} s at {}, for the reason in the warnings above: let \
+             UDP through to these addresses, compare the clocks, and run the same command again \
+             while the invitation is valid",
+            ANSWER_MAX.as_secs(),
+            ticket.control.join(", ")
+        )
+    })??;
+    accept(config, key, response, unwrapper).map(Some)
 }
 
 /// Waits for a ticket other than the refused one. `None` means that the node was stopped before.

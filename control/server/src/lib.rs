@@ -3,6 +3,7 @@
 //! `args` and `config` read the flags and the configuration, `node` opens the store and wires the
 //! parts (API on TCP, mesh on UDP, duties of the leader), `join` joins a cluster, `restore` builds a
 //! data directory from a backup, and `bootstrap` hands over the first admin token through a file.
+//! `setup` is the first start: it checks the host and writes the configuration file.
 //!
 //! Invariants:
 //! - no secret is printed or logged: tokens and keys go to files of mode 0600 or to the command
@@ -31,6 +32,7 @@ mod node;
 mod oidc;
 mod peers;
 mod restore;
+mod setup;
 mod tls;
 mod traces;
 
@@ -40,6 +42,7 @@ use anyhow::{Context as _, Result};
 use base_runtime::shutdown::stop_on_signal;
 use base_runtime::{BuildInfo, exit_code, logging};
 use control_state::FEATURE_LEVEL;
+use tokio_util::sync::CancellationToken;
 
 use args::{DaemonArgs, DaemonCommand, RunArgs};
 use config::Config;
@@ -51,36 +54,46 @@ const LOG_FILTER: &str = "info,openraft=error,h2=warn";
 /// The program: parses its arguments, runs, and returns its exit code.
 pub fn main(build: BuildInfo) -> ExitCode {
     let args: DaemonArgs = base_runtime::parse(build.with_feature_level(FEATURE_LEVEL));
-    let run = match &args.command {
-        Some(DaemonCommand::Init(run) | DaemonCommand::Token(run) | DaemonCommand::Check(run)) => {
-            run
-        }
-        Some(DaemonCommand::Restore(_)) | None => &args.run,
-    };
-    logging::start(run.log, LOG_FILTER);
-    exit_code(start(&args, run))
+    logging::start(args.log(), LOG_FILTER);
+    exit_code(start(&args))
 }
 
-fn start(args: &DaemonArgs, run: &RunArgs) -> Result<()> {
+fn start(args: &DaemonArgs) -> Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;
-    if let Some(DaemonCommand::Restore(restore)) = &args.command {
-        return runtime()?.block_on(restore::run(restore));
-    }
-    let config = Config::resolve(run.config.as_deref(), run.dev, &run.overrides)?;
-    if matches!(args.command, Some(DaemonCommand::Check(_))) {
-        println!("the configuration is good");
-        return Ok(());
-    }
-    runtime()?.block_on(async {
-        let stop = stop_on_signal().context("cannot listen for SIGTERM and SIGINT")?;
-        match &args.command {
-            Some(DaemonCommand::Init(_)) => node::init(config, run, stop).await,
-            Some(DaemonCommand::Token(_)) => node::token(config, run, stop).await,
-            _ => node::run(config, run, stop).await,
+    let (run, is_token) = match &args.command {
+        Some(DaemonCommand::Restore(restore)) => return runtime()?.block_on(restore::run(restore)),
+        Some(DaemonCommand::Init(init)) => {
+            return runtime()?.block_on(async { setup::init(init, stop()?).await });
         }
+        Some(DaemonCommand::Join(join)) => {
+            return runtime()?.block_on(async { setup::join(join, stop()?).await });
+        }
+        Some(DaemonCommand::Check(run)) => {
+            resolved(run)?;
+            println!("the configuration is good");
+            return Ok(());
+        }
+        Some(DaemonCommand::Token(run)) => (run, true),
+        None => (&args.run, false),
+    };
+    let config = resolved(run)?;
+    runtime()?.block_on(async {
+        if is_token {
+            return node::token(config, run, stop()?).await;
+        }
+        node::run(config, run, stop()?).await
     })
+}
+
+fn resolved(run: &RunArgs) -> Result<Config> {
+    Config::resolve(run.config.as_deref(), run.dev, &run.overrides)
+}
+
+/// The token that SIGTERM or SIGINT cancels.
+fn stop() -> Result<CancellationToken> {
+    stop_on_signal().context("cannot listen for SIGTERM and SIGINT")
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -10,13 +10,32 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::config::TlsFiles;
 
-/// End of the validity of the API's certificate. `None` means that it cannot be read.
-pub(crate) fn ends(files: &TlsFiles) -> Option<Timestamp> {
+/// The time in which a certificate is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CertificateLife {
+    pub(crate) begins: Timestamp,
+    pub(crate) ends: Timestamp,
+}
+
+/// The validity of the API's certificate. `None` means that it cannot be read.
+pub(crate) fn life(files: &TlsFiles) -> Option<CertificateLife> {
     let mut chain = CertificateDer::pem_file_iter(&files.certificate).ok()?;
     let leaf = chain.next()?.ok()?;
     let (_, leaf) = x509_parser::parse_x509_certificate(&leaf).ok()?;
-    let seconds = u64::try_from(leaf.validity().not_after.timestamp()).ok()?;
-    Some(Timestamp::from_ms(seconds.checked_mul(1000)?))
+    let at = |seconds: i64| {
+        let seconds = u64::try_from(seconds).ok()?;
+        Some(Timestamp::from_ms(seconds.checked_mul(1000)?))
+    };
+    let validity = leaf.validity();
+    Some(CertificateLife {
+        begins: at(validity.not_before.timestamp())?,
+        ends: at(validity.not_after.timestamp())?,
+    })
+}
+
+/// End of the validity of the API's certificate. `None` means that it cannot be read.
+pub(crate) fn ends(files: &TlsFiles) -> Option<Timestamp> {
+    life(files).map(|life| life.ends)
 }
 
 /// The TLS configuration of the server, for HTTP/2 and HTTP/1.1.

@@ -98,7 +98,9 @@ pub use network::command::*;
 pub use network::entity::*;
 pub use node::command::*;
 pub use node::entity::*;
-pub use op::{CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, LEASES, NODES, Op, SWITCH_HEALTH};
+pub use op::{
+    CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, INVITATIONS, LEASES, NODES, Op, SWITCH_HEALTH,
+};
 pub use overlay::*;
 pub use pool::command::*;
 pub use pool::entity::*;

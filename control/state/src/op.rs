@@ -77,6 +77,9 @@ pub const CLAIMS: u32 = 2;
 /// The feature level from which machines have node records, and there are node documents.
 pub const NODES: u32 = 2;
 
+/// The feature level from which a control node may be invited by its address instead of its key.
+pub const INVITATIONS: u32 = 2;
+
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         /// An operation. Its payload has the same name, and its doc names the reply.
@@ -94,7 +97,7 @@ macro_rules! ops {
 
             /// The feature level that introduced the operation, or the newest of its fields that a
             /// node must not drop.
-            pub const fn level(&self) -> u32 {
+            pub fn level(&self) -> u32 {
                 // The only operation of the next level, which this level cannot read.
                 if cfg!(feature = "next-level") && matches!(self, Self::CreateSize(_)) {
                     return FEATURE_LEVEL;
@@ -157,6 +160,13 @@ macro_rules! ops {
                         | Self::UpdateNode(_)
                 ) {
                     return NODES;
+                }
+                // A program of level 1 cannot read an invitation without a key, and would drop the
+                // address that another one is bound to.
+                if let Self::InviteNode(invite) = self
+                    && (invite.key.is_none() || !invite.peer_address.is_empty())
+                {
+                    return INVITATIONS;
                 }
                 1
             }

@@ -15,9 +15,10 @@
 //! - Callers pass the time; randomness is used only for keys and serial numbers.
 //!
 //! Entry points: [`SpiffeId`], [`Key`], [`profile`], [`tls`], [`members`], [`peer::PeerIdentity`],
-//! [`ticket::JoinTicket`], [`seal`].
+//! [`ticket::JoinTicket`], [`invitation::NodeInvitation`], [`seal`].
 
 mod caller;
+pub mod invitation;
 pub mod key;
 mod member_rule;
 pub mod members;
@@ -64,6 +65,9 @@ pub enum IdentityError {
     /// The ticket file does not parse.
     #[error("not a join ticket: {0}")]
     Ticket(&'static str),
+    /// The line does not parse.
+    #[error("not the whole line of an invitation: {0}")]
+    Invitation(&'static str),
     /// Signing or encoding failed inside the certificate library.
     #[error("certificate could not be made: {0}")]
     Issue(String),

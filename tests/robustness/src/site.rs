@@ -154,6 +154,7 @@ impl Site {
             let request = ClusterServiceInviteRequest {
                 key_sha256: key,
                 minutes: 15,
+                ..Default::default()
             };
             Ok(node.clusters().invite(request).await?.into_inner())
         })?;

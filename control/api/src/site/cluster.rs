@@ -5,7 +5,7 @@ use std::time::Duration;
 use control_convert::{from_time, parse, time};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, of_state, of_store, refused};
-use control_pki::PkiError;
+use control_pki::{NewNodeInvitation, PkiError};
 use control_state::{
     AcceptTime, AnnounceNode, ClusterClock, ControlNode, ErrorCode, FEATURE_LEVEL, RemoveNode,
     StateError,
@@ -27,6 +27,8 @@ use crate::services::{ApiResult, Services, ok};
 
 /// Longest life of an invitation, minutes. A longer one is refused.
 const MINUTES_MAX: u32 = 1440;
+/// Longest address of a node for its peers, bytes. The gateway refuses a longer one at the join.
+const ADDRESS_LEN_MAX: usize = 255;
 
 #[tonic::async_trait]
 impl ClusterService for Services {
@@ -96,16 +98,25 @@ impl ClusterService for Services {
                 .hint("give it peers.listen and peers.address in its configuration and restart it");
             return Err(of_state(error));
         }
-        let key: Digest = parse("key_sha256", &request.key_sha256)?;
-        let life = Duration::from_secs(u64::from(request.minutes) * 60);
+        let key: Option<Digest> = match request.key_sha256.as_str() {
+            "" => None,
+            text => Some(parse("key_sha256", text)?),
+        };
+        check_peer_address(&request.peer_address, key.is_some())?;
+        let new = NewNodeInvitation {
+            key,
+            peer_address: request.peer_address,
+            life: Duration::from_secs(u64::from(request.minutes) * 60),
+            control: self.node.control_addresses(&self.gate.store),
+        };
         let (permit, user) = (&caller.permit, &caller.user);
-        let control = self.node.control_addresses(&self.gate.store);
-        let invited = self.node.pki.invite_node(permit, user, key, life, control);
-        let (record, secret) = invited.await.map_err(of_pki)?;
+        let invited = self.node.pki.invite_node(permit, user, new);
+        let (record, invitation) = invited.await.map_err(of_pki)?;
         let view = self.gate.store.cluster_view().await;
         ok(ClusterServiceInviteResponse {
             node: Some(node(Some(&record), None, &view, self.gate.now())),
-            secret,
+            secret: invitation.ticket.encode(),
+            invitation: invitation.encode(),
         })
     }
 
@@ -241,6 +252,28 @@ impl Services {
         let record = record.as_ref().map(AsRef::as_ref);
         Ok(node(record, member, &view, self.gate.now()))
     }
+}
+
+/// Checks the address that an invitation is bound to. The state refuses an invitation that is bound to
+/// nothing; the message of this check also says how to make one.
+fn check_peer_address(address: &str, has_key: bool) -> Result<(), Status> {
+    if address.is_empty() {
+        if has_key {
+            return Ok(());
+        }
+        let rule = "is needed without key_sha256: where the other nodes will reach the new one, \
+             for example \"control-2.example:4444\"";
+        return Err(invalid("peer_address", rule));
+    }
+    let host = address
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty());
+    let port = host.and_then(|(_, port)| port.parse::<u16>().ok());
+    if address.len() <= ADDRESS_LEN_MAX && port.is_some_and(|port| port > 0) {
+        return Ok(());
+    }
+    let rule = format!("{address:?} is not HOST:PORT; for example \"control-2.example:4444\"");
+    Err(invalid("peer_address", rule))
 }
 
 fn is_member(role: NodeRole) -> bool {

@@ -59,6 +59,9 @@ fn is_local(command: &CliCommand) -> bool {
             | CliCommand::Logout(_)
             | CliCommand::Cluster(cluster::ClusterCommand::Init(_))
             | CliCommand::Audit(audit::AuditCommand::Export { .. })
+    ) || matches!(
+        command,
+        CliCommand::Cluster(cluster::ClusterCommand::Join(join)) if join.is_local()
     ) || matches!(command, CliCommand::Release(command) if release::writes(command))
 }
 
@@ -84,6 +87,9 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Logout(logout) => return login::logout(&cli.global, &logout).await,
         CliCommand::Completion(command) => return misc::completion(&command),
         CliCommand::Cluster(cluster::ClusterCommand::Init(init)) => return cluster::init(&init),
+        CliCommand::Cluster(cluster::ClusterCommand::Join(join)) if join.is_local() => {
+            return cluster::invite::join_here(&join);
+        }
         CliCommand::Doctor(command) => return doctor::run(&cli.global, &command).await,
         CliCommand::Version => return misc::version(&cli.global).await,
         // The next commands read local files alone. They run before `App::new`, which fails where

@@ -2,6 +2,8 @@
 //! command is applied. This check comes first, so that a stranger cannot make control write to the
 //! log.
 
+pub(crate) mod invitation;
+
 use control_state::{
     BootTicket, Certificate, ErrorCode, Identity, JoinTicket, Machine, RESUME_MAX_MS, StateError,
 };

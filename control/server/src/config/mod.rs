@@ -113,6 +113,12 @@ impl Config {
         Self::merge(file, dev, flags).with_context(|| format!("bad configuration{place}"))
     }
 
+    /// Reads the text of a configuration file that is not written yet, and checks it.
+    pub(crate) fn from_text(text: &str, flags: &Overrides) -> Result<Self> {
+        let file = toml::from_str(text).context("in the new configuration")?;
+        Self::merge(file, false, flags).context("bad configuration")
+    }
+
     fn merge(file: ConfigFile, dev: bool, flags: &Overrides) -> Result<Self> {
         let snapshot_every_entries = file.check_store()?;
         let host = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);

@@ -4,24 +4,32 @@ mod open;
 mod parts;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use control_gateway::{Gateway, GatewayConfig};
 use control_pki::Pki;
 use control_presence::Presence;
-use control_store::Store;
+use control_store::{DirectoryOwner, Store};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
 use crate::bootstrap::Handover;
 use crate::config::Config;
+use crate::join::TicketPolicy;
 use crate::{metrics, peers, tls};
 use open::{OpenedNode, close, open};
 use parts::NodeParts;
 
-/// `metalmeshd init`: creates the data directory and its first admin token.
-pub(crate) async fn init(config: Config, run: &RunArgs, stop: CancellationToken) -> Result<()> {
+pub(crate) use self::open::make_data_dir;
+
+/// Longest wait of a join for the first call of another node, which sends the state.
+const REACH_MAX: Duration = Duration::from_secs(120);
+
+/// Checks what `init` needs beside the host. Returns the destination of the admin token.
+pub(crate) fn check_init(config: &Config, run: &RunArgs) -> Result<Handover> {
     ensure!(
         config.data_dir.is_some(),
         "init makes a lasting node; name --data-dir"
@@ -35,18 +43,80 @@ pub(crate) async fn init(config: Config, run: &RunArgs, stop: CancellationToken)
         handover.has_destination(),
         "name where the admin token goes: --token-file FILE"
     );
-    let Some(opened) = open(&config, &stop).await? else {
+    Ok(handover)
+}
+
+/// A node that was set up now.
+#[derive(Debug)]
+pub(crate) struct FormedNode {
+    pub(crate) owner: DirectoryOwner,
+    /// Lines about the admin token, for people.
+    pub(crate) told: Vec<String>,
+}
+
+/// `metalmeshd init`: creates the data directory and its first admin token. `None` means that the
+/// directory was set up before, and nothing changed.
+pub(crate) async fn init(
+    config: &Config,
+    handover: &Handover,
+    stop: &CancellationToken,
+) -> Result<Option<FormedNode>> {
+    let Some(opened) = open(config, TicketPolicy::Wait, stop).await? else {
         bail!("stopped before the node was ready");
     };
-    let outcome = if opened.is_fresh {
-        set_up(&opened, &config, &handover, "made by metalmeshd init").await
-    } else {
-        Err(anyhow::anyhow!(
-            "the data directory is in use already; for a new admin token: metalmeshd token"
-        ))
+    if !opened.is_fresh {
+        close(opened, stop).await;
+        return Ok(None);
+    }
+    let outcome = set_up(&opened, config, handover, "made by metalmeshd init").await;
+    let owner = owner(&opened);
+    close(opened, stop).await;
+    outcome.map(|told| Some(FormedNode { owner, told }))
+}
+
+/// `metalmeshd join`: joins by the ticket that is in its place, and waits until another node has sent
+/// the state.
+///
+/// # Errors
+/// The cluster refused the ticket, or no other node called in time.
+pub(crate) async fn join(config: &Config, stop: &CancellationToken) -> Result<DirectoryOwner> {
+    let late = CancellationToken::new();
+    let ends = stop.child_token();
+    let mut timer = JoinSet::new();
+    let (limit, over) = (ends.clone(), late.clone());
+    timer.spawn(async move {
+        tokio::time::sleep(REACH_MAX).await;
+        over.cancel();
+        limit.cancel();
+    });
+    let opened = open(config, TicketPolicy::Once, &ends).await?;
+    drop(timer);
+    let Some(opened) = opened else {
+        ensure!(!late.is_cancelled(), "{}", unreached(config));
+        bail!("stopped before the node had joined; run the command again");
     };
-    close(opened, &stop).await;
-    outcome
+    let owner = owner(&opened);
+    close(opened, &ends).await;
+    Ok(owner)
+}
+
+/// The reason why a node that the cluster took in got no state.
+fn unreached(config: &Config) -> String {
+    let peers = config.peers.as_ref();
+    let address = peers.map_or_else(String::new, |peers| peers.address.clone());
+    format!(
+        "no control node sent the state within {} s: let UDP through to {address}, in both directions, \
+         and start metalmeshd; if it has joined it goes on by itself, else run the command again",
+        REACH_MAX.as_secs()
+    )
+}
+
+fn owner(opened: &OpenedNode) -> DirectoryOwner {
+    DirectoryOwner {
+        cluster_id: opened.store.cluster_id(),
+        cluster: opened.store.cluster().to_owned(),
+        node: opened.store.node_id(),
+    }
 }
 
 /// `metalmeshd token`: creates a new admin token when the last one was lost.
@@ -57,20 +127,27 @@ pub(crate) async fn token(config: Config, run: &RunArgs, stop: CancellationToken
         handover.has_destination(),
         "name where the admin token goes: --token-file FILE"
     );
-    let Some(opened) = open(&config, &stop).await? else {
+    let Some(opened) = open(&config, TicketPolicy::Wait, &stop).await? else {
         bail!("stopped before the node was ready");
     };
     let outcome = give(&opened, &handover, "made by metalmeshd token").await;
     close(opened, &stop).await;
-    outcome
+    tell(&outcome?);
+    Ok(())
 }
 
 /// Hands over an admin token.
-async fn give(opened: &OpenedNode, handover: &Handover, why: &str) -> Result<()> {
+async fn give(opened: &OpenedNode, handover: &Handover, why: &str) -> Result<Vec<String>> {
     // The cluster's feature level is the lowest one that its nodes announced, and 1 before that. The
     // record of the token needs a higher level, so this node announces its own first.
     peers::announce_level(&opened.store).await?;
     handover.give(&opened.store, &opened.issuer, why).await
+}
+
+fn tell(lines: &[String]) {
+    for line in lines {
+        println!("{line}");
+    }
 }
 
 /// Hands over the first admin token and only then marks the cluster as set up. A crash in between
@@ -80,14 +157,15 @@ async fn set_up(
     config: &Config,
     handover: &Handover,
     why: &str,
-) -> Result<()> {
+) -> Result<Vec<String>> {
+    let mut told = Vec::new();
     if handover.has_destination() {
-        give(opened, handover, why).await?;
+        told = give(opened, handover, why).await?;
     } else {
         tracing::warn!("no admin token was made; get one with: metalmeshd token");
     }
     control_gate::bootstrap::tenants(&opened.store, &config.provider).await?;
-    Ok(())
+    Ok(told)
 }
 
 /// Runs the node until stopped.
@@ -99,13 +177,13 @@ pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) 
     let metrics = metrics::bind(config.metrics_listen).await?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
     let ironic = config.ironic.bind(tls.is_some()).await?;
-    let Some(opened) = open(&config, &stop).await? else {
+    let Some(opened) = open(&config, TicketPolicy::Wait, &stop).await? else {
         tracing::info!("stopped before the node was ready");
         return Ok(());
     };
     let handover = Handover::new(run, api, tls.is_some())?;
     if opened.is_fresh {
-        set_up(&opened, &config, &handover, "made at the first start").await?;
+        tell(&set_up(&opened, &config, &handover, "made at the first start").await?);
     } else if config.dev {
         handover.follow()?;
     }

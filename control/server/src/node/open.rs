@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, PeerSettings};
 use crate::data_dir::{DATA_KEY, SEALING_KEY};
+use crate::join::TicketPolicy;
 use crate::{join, peers};
 
 /// Default name of a new cluster.
@@ -43,7 +44,11 @@ pub(super) struct OpenedNode {
 }
 
 /// Opens the node and waits for a quorum. `None` means that it was stopped before.
-pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Option<OpenedNode>> {
+pub(super) async fn open(
+    config: &Config,
+    policy: TicketPolicy,
+    stop: &CancellationToken,
+) -> Result<Option<OpenedNode>> {
     let temporary = match &config.data_dir {
         Some(_) => None,
         None => Some(
@@ -58,13 +63,9 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => bail!("data_dir: is missing"),
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&dir)
-        .with_context(|| format!("data_dir: cannot make {}", dir.display()))?;
+    make_data_dir(&dir)?;
     let link = config.peers.as_ref().map(bind_peers).transpose()?;
-    let Some((store, seal)) = open_store(config, &dir, link.as_ref(), stop).await? else {
+    let Some((store, seal)) = open_store(config, &dir, link.as_ref(), policy, stop).await? else {
         return Ok(None);
     };
     let mut tasks = JoinSet::new();
@@ -111,6 +112,15 @@ pub(super) async fn open(config: &Config, stop: &CancellationToken) -> Result<Op
     }))
 }
 
+/// Creates the data directory, which nobody else may enter, unless it exists.
+pub(crate) fn make_data_dir(dir: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .with_context(|| format!("data_dir: cannot make {}", dir.display()))
+}
+
 fn bind_peers(peers: &PeerSettings) -> Result<PeerLink> {
     let listen = peers.listen;
     PeerLink::bind(listen).with_context(|| format!("peers.listen: cannot listen on {listen}"))
@@ -122,6 +132,7 @@ async fn open_store(
     config: &Config,
     dir: &Path,
     link: Option<&PeerLink>,
+    policy: TicketPolicy,
     stop: &CancellationToken,
 ) -> Result<Option<(Store, SealingKey)>> {
     let claim = claimed(dir).context("cannot open the state")?;
@@ -134,7 +145,7 @@ async fn open_store(
     if let (Some(peers), Some(link), None) = (&config.peers, link, &claim)
         && peers.join
     {
-        let Some(joined) = join::wait(config, peers, dir, stop).await? else {
+        let Some(joined) = join::wait(config, peers, dir, policy, stop).await? else {
             return Ok(None);
         };
         // A join that was interrupted after this step left a data key. The cluster sends the key again,

@@ -44,6 +44,7 @@ mod restored;
 mod s3;
 mod schedule;
 mod scrape;
+mod setup;
 mod stories;
 mod traces;
 mod upgrade;

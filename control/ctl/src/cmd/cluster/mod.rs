@@ -1,15 +1,16 @@
 //! `metalmesh cluster`: the control nodes.
 
 pub(crate) mod backup;
+pub(crate) mod invite;
 
 use std::path::PathBuf;
-use std::process::{Command as Process, Stdio};
+use std::process::Command as Process;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceAcceptTimeRequest, ClusterServiceInviteRequest, ClusterServicePromoteRequest,
+    ClusterServiceAcceptTimeRequest, ClusterServicePromoteRequest,
     ClusterServiceReconcileAfterRestoreRequest, ClusterServiceRemoveRequest,
     ClusterServiceStatusRequest, ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
     ClusterTime,
@@ -17,8 +18,6 @@ use proto_public::metalmesh::admin::v1::{
 
 use super::given;
 use crate::app::App;
-use crate::files;
-use crate::output::to_json;
 use crate::text::moment;
 
 /// Pause between two status requests of `promote --wait`.
@@ -30,8 +29,13 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(600);
 pub(crate) enum ClusterCommand {
     /// Create the first node's data directory and an admin token, on this host.
     Init(ClusterInitArgs),
-    /// Create a ticket for a node that waits to join, bound to the key that it prints.
-    Join(ClusterJoinArgs),
+    /// Invite a node, and print the one line that joins it when it is pasted on its host.
+    Invite(invite::ClusterInviteArgs),
+    /// Join this host to the cluster whose invitation is on standard input.
+    ///
+    /// With --key-sha256 the command creates a ticket for a node that waits to join, as
+    /// `cluster invite --key-sha256` does.
+    Join(invite::ClusterJoinArgs),
     /// Show the nodes: leader, replication lag, and how many may fail.
     Status {
         /// Include removed nodes and expired invitations.
@@ -92,19 +96,6 @@ pub(crate) struct ClusterInitArgs {
     metalmeshd: PathBuf,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ClusterJoinArgs {
-    /// SHA-256 of the node's public key, as metalmeshd prints it while it waits.
-    #[arg(long, value_name = "HEX")]
-    key_sha256: String,
-    /// Validity of the ticket, in minutes.
-    #[arg(long, default_value_t = 15)]
-    minutes: u32,
-    /// Write the ticket to this new file (mode 0600) instead of stdout.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
 /// Runs `init`, which needs no server, as there is none yet.
 pub(crate) fn init(init: &ClusterInitArgs) -> Result<()> {
     let status = Process::new(&init.metalmeshd)
@@ -113,7 +104,6 @@ pub(crate) fn init(init: &ClusterInitArgs) -> Result<()> {
         .arg(&init.node_config)
         .arg("--token-file")
         .arg(&init.token_file)
-        .stdin(Stdio::null())
         .status()
         .with_context(|| {
             let program = init.metalmeshd.display();
@@ -127,7 +117,9 @@ pub(crate) async fn run(app: &App, command: ClusterCommand) -> Result<()> {
     let mut clusters = app.client.clusters();
     match command {
         ClusterCommand::Init(command) => init(&command),
-        ClusterCommand::Join(command) => join(app, command).await,
+        ClusterCommand::Invite(command) => invite::invite(app, command).await,
+        ClusterCommand::Join(command) if command.is_local() => invite::join_here(&command),
+        ClusterCommand::Join(command) => invite::invite(app, command.into_invite()).await,
         ClusterCommand::Status { all } => {
             let request = ClusterServiceStatusRequest { all };
             let status = clusters.status(request).await?.into_inner();
@@ -187,21 +179,6 @@ async fn reconcile(app: &App, judge_silent: bool) -> Result<()> {
             outln!("\nwaiting for switches that were not heard since the restore: {silent}");
         }
     })
-}
-
-async fn join(app: &App, join: ClusterJoinArgs) -> Result<()> {
-    let request = ClusterServiceInviteRequest {
-        key_sha256: join.key_sha256,
-        minutes: join.minutes,
-    };
-    let answer = app.client.clusters().invite(request).await?.into_inner();
-    let node = given(answer.node)?;
-    if let Some(path) = join.out {
-        files::write_private(&path, &format!("{}\n", answer.secret))?;
-        return app.output.one(&node);
-    }
-    let whole = serde_json::json!({ "node": to_json(&node)?, "secret": answer.secret });
-    app.output.secret(&answer.secret, &whole)
 }
 
 async fn promote(app: &App, node: u64, wait: bool) -> Result<()> {

@@ -107,7 +107,7 @@ pub(super) fn quorum(facts: &DoctorFacts) -> Vec<DoctorFinding> {
         (1, _) if all == 1 => DoctorFinding::warn(
             "one node alone has the whole state",
             "while it is away nothing can be changed, and its disk is the only copy",
-            "metalmesh cluster join (docs/how-to/run-three-nodes.md)",
+            "metalmesh cluster invite HOST:PORT (docs/how-to/run-three-nodes.md)",
         ),
         (_, 0) => DoctorFinding::warn(
             what,

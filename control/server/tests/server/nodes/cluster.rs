@@ -76,6 +76,7 @@ impl Cluster {
         let request = ClusterServiceInviteRequest {
             key_sha256: key.to_owned(),
             minutes: 5,
+            ..Default::default()
         };
         let answer = self
             .client(at)

@@ -62,10 +62,15 @@ impl Node {
             dir.join("data")
         );
         std::fs::write(dir.join("node.toml"), config).unwrap();
+        Self::configured(dir, &api, &mesh)
+    }
+
+    /// A node whose configuration is `node.toml` in `dir` already, with these addresses.
+    pub(crate) fn configured(dir: PathBuf, api: &str, mesh: &str) -> Self {
         Self {
             dir,
             api: format!("http://{api}"),
-            mesh,
+            mesh: mesh.to_owned(),
             program: program().into(),
             child: None,
             said: Arc::default(),

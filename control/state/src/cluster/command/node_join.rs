@@ -8,10 +8,16 @@ use serde::{Deserialize, Serialize};
 pub struct InviteNode {
     /// SHA-256 of the invitation's secret.
     pub secret: Digest,
-    /// SHA-256 of the only public key that may join by the invitation.
-    pub key: Digest,
-    /// End of the invitation, at most a day away.
+    /// SHA-256 of the only public key that may join by the invitation. `None` means the first key
+    /// that shows the secret, at `peer_address`; needs [`INVITATIONS`](crate::INVITATIONS).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
+    /// End of the invitation, at most a day away, and at most an hour without a key.
     pub expires_at: Timestamp,
+    /// The only address for other control nodes, `host:port`, with which the invited node may join.
+    /// Empty means any; needs [`INVITATIONS`](crate::INVITATIONS) if not empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub peer_address: String,
 }
 
 /// See [`Op::JoinNode`](crate::Op::JoinNode).

@@ -13,7 +13,8 @@ pub struct ControlNode {
     #[serde(default)]
     pub secret: Option<Digest>,
     /// SHA-256 of the only public key that may join by the invitation. `None` means that the node
-    /// formed the cluster.
+    /// formed the cluster, or that the first key with the secret joins at `peer_address`; that key
+    /// is then recorded here.
     #[serde(default)]
     pub key: Option<Digest>,
     /// Login of the inviter. Empty means that the node formed the cluster.
@@ -31,7 +32,8 @@ pub struct ControlNode {
     /// removed.
     #[serde(default)]
     pub removed_at: Option<Timestamp>,
-    /// Address for other control nodes, `host:port`. Empty means unknown.
+    /// Address for other control nodes, `host:port`. Of an invitation: the only address with which
+    /// the node may join. Empty means unknown, or any.
     #[serde(default)]
     pub peer_address: String,
     /// Addresses for agents and machines, `host:port`.

@@ -1,5 +1,8 @@
 //! Arguments of `metalmeshd`.
 
+mod choices;
+mod setup;
+
 use std::path::PathBuf;
 
 use base_runtime::logging::LogFormat;
@@ -7,6 +10,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::Overrides;
 use crate::restore::RestoreArgs;
+
+pub(crate) use self::choices::{ReportFormat, SetupCheck};
+pub(crate) use self::setup::{InitArgs, JoinArgs, SetupArgs};
 
 /// The control plane of metalmesh.
 #[derive(Debug, Parser)]
@@ -18,11 +24,32 @@ pub(crate) struct DaemonArgs {
     pub(crate) command: Option<DaemonCommand>,
 }
 
+impl DaemonArgs {
+    /// The format of the log.
+    pub(crate) fn log(&self) -> LogFormat {
+        match &self.command {
+            Some(DaemonCommand::Init(init)) => init.run.log,
+            Some(DaemonCommand::Join(join)) => join.log,
+            Some(DaemonCommand::Token(run) | DaemonCommand::Check(run)) => run.log,
+            Some(DaemonCommand::Restore(_)) | None => self.run.log,
+        }
+    }
+}
+
 /// A command other than running the node.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonCommand {
-    /// Create the data directory and its first admin token, then stop.
-    Init(RunArgs),
+    /// Set up the first node: check the host, write the configuration file, create the data
+    /// directory and its first admin token, then stop.
+    ///
+    /// With --config FILE that exists the node is set up by it, and nothing is asked. Otherwise the
+    /// answers come from --answers FILE or from the terminal, and the file is written.
+    Init(Box<InitArgs>),
+    /// Join this host to a cluster by the invitation on standard input, then stop.
+    ///
+    /// `metalmesh cluster invite HOST:PORT` on a running node prints the line to paste here. A join
+    /// that failed can be repeated with the same line while it is valid, or with a new one.
+    Join(Box<JoinArgs>),
     /// Create a new admin token with the data directory of a node that does not run.
     Token(RunArgs),
     /// Check the configuration, print its faults, and stop.
