@@ -1,3 +1,5 @@
+mod alerts;
+
 use std::collections::BTreeSet;
 
 use clap::Parser as _;
@@ -135,7 +137,7 @@ fn a_section_is_printed_as_it_is_and_as_an_object() {
     let found = find(&all, "MM-1203").unwrap();
     let printed = found.to_string();
     let (code, text) = printed.split_once("\n\n").unwrap();
-    let page = include_str!("../../../../../docs/reference/errors.md");
+    let page = include_str!("../../../../../../docs/reference/errors.md");
     assert_eq!(code, "MM-1203");
     assert!(page.contains(&format!("## MM-1203\n\n{text}\n\n## ")), "{text}");
     let json = found.json();
