@@ -9,6 +9,14 @@ use super::page::{PAGES, PARTS};
 use super::*;
 use crate::cmd::CommandLine;
 
+/// Pages of the operations guide. A test of the server runs the commands of the drills.
+const GUIDES: [&str; 4] = [
+    include_str!("../../../../../../docs/operations/sizing.md"),
+    include_str!("../../../../../../docs/operations/ports.md"),
+    include_str!("../../../../../../docs/operations/certificates.md"),
+    include_str!("../../../../../../docs/operations/service-levels.md"),
+];
+
 fn of_kind(kind: &str) -> Vec<Explanation> {
     let all = page::explanations().into_iter();
     all.filter(|found| found.page.kind == kind).collect()
@@ -76,14 +84,36 @@ fn every_section_is_whole_and_has_its_own_code() {
     assert_eq!(headings.sum::<usize>(), codes.len());
 }
 
+/// Parses a command, with values for the words in capitals.
+fn parse(of: &str, command: &str) {
+    let parsed = CommandLine::try_parse_from(command.split(' ').map(example));
+    let error = parsed.err().map(|error| error.to_string());
+    assert_eq!(error, None, "{of}: {command}");
+}
+
+#[test]
+fn every_command_of_the_operations_guide_exists() {
+    let mut count = 0;
+    for guide in GUIDES {
+        let title = guide.lines().next().unwrap();
+        let lines = guide.lines().map(|line| line.split("  #").next().unwrap());
+        let lines = lines
+            .map(str::trim)
+            .filter(|line| line.starts_with("metalmesh "));
+        for command in commands(guide).chain(lines) {
+            parse(title, command);
+            count += 1;
+        }
+    }
+    assert!(count > 15, "{count}");
+}
+
 #[test]
 fn every_command_of_a_section_exists() {
     let mut count = 0;
     for found in page::explanations() {
         for command in commands(found.text) {
-            let parsed = CommandLine::try_parse_from(command.split(' ').map(example));
-            let error = parsed.err().map(|error| error.to_string());
-            assert_eq!(error, None, "{}: {command}", found.code);
+            parse(found.code, command);
             count += 1;
         }
     }
