@@ -213,7 +213,10 @@ mod tests {
         assert_eq!(listeners.len(), 5, "{listeners:?}");
         for listener in listeners {
             let row = guide.lines().find(|line| line.contains(&listener));
-            assert!(row.is_some_and(|row| row.starts_with("| metalmeshd |")), "{listener}");
+            assert!(
+                row.is_some_and(|row| row.starts_with("| metalmeshd |")),
+                "{listener}"
+            );
         }
     }
 

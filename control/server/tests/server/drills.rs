@@ -30,7 +30,9 @@ struct Block {
 fn host(name: &str) -> usize {
     let name = name.trim_end_matches(".example");
     let number = name.strip_prefix("control-").map(str::parse::<usize>);
-    number.unwrap_or_else(|| panic!("{name} is no host")).unwrap()
+    number
+        .unwrap_or_else(|| panic!("{name} is no host"))
+        .unwrap()
 }
 
 /// The hosts of a place, as the first line of a block names it.

@@ -131,7 +131,10 @@ fn labels_of_selectors_are_found() {
     for (query, expected) in [
         ("sum(metalmesh_a)", none),
         ("up{job=\"a\"} and {{ $value }}", none),
-        ("metalmesh_a{b,c}", &[("metalmesh_a", "b"), ("metalmesh_a", "c")][..]),
+        (
+            "metalmesh_a{b,c}",
+            &[("metalmesh_a", "b"), ("metalmesh_a", "c")][..],
+        ),
         (
             "x / rate(metalmesh_a{b=~\"1|2\", c!=\"d\"}[5m])",
             &[("metalmesh_a", "b"), ("metalmesh_a", "c")][..],

@@ -63,7 +63,11 @@ mod tests {
             ("mm-1204", 2, &["MM-1201", "MM-1202"][..]),
             ("mm-1203", 2, &["MM-1203"][..]),
         ] {
-            assert_eq!(nearest(NAMES.into_iter(), wanted, max), expected, "{wanted}");
+            assert_eq!(
+                nearest(NAMES.into_iter(), wanted, max),
+                expected,
+                "{wanted}"
+            );
         }
         assert!(nearest([].into_iter(), "disk", 3).is_empty());
     }

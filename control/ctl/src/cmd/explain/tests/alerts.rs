@@ -50,7 +50,10 @@ fn every_alert_says_how_urgent_it_is_and_what_to_do() {
             Some(code) => assert_eq!(find(&all, code).unwrap().code, code, "{name}"),
             None => assert!(root.join(runbook).is_file(), "{name}: {runbook}"),
         }
-        assert!(GUIDE.contains(&format!("| `{name}` |")), "{name} is not in the guide");
+        assert!(
+            GUIDE.contains(&format!("| `{name}` |")),
+            "{name} is not in the guide"
+        );
     }
     let rows = GUIDE.lines().filter(|line| line.starts_with("| `"));
     let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();

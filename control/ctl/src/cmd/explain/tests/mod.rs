@@ -169,7 +169,10 @@ fn a_section_is_printed_as_it_is_and_as_an_object() {
     let (code, text) = printed.split_once("\n\n").unwrap();
     let page = include_str!("../../../../../../docs/reference/errors.md");
     assert_eq!(code, "MM-1203");
-    assert!(page.contains(&format!("## MM-1203\n\n{text}\n\n## ")), "{text}");
+    assert!(
+        page.contains(&format!("## MM-1203\n\n{text}\n\n## ")),
+        "{text}"
+    );
     let json = found.json();
     for (field, expected) in [
         ("code", "MM-1203"),
@@ -185,5 +188,8 @@ fn a_section_is_printed_as_it_is_and_as_an_object() {
     }
     // A part of several lines.
     let remedy = find(&all, "leader").unwrap().part("Remedy");
-    assert!(remedy.lines().count() > 1 && !remedy.contains("Verify"), "{remedy}");
+    assert!(
+        remedy.lines().count() > 1 && !remedy.contains("Verify"),
+        "{remedy}"
+    );
 }
