@@ -137,7 +137,7 @@ pub(crate) enum CliCommand {
     ///
     /// Prints what it means, its impact, how to detect it, the remedy, and how to verify that it is
     /// over: the same text as in the documentation.
-    Explain(explain::ExplainArgs),
+    Explain(explain::CodeExplainArgs),
     /// Show the health of the control plane.
     Health,
     /// Show the version of this program and of the server.

@@ -17,7 +17,7 @@ const CODE_MAX: usize = 64;
 const SUGGESTIONS_MAX: usize = 3;
 
 #[derive(Debug, Args)]
-pub(crate) struct ExplainArgs {
+pub(crate) struct CodeExplainArgs {
     /// Code of an error (MM-1203 or 1203), check of the doctor (disk) or issue of a machine
     /// (crashloop). Without it all codes are listed.
     code: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct ExplainArgs {
 ///
 /// # Errors
 /// There is no such code; the error names the nearest ones.
-pub(crate) fn run(output: &OutputFormat, explain: &ExplainArgs) -> Result<()> {
+pub(crate) fn run(output: &OutputFormat, explain: &CodeExplainArgs) -> Result<()> {
     let all = page::explanations();
     let Some(code) = &explain.code else {
         return list(output, &all);

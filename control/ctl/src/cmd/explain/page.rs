@@ -12,8 +12,8 @@ const HEADING: &str = "## ";
 /// A page of the documentation with one section for each code. The program has its text, so that
 /// the command line and the documentation cannot differ.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    /// What its codes name.
+pub(super) struct RunbookPage {
+    /// The kind of its codes: error, check or issue.
     pub(super) kind: &'static str,
     /// Its path in the repository.
     pub(super) path: &'static str,
@@ -21,18 +21,18 @@ pub(super) struct Page {
 }
 
 /// The pages, in the order of lists.
-pub(super) static PAGES: [Page; 3] = [
-    Page {
+pub(super) static PAGES: [RunbookPage; 3] = [
+    RunbookPage {
         kind: "error",
         path: "docs/reference/errors.md",
         text: include_str!("../../../../../docs/reference/errors.md"),
     },
-    Page {
+    RunbookPage {
         kind: "check",
         path: "docs/reference/doctor.md",
         text: include_str!("../../../../../docs/reference/doctor.md"),
     },
-    Page {
+    RunbookPage {
         kind: "issue",
         path: "docs/reference/issues.md",
         text: include_str!("../../../../../docs/reference/issues.md"),
@@ -43,7 +43,7 @@ pub(super) static PAGES: [Page; 3] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Explanation {
     pub(super) code: &'static str,
-    pub(super) page: &'static Page,
+    pub(super) page: &'static RunbookPage,
     /// The section as the page has it, without its heading.
     pub(super) text: &'static str,
 }
@@ -54,7 +54,7 @@ pub(super) fn explanations() -> Vec<Explanation> {
 }
 
 /// The sections of a page. Each ends where the next one begins.
-fn sections(page: &'static Page) -> Vec<Explanation> {
+fn sections(page: &'static RunbookPage) -> Vec<Explanation> {
     let mut found: Vec<Explanation> = Vec::new();
     let mut offset = 0;
     let mut begin = 0;
