@@ -11,7 +11,9 @@
 //!   error;
 //! - passwords and tokens come from files or prompts, never from arguments;
 //! - secrets and keys that a command stores go to new files with mode 0600, or into the context
-//!   file.
+//!   file;
+//! - the runbooks that `metalmesh explain` prints are the sections of pages in `docs/reference`; each
+//!   code has one.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -47,12 +47,15 @@ fn error(output: &Output) -> String {
 }
 
 /// Commands that print without a server, in every way of printing.
-const PRINTING: [&[&str]; 5] = [
+const PRINTING: [&[&str]; 8] = [
     &["context", "ls"],
     &["context", "show"],
     &["context", "ls", "-o", "json"],
     &["context", "ls", "-o", "yaml"],
     &["completion", "bash"],
+    &["explain"],
+    &["explain", "MM-1203"],
+    &["explain", "disk", "-o", "json"],
 ];
 
 /// All kinds of objects, as they are listed for people.

@@ -145,19 +145,40 @@ mod tests {
     const INTRODUCTION: &str = "# Issues of machines
 
 `metalmesh machine issues` lists the current issues; `metalmesh machine issues MACHINE` adds the reason and the remedy. `--only`, `--omit` and `--severity` filter.
-The severity says whom the issue affects: minor needs no action now, major keeps the machine from being used or controlled, critical endangers other machines too.
+The severity, in parentheses, says whom the issue affects: minor needs no action now, major keeps the machine from being used or controlled, critical endangers other machines too.
+`metalmesh explain crashloop` prints the section of an issue.
 Words in capitals in a command stand for values.
 
 This page is generated from the catalogue in `proto/errors`: `ISSUES_WRITE=1 cargo test -p proto-errors`.
 ";
 
+    /// A phrase as the beginning of a sentence.
+    fn sentence(phrase: &str) -> String {
+        let mut chars = phrase.chars();
+        let first = chars.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(chars).collect()
+    }
+
+    fn impact(severity: IssueSeverity) -> &'static str {
+        match severity {
+            IssueSeverity::Minor => "The machine can be used; it needs no action now.",
+            IssueSeverity::Major => "The machine cannot be used or controlled until it is mended.",
+            IssueSeverity::Critical => "Other machines are endangered too: mend it first.",
+        }
+    }
+
     fn page() -> String {
         let mut page = INTRODUCTION.to_owned();
         for code in IssueCode::ALL {
-            let (what, why, mend) = (code.what(), code.why(), code.mend());
+            let (what, why, mend) = (sentence(code.what()), code.why(), code.mend());
             let severity = code.severity();
+            let impact = impact(severity);
+            let list = "metalmesh machine issues";
             page += &format!(
-                "\n## {code}\n\nSeverity: {severity}.\nWhat: {what}.\n\n{why}\n\nWhat to do: {mend}\n"
+                "\n## {code}\n\n{what} ({severity}).\n\nMeaning: {why}\n\nImpact: {impact}\n\n\
+                 Detect: `{list} --only {code}` lists the machines; details of one: \
+                 `{list} MACHINE`.\n\nRemedy: {mend}.\n\nVerify: `{list} MACHINE --only {code}` \
+                 lists nothing.\n"
             );
         }
         page

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    apply, audit, ca, claim, cluster, component, context, doctor, filesystem, firewall, get,
-    identity, image, ip, join, login, machine, misc, network, node_allocation, partition, policy,
-    pool, project, quota, release, settings, size, switch, task, tenant, token, user, vpn,
+    apply, audit, ca, claim, cluster, component, context, doctor, explain, filesystem, firewall,
+    get, identity, image, ip, join, login, machine, misc, network, node_allocation, partition,
+    policy, pool, project, quota, release, settings, size, switch, task, tenant, token, user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -133,6 +133,11 @@ pub(crate) enum CliCommand {
     /// Prints one line for each finding: OK, WARN or FAIL, the finding, its consequence and the
     /// command that mends it. Exits with 0 if all checks pass, 1 after a warning, 2 after a failure.
     Doctor(doctor::DoctorArgs),
+    /// Explain a code of an error, of a doctor's check or of a machine's issue. Needs no server.
+    ///
+    /// Prints what it means, its impact, how to detect it, the remedy, and how to verify that it is
+    /// over: the same text as in the documentation.
+    Explain(explain::CodeExplainArgs),
     /// Show the health of the control plane.
     Health,
     /// Show the version of this program and of the server.

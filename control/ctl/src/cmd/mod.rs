@@ -9,6 +9,7 @@ mod command_line;
 pub(crate) mod component;
 pub(crate) mod context;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod filesystem;
 pub(crate) mod firewall;
 pub(crate) mod get;
@@ -45,6 +46,7 @@ use proto_public::api::v2::{
 };
 
 use crate::app::App;
+use crate::global_flags::GlobalFlags;
 use crate::text::pairs;
 
 use command_line::CliCommand;
@@ -75,6 +77,33 @@ fn check_dry_run(cli: &CommandLine) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command that needs no server, or hands it back as `Some`. These commands run before
+/// `App::new`, which fails where no server is configured.
+fn run_offline(global: &GlobalFlags, command: CliCommand) -> Result<Option<CliCommand>> {
+    match command {
+        CliCommand::Completion(command) => misc::completion(&command)?,
+        CliCommand::Explain(command) => explain::run(&global.output, &command)?,
+        CliCommand::Cluster(cluster::ClusterCommand::Init(init)) => cluster::init(&init)?,
+        CliCommand::Cluster(cluster::ClusterCommand::Join(join)) if join.is_local() => {
+            cluster::invite::join_here(&join)?;
+        }
+        CliCommand::Cluster(cluster::ClusterCommand::Backup(backup)) if backup.list => {
+            cluster::backup::list(&global.output, &backup)?;
+        }
+        CliCommand::Release(command) => release::run(&global.output, command)?,
+        CliCommand::Audit(command) => match audit::file_to_verify(&command) {
+            Some((verify, path)) => audit::verify_file(&global.output, verify, path)?,
+            None => return Ok(Some(CliCommand::Audit(command))),
+        },
+        CliCommand::Policy(command) => {
+            let command = policy::offline(&global.output, command)?;
+            return Ok(command.map(CliCommand::Policy));
+        }
+        command => return Ok(Some(command)),
+    }
+    Ok(None)
+}
+
 /// Runs a command.
 ///
 /// # Errors
@@ -85,28 +114,12 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Context(command) => return context::run(&cli.global, command),
         CliCommand::Login(command) => return login::login(&cli.global, &command).await,
         CliCommand::Logout(logout) => return login::logout(&cli.global, &logout).await,
-        CliCommand::Completion(command) => return misc::completion(&command),
-        CliCommand::Cluster(cluster::ClusterCommand::Init(init)) => return cluster::init(&init),
-        CliCommand::Cluster(cluster::ClusterCommand::Join(join)) if join.is_local() => {
-            return cluster::invite::join_here(&join);
-        }
         CliCommand::Doctor(command) => return doctor::run(&cli.global, &command).await,
         CliCommand::Version => return misc::version(&cli.global).await,
-        // The next commands read local files alone. They run before `App::new`, which fails where
-        // no server is configured.
-        CliCommand::Cluster(cluster::ClusterCommand::Backup(backup)) if backup.list => {
-            return cluster::backup::list(&cli.global.output, &backup);
-        }
-        CliCommand::Release(command) => return release::run(&cli.global.output, command),
-        CliCommand::Audit(command) => match audit::file_to_verify(&command) {
-            Some((verify, path)) => return audit::verify_file(&cli.global.output, verify, path),
-            None => CliCommand::Audit(command),
-        },
-        CliCommand::Policy(command) => match policy::offline(&cli.global.output, command)? {
-            Some(command) => CliCommand::Policy(command),
-            None => return Ok(()),
-        },
         command => command,
+    };
+    let Some(command) = run_offline(&cli.global, command)? else {
+        return Ok(());
     };
     let app = App::new(&cli.global)?;
     match command {
@@ -148,6 +161,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         | CliCommand::Logout(_)
         | CliCommand::Completion(_)
         | CliCommand::Doctor(_)
+        | CliCommand::Explain(_)
         | CliCommand::Release(_)
         | CliCommand::Version => Ok(()),
     }

@@ -202,6 +202,31 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_names_every_listener() {
+        let text = include_str!("../../metalmeshd.example.toml");
+        let guide = include_str!("../../../../docs/operations/ports.md");
+        let mut section = "";
+        let mut listeners = Vec::new();
+        for line in text.lines() {
+            let line = line.strip_prefix("#: ").unwrap_or(line);
+            if let Some(name) = line.strip_prefix('[') {
+                section = name.trim_end_matches(']');
+            }
+            if line.starts_with("listen = ") {
+                listeners.push(format!("`{section}.listen`"));
+            }
+        }
+        assert_eq!(listeners.len(), 5, "{listeners:?}");
+        for listener in listeners {
+            let row = guide.lines().find(|line| line.contains(&listener));
+            assert!(
+                row.is_some_and(|row| row.starts_with("| metalmeshd |")),
+                "{listener}"
+            );
+        }
+    }
+
+    #[test]
     fn mistakes_name_the_field_and_the_way_out() {
         for (text, field) in [
             ("", "data_dir"),

@@ -21,6 +21,7 @@ mod collector;
 mod daemon;
 mod doctor;
 mod drain;
+mod drills;
 mod export;
 mod five;
 mod get;

@@ -106,7 +106,46 @@ fn judged(dir: &Path, scrape: &Scrape) {
     assert_eq!(families.trim(), scrape.types.len().to_string());
 }
 
-/// Every name in a query of the dashboard and of the alerts is one that somebody tells.
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The metrics of a query's selectors, each with a label that the selector names.
+fn selected(query: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for (at, _) in query.match_indices('{') {
+        let name = query[..at].rsplit(|c| !is_part(c)).next().unwrap();
+        let inside = query[at + 1..].split('}').next().unwrap();
+        if name.starts_with("metalmesh_") {
+            let matchers = inside.split(',');
+            let labels = matchers.map(|matcher| matcher.split(['=', '!']).next().unwrap().trim());
+            found.extend(labels.map(|label| (name, label)));
+        }
+    }
+    found
+}
+
+#[test]
+fn labels_of_selectors_are_found() {
+    let none: &[(&str, &str)] = &[];
+    for (query, expected) in [
+        ("sum(metalmesh_a)", none),
+        ("up{job=\"a\"} and {{ $value }}", none),
+        (
+            "metalmesh_a{b,c}",
+            &[("metalmesh_a", "b"), ("metalmesh_a", "c")][..],
+        ),
+        (
+            "x / rate(metalmesh_a{b=~\"1|2\", c!=\"d\"}[5m])",
+            &[("metalmesh_a", "b"), ("metalmesh_a", "c")][..],
+        ),
+    ] {
+        assert_eq!(selected(query), expected, "{query}");
+    }
+}
+
+/// Every name in a query of the dashboard and of the alerts is one that somebody tells, and every
+/// label in a selector is one that the metric has.
 fn dashboard(scrapes: &[&Scrape]) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let board = std::fs::read_to_string(docs.join("reference/grafana.json")).unwrap();
@@ -118,9 +157,14 @@ fn dashboard(scrapes: &[&Scrape]) {
         .map(|it| it["expr"].as_str().unwrap().to_owned())
         .collect();
     assert!(queries.len() > 30);
-    queries.push(std::fs::read_to_string(docs.join("how-to/monitor.md")).unwrap());
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for file in ["how-to/monitor.md", "operations/alerts.yml"] {
+        queries.push(std::fs::read_to_string(docs.join(file)).unwrap());
+    }
     for query in &queries {
+        for (name, label) in selected(query) {
+            let is_there = scrapes.iter().all(|scrape| scrape.may_have(name, label));
+            assert!(is_there, "{name} has no label {label}: {query}");
+        }
         for word in query.split(|c| !is_part(c)) {
             // `metalmesh_` is how names begin, and `process_` too.
             let is_name = word.starts_with("metalmesh_") || word.starts_with("process_");

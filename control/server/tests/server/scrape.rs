@@ -86,6 +86,15 @@ impl Scrape {
         is_family || self.types.contains_key(name) || self.samples.iter().any(|it| it.name == name)
     }
 
+    /// Whether a sample of this name has the label. Without samples any label may come.
+    pub(crate) fn may_have(&self, name: &str, label: &str) -> bool {
+        let mut samples = self.samples.iter().filter(|sample| sample.name == name);
+        let Some(first) = samples.next() else {
+            return true;
+        };
+        first.labels.contains_key(label) || samples.any(|other| other.labels.contains_key(label))
+    }
+
     /// Names are conventional, values have no label of a single machine, agent or user.
     pub(crate) fn check(&self, ids: &[&str]) {
         for (name, kind) in &self.types {

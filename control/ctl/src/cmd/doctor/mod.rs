@@ -83,6 +83,15 @@ async fn examined(global: &GlobalFlags, doctor: &DoctorArgs) -> Result<FindingLe
         for line in &lines {
             outln!("{line}");
         }
+        let first = lines
+            .iter()
+            .find(|line| line.found.level > FindingLevel::Ok);
+        if let Some(line) = first {
+            noteln!(
+                "hint:  the runbook of a finding: metalmesh explain {}",
+                line.code
+            );
+        }
     } else {
         let all: Vec<Value> = lines.iter().map(report::ReportLine::json).collect();
         app.output.value(&Value::Array(all))?;
