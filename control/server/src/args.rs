@@ -1,16 +1,29 @@
 //! Arguments of `metalmeshd`.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use base_runtime::logging::LogFormat;
 use clap::{Args, Parser, Subcommand};
+use control_state::FEATURE_LEVEL;
 
 use crate::config::Overrides;
 use crate::restore::RestoreArgs;
 
+/// Version and feature level, which `metalmesh cluster upgrade plan --program` reads.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{version}\nfeature level {FEATURE_LEVEL}")
+});
+
 /// The control plane of metalmesh.
 #[derive(Debug, Parser)]
-#[command(name = "metalmeshd", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "metalmeshd",
+    version,
+    long_version = LONG_VERSION.as_str(),
+    args_conflicts_with_subcommands = true
+)]
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,

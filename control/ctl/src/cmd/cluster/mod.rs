@@ -1,6 +1,7 @@
 //! `metalmesh cluster`: the control nodes.
 
 pub(crate) mod backup;
+mod upgrade;
 
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
@@ -77,6 +78,9 @@ pub(crate) enum ClusterCommand {
     },
     /// Back up the whole state into a file, or show and verify such a file.
     Backup(Box<backup::ClusterBackupArgs>),
+    /// Plan an upgrade of metalmeshd on all nodes, and show how far it is.
+    #[command(subcommand)]
+    Upgrade(upgrade::UpgradeCommand),
 }
 
 #[derive(Debug, Args)]
@@ -143,6 +147,7 @@ pub(crate) async fn run(app: &App, command: ClusterCommand) -> Result<()> {
         }
         ClusterCommand::Promote { node, wait } => promote(app, node, wait).await,
         ClusterCommand::Backup(command) => backup::run(app, *command).await,
+        ClusterCommand::Upgrade(command) => upgrade::run(app, command).await,
         ClusterCommand::TransferLeader { node } => {
             let request = ClusterServiceTransferLeaderRequest { id: node };
             let answer = clusters.transfer_leader(request).await?.into_inner();
