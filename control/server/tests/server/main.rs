@@ -41,6 +41,7 @@ mod python;
 mod reconcile;
 mod relayed_boot;
 mod restored;
+mod rolling;
 mod s3;
 mod schedule;
 mod scrape;
