@@ -34,6 +34,7 @@ use crate::machine::entity::*;
 use crate::network::entity::*;
 use crate::node::entity::*;
 use crate::pool::entity::*;
+use crate::rollout::entity::*;
 use crate::switch::entity::*;
 use crate::tenancy::entity::*;
 
