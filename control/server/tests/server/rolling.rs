@@ -1,5 +1,6 @@
 //! A rolling upgrade to the program of the next level and back, as `metalmesh cluster upgrade plan`
-//! orders it, while many clients write. It prints how long nothing was acknowledged.
+//! orders it, while many clients write and a switch's agent obeys. It prints how long nothing was
+//! acknowledged.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use control_client::Client;
 use control_state::FEATURE_LEVEL;
-use proto_public::api::v2::ProjectServiceCreateRequest;
+use proto_public::api::v2::{ProjectServiceCreateRequest, SwitchPortStatus};
 use serde_json::Value;
 use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
+use crate::agent::{Running, invited, order, shown, three, until};
 use crate::cli::metalmesh;
 use crate::daemon::{PATIENCE, program};
 use crate::mixed::next;
@@ -230,17 +232,36 @@ impl Operator {
     }
 }
 
+/// What has to go on after each step: clients write, and an order reaches the agent of a switch.
+struct Service {
+    writers: Writers,
+    agent: Running,
+    is_up: bool,
+}
+
+impl Service {
+    async fn goes_on(&mut self, cluster: &Cluster) {
+        self.writers.progress().await;
+        self.is_up = !self.is_up;
+        let status = match self.is_up {
+            true => SwitchPortStatus::Up,
+            false => SwitchPortStatus::Down,
+        };
+        order(cluster, 0, "swp1", status).await;
+        until(&self.agent.switch, "swp1", self.is_up).await;
+    }
+}
+
 async fn level(cluster: &Cluster) -> u32 {
     cluster.status(0).await.feature_level
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_planned_order_loses_no_call_forward_and_back() {
+async fn the_planned_order_loses_no_call_and_no_order_forward_and_back() {
     let Some(next) = next() else { return };
+    agents_kit::install_crypto_provider();
     let dir = tempfile::tempdir().unwrap();
-    let mut cluster = Cluster::form(dir.path());
-    cluster.join(&dir.path().join("2"), 0).await;
-    cluster.join(&dir.path().join("3"), 0).await;
+    let mut cluster = three(dir.path()).await;
     cluster.allow_projects(100_000).await;
     let Some(operator) = Operator::new(&cluster, dir.path()) else {
         return;
@@ -252,24 +273,31 @@ async fn the_planned_order_loses_no_call_forward_and_back() {
     operator.ok(&cluster, 0, &["cluster", "backup", file, "--plain"]);
     let backup = ["--backup", file];
 
-    let writers = Writers::start(&cluster);
-    writers.progress().await;
+    let args = invited(&cluster, 0, dir.path()).await;
+    let mut service = Service {
+        agent: Running::start(&args).await,
+        writers: Writers::start(&cluster),
+        is_up: true,
+    };
+    shown(&cluster, 0, |switch| switch.nics.len() == 2).await;
+    service.goes_on(&cluster).await;
     // One node goes forward and back: the level is that of the others.
     assert!(operator.take_step(&mut cluster, &next, &backup));
-    writers.progress().await;
+    service.goes_on(&cluster).await;
     assert_eq!(level(&cluster).await, FEATURE_LEVEL);
     let earlier = Path::new(program());
     while operator.take_step(&mut cluster, earlier, &backup) {
-        writers.progress().await;
+        service.goes_on(&cluster).await;
     }
     // All go forward, and from then on none goes back.
     while operator.take_step(&mut cluster, &next, &backup) {
-        writers.progress().await;
+        service.goes_on(&cluster).await;
     }
     assert_eq!(level(&cluster).await, FEATURE_LEVEL + 1);
     operator.assert_refused(&cluster, earlier, "is too old");
 
-    let seen = writers.finish().await;
+    service.agent.stop().await;
+    let seen = service.writers.finish().await;
     println!(
         "{} writes were acknowledged after {} retries, the longest pause was {:?}",
         seen.acknowledged.len(),
