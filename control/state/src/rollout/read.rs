@@ -69,22 +69,35 @@ pub fn judged_agents(tables: &Tables, rollout: &Rollout) -> Vec<JudgedAgent> {
     }
 }
 
-/// The firewalls that run an agent: standbys before the active one, so that a project keeps a firewall
-/// with the earlier program until its standbys have proven the new one.
+/// The firewalls that run an agent. Healthy ones come first, so that a wave is not held by one that was
+/// not well before; and standbys before the active one, so that a project keeps a firewall with the
+/// earlier program until its standbys have proven the new one.
 fn firewalls(tables: &Tables, release: &AgentRelease) -> Vec<JudgedAgent> {
     let machines = tables.all::<Machine>().filter(|machine| {
         machine.phase == Phase::Running
             && firewall_allocation(tables, machine.id).is_some()
             && !lacks_agent(tables, machine)
     });
-    let mut found: Vec<&Arc<Machine>> = machines.collect();
-    found
-        .sort_by_cached_key(|machine| (Reverse(firewall_distance(tables, machine.id)), machine.id));
-    let judged = found.into_iter().map(|machine| JudgedAgent {
-        agent: machine.id,
-        standing: firewall_standing(tables, machine, release),
+    let judged = machines.map(|machine| {
+        let standing = firewall_standing(tables, machine, release);
+        let distance = firewall_distance(tables, machine.id);
+        let rank = (reluctance(tables, machine, &standing), Reverse(distance));
+        let agent = machine.id;
+        (rank, JudgedAgent { agent, standing })
     });
-    judged.collect()
+    let mut judged: Vec<_> = judged.collect();
+    judged.sort_by_key(|(rank, judged)| (*rank, judged.agent));
+    judged.into_iter().map(|(_, judged)| judged).collect()
+}
+
+/// 0 for a firewall that can take the release, 1 for one that is not healthy, 2 for one that will not
+/// take it.
+fn reluctance(tables: &Tables, machine: &Machine, standing: &AgentStanding) -> u8 {
+    match standing {
+        AgentStanding::Refused(_) => 2,
+        _ if ailment(tables, machine).is_some() => 1,
+        _ => 0,
+    }
 }
 
 fn firewall_standing(tables: &Tables, machine: &Machine, release: &AgentRelease) -> AgentStanding {

@@ -57,7 +57,6 @@ const ABORT: AbortRollout = AbortRollout {
 /// Two firewalls with their rules in force, of which the first is active; the site's release is 1.2.0.
 fn world() -> World {
     let mut world = firewalls(2);
-    world.tick(0);
     for number in [1, 2] {
         world.phone_home(number);
         world.ok(runs(number, "1.2.0", "current", "1.2.0"));
@@ -137,6 +136,18 @@ fn standbys_are_told_before_the_active_firewall() {
     assert_eq!(world.refused(ABORT), ErrorCode::WrongRolloutState);
     assert_eq!(world.refused(resume(None)), ErrorCode::WrongRolloutState);
     world.ok(start("1.5.0"));
+}
+
+#[test]
+fn a_firewall_that_is_not_healthy_is_told_after_the_others() {
+    let mut world = world();
+    world.ok(ReportFirewall {
+        error: Some("a probe failed".into()),
+        ..runs(2, "1.2.0", "current", "1.2.0")
+    });
+    world.ok(start("1.3.0"));
+    step_later(&mut world, 0);
+    assert_eq!(told(&world), versions(["1.3.0", "1.2.0"]));
 }
 
 #[test]
