@@ -82,7 +82,10 @@ async fn a_leader_that_is_told_to_stop_hands_leadership_over() {
     assert!(cluster.nodes[leader].terminate());
     let rest = (0..3).find(|at| *at != leader).unwrap();
     cluster.wrote(rest, "after").await;
-    println!("a write was acknowledged {:?} after SIGTERM", told.elapsed());
+    println!(
+        "a write was acknowledged {:?} after SIGTERM",
+        told.elapsed()
+    );
     let log = cluster.nodes[leader].log();
     let handed_over = "leadership was handed over before the stop";
     assert!(log.contains(handed_over), "{log}");
