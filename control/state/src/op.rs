@@ -96,6 +96,16 @@ macro_rules! ops {
                 match self { $(Self::$name(_) => stringify!($name),)* }
             }
 
+            const fn is_of_rollouts(&self) -> bool {
+                matches!(
+                    self,
+                    Self::StartRollout(_)
+                        | Self::StepRollout(_)
+                        | Self::ResumeRollout(_)
+                        | Self::AbortRollout(_)
+                )
+            }
+
             /// The feature level that introduced the operation, or the newest of its fields that a
             /// node must not drop.
             pub const fn level(&self) -> u32 {
@@ -118,13 +128,7 @@ macro_rules! ops {
                 ) {
                     return FIREWALL_RULES;
                 }
-                if matches!(
-                    self,
-                    Self::StartRollout(_)
-                        | Self::StepRollout(_)
-                        | Self::ResumeRollout(_)
-                        | Self::AbortRollout(_)
-                ) {
+                if self.is_of_rollouts() {
                     return ROLLOUTS;
                 }
                 if matches!(

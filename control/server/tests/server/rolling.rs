@@ -30,7 +30,7 @@ const PACE: Duration = Duration::from_millis(20);
 /// Writes that are waited for after each step.
 const PROGRESS: usize = 50;
 
-/// What all writers saw together.
+/// The tally of all writers together.
 #[derive(Debug, Default)]
 struct Seen {
     acknowledged: BTreeSet<String>,
@@ -232,7 +232,8 @@ impl Operator {
     }
 }
 
-/// What has to go on after each step: clients write, and an order reaches the agent of a switch.
+/// The service that has to go on after each step: clients write, and an order reaches the agent of a
+/// switch.
 struct Service {
     writers: Writers,
     agent: Running,

@@ -32,7 +32,7 @@ pub(crate) struct UpgradeArgs {
     /// Seconds before the first step and after each
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
-    /// What is printed at the end
+    /// The output at the end
     #[arg(long, short, value_enum, default_value_t = Output::Table)]
     output: Output,
     /// Where the data lies while it runs

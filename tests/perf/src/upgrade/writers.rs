@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// A write that was not acknowledged for so long has failed.
 const GIVE_UP: Duration = Duration::from_secs(30);
 
-/// What all clients saw in a part of the time.
+/// The tally of all clients in a part of the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) acknowledged: usize,
@@ -102,7 +102,7 @@ impl Writers {
         })
     }
 
-    /// What the clients saw since this was asked last.
+    /// The tally since this was asked last.
     pub(super) fn take_part(&self) -> Part {
         let mut part = Part::default();
         tally(&self.tally, |all| part = std::mem::take(&mut all.part));

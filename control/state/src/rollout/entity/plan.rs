@@ -42,7 +42,7 @@ impl WaveSize {
     }
 }
 
-/// What lets the next wave begin, and what stops the rollout.
+/// The gate between two waves: when the next one begins, and when the rollout stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolloutGate {
     /// Time for which all agents of a wave must run the release and be healthy, milliseconds.

@@ -60,7 +60,7 @@ fn row(number: usize, step: &UpgradeStep, target: Option<&ProgramVersion>) -> Ve
     }
 }
 
-/// What can be undone, and until when.
+/// The changes that can be undone, and until when.
 fn way_back(plan: &UpgradePlan) -> String {
     let UpgradePlan {
         target,

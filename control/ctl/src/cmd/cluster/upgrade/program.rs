@@ -1,4 +1,4 @@
-//! What a metalmeshd says of itself.
+//! Version and level of a metalmeshd, as it tells them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

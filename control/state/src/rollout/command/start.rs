@@ -1,4 +1,4 @@
-//! Commands about rollouts.
+//! Commands that carry a rollout on.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,23 +21,6 @@ pub struct StartRollout {
 /// See [`Op::StepRollout`](crate::Op::StepRollout).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRollout {
-    /// The agents.
-    pub kind: RolloutKind,
-}
-
-/// See [`Op::ResumeRollout`](crate::Op::ResumeRollout).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResumeRollout {
-    /// The agents.
-    pub kind: RolloutKind,
-    /// Most failed agents from now on. `None` means as before.
-    #[serde(default)]
-    pub failures_max: Option<u32>,
-}
-
-/// See [`Op::AbortRollout`](crate::Op::AbortRollout).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AbortRollout {
     /// The agents.
     pub kind: RolloutKind,
 }
