@@ -1,21 +1,24 @@
 //! `metalmesh firewall rollout`: a release of the agent, in waves.
 
-use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Subcommand};
-use proto_public::metalmesh::admin::v1::wave_size::Size;
 use proto_public::metalmesh::admin::v1::{
-    AgentRelease, RolloutAgent, RolloutGate, RolloutKind, RolloutServiceAbortRequest,
-    RolloutServiceGetRequest, RolloutServiceResumeRequest, RolloutServiceStartRequest, WaveSize,
+    AgentRelease, Rollout, RolloutAgent, RolloutGate, RolloutKind, RolloutServiceAbortRequest,
+    RolloutServiceGetRequest, RolloutServiceResumeRequest, RolloutServiceStartRequest,
+    RolloutState,
 };
 
 use super::release::FirewallReleaseSetArgs;
+use super::wave_text::WaveText;
 use crate::app::App;
 use crate::cmd::given;
 use crate::output::print_table;
 use crate::text::parse_duration;
+
+/// Pause between two looks at a rollout that is waited for.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FirewallRolloutCommand {
@@ -24,7 +27,7 @@ pub(crate) enum FirewallRolloutCommand {
     Start(Box<RolloutStartArgs>),
     /// Show the wave, the standing of each firewall, and why a rollout stopped.
     #[command(visible_alias = "describe")]
-    Status,
+    Status(RolloutStatusArgs),
     /// Let a stopped rollout go on: firewalls that failed are forgiven, and all of the wave get its time
     /// once more.
     Resume {
@@ -35,6 +38,16 @@ pub(crate) enum FirewallRolloutCommand {
     /// End a rollout: its firewalls are told of the release from before, and run it if it permits a
     /// downgrade.
     Abort,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutStatusArgs {
+    /// Wait until the rollout is done; one that stops is an error.
+    #[arg(long)]
+    wait: bool,
+    /// Longest time to wait.
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = parse_duration, requires = "wait")]
+    timeout: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -62,30 +75,11 @@ pub(crate) struct RolloutStartArgs {
     failures: u32,
 }
 
-/// The size of a wave: `5` or `10%`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WaveText {
-    Agents(u32),
-    Percent(u32),
-}
-
-impl FromStr for WaveText {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text:?} is not a size like 5 or 10%");
-        Ok(match text.strip_suffix('%') {
-            Some(percent) => Self::Percent(percent.parse().map_err(|_| bad())?),
-            None => Self::Agents(text.parse().map_err(|_| bad())?),
-        })
-    }
-}
-
 pub(super) async fn run(app: &App, command: FirewallRolloutCommand) -> Result<()> {
     let mut client = app.client.rollouts();
     let kind = RolloutKind::Firewall.into();
     let rollout = match command {
-        FirewallRolloutCommand::Status => return status(app).await,
+        FirewallRolloutCommand::Status(args) => return status(app, &args).await,
         FirewallRolloutCommand::Start(args) => {
             let answer = client.start(args.request()?).await?;
             answer.into_inner().rollout
@@ -105,15 +99,46 @@ pub(super) async fn run(app: &App, command: FirewallRolloutCommand) -> Result<()
     app.output.one(&given(rollout)?)
 }
 
-async fn status(app: &App) -> Result<()> {
+async fn status(app: &App, args: &RolloutStatusArgs) -> Result<()> {
+    let began = Instant::now();
+    let rollout = loop {
+        let rollout = read(app).await?;
+        if !args.wait || rollout.state() != RolloutState::Running {
+            break rollout;
+        }
+        ensure!(
+            began.elapsed() < args.timeout,
+            "the rollout is in wave {} after {} s; see: metalmesh firewall rollout status",
+            rollout.wave,
+            args.timeout.as_secs()
+        );
+        tokio::time::sleep(POLL_INTERVAL).await;
+    };
+    show(app, &rollout)?;
+    ensure!(
+        !args.wait || rollout.state() == RolloutState::Done,
+        "the rollout stopped: {}",
+        rollout.reason
+    );
+    Ok(())
+}
+
+/// Reads the rollout.
+///
+/// # Errors
+/// There is none.
+async fn read(app: &App) -> Result<Rollout> {
     let request = RolloutServiceGetRequest {
         kind: RolloutKind::Firewall.into(),
     };
     let answer = app.client.rollouts().get(request).await?.into_inner();
-    let rollout = answer
+    answer
         .rollout
-        .context("there is no rollout; begin one: metalmesh firewall rollout start")?;
-    app.output.one(&rollout)?;
+        .context("there is no rollout; begin one: metalmesh firewall rollout start")
+}
+
+fn show(app: &App, rollout: &Rollout) -> Result<()> {
+    app.output.one(rollout)?;
     if !app.output.is_table() {
         return Ok(());
     }
@@ -149,12 +174,7 @@ impl RolloutStartArgs {
     /// The file cannot be read, is no release of the agent, or breaks a rule.
     fn request(&self) -> Result<RolloutServiceStartRequest> {
         let release = self.release.release()?;
-        let waves = self.waves.iter().map(|wave| WaveSize {
-            size: Some(match *wave {
-                WaveText::Agents(agents) => Size::Agents(agents),
-                WaveText::Percent(percent) => Size::Percent(percent),
-            }),
-        });
+        let waves = self.waves.iter().map(|wave| wave.size());
         Ok(RolloutServiceStartRequest {
             kind: RolloutKind::Firewall.into(),
             release: Some(AgentRelease {
@@ -175,15 +195,6 @@ impl RolloutStartArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_size_is_a_number_or_a_share() {
-        assert_eq!("5".parse(), Ok(WaveText::Agents(5)));
-        assert_eq!("10%".parse(), Ok(WaveText::Percent(10)));
-        for wrong in ["", "%", "-1", "ten", "1.5%"] {
-            assert!(wrong.parse::<WaveText>().is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn only_firewalls_that_are_waited_for_or_failed_are_listed() {
