@@ -82,6 +82,13 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// A rolling upgrade of three nodes to the next level while clients write; see --help
+    #[command(disable_help_flag = true)]
+    Upgrade {
+        /// Given to the bench as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Ironic's API beside Ironic with MariaDB, its policy, and claims among many hosts; see --help
     #[command(disable_help_flag = true)]
     Tenancy {
@@ -104,6 +111,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
         What::Switch { args } => beside_the_product("switch", root, args),
         What::Firewall { args } => firewall(root, args),
         What::Strangers { args } => beside_the_product("strangers", root, args),
+        What::Upgrade { args } => upgrade(root, args),
         What::Fleet { args } => {
             let bench = [OsString::from("bench")];
             fleet::start(root, bench.iter().chain(args))
@@ -137,6 +145,20 @@ fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()>
     let ours = || Ok(release(root).join("metalmeshd"));
     let part = part("--metalmeshd", args, ours)?;
     hand_over(which, part.as_slice(), root, args)
+}
+
+/// A bench that needs the product's program, and that of the next feature level.
+fn upgrade(root: &Path, args: &[OsString]) -> Result<()> {
+    build(root, &["tests-perf", "control-server"])?;
+    let ours = || Ok(release(root).join("metalmeshd"));
+    let next = || {
+        crate::test::build_next_level(root, &["--release"])?;
+        Ok(release(root).join("metalmeshd-next"))
+    };
+    let next = part("--next", args, next)?;
+    let metalmeshd = part("--metalmeshd", args, ours)?;
+    let parts: Vec<Part> = metalmeshd.into_iter().chain(next).collect();
+    hand_over("upgrade", &parts, root, args)
 }
 
 /// A bench that needs the product's program, and Ironic with MariaDB.

@@ -95,9 +95,10 @@ fn build(root: &Path) -> Result<()> {
 }
 
 /// The program that tests of mixed clusters run beside this one's.
-fn build_next_level(root: &Path) -> Result<()> {
+pub(crate) fn build_next_level(root: &Path, profile: &[&str]) -> Result<()> {
     let status = crate::cargo()
         .args(["build", "--workspace", "--bin", "metalmeshd-next"])
+        .args(profile)
         .args(["--features", "control-server/next-level"])
         .current_dir(root)
         .status()
@@ -126,7 +127,7 @@ fn cargo_test(
     kube: Option<&Path>,
     machines: Option<&lab::Machines>,
 ) -> Result<()> {
-    build_next_level(root)?;
+    build_next_level(root, &[])?;
     let tools = net_tools();
     let mut passed = true;
     let mut shown = Shown::default();

@@ -331,6 +331,8 @@ services! {
     fabric: mesh_admin::fabric_service_client::FabricServiceClient;
     /// The release of the agent that firewalls are to run.
     firewall_releases: mesh_admin::firewall_release_service_client::FirewallReleaseServiceClient;
+    /// Rollouts of agents' releases in waves.
+    rollouts: mesh_admin::rollout_service_client::RolloutServiceClient;
     /// Firewall rules of a project.
     firewall_rules: mesh_admin::firewall_rules_service_client::FirewallRulesServiceClient;
     /// Firewall rules of the operator.

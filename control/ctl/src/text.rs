@@ -92,7 +92,8 @@ pub(crate) fn moment(time: Option<&Timestamp>) -> String {
         .map_or_else(|| "-".into(), ToString::to_string)
 }
 
-fn now_s() -> i64 {
+/// Seconds since 1970, by the clock of this host.
+pub(crate) fn now_s() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Background duties of the leader: deadlines and liveliness (`tick`), removal of released firewalls
-//! from the VPN (`vpn`), scheduled backups ([`backup`]) and the export of the audit trail
-//! ([`export`]).
+//! from the VPN (`vpn`), waves of rollouts (`rollout`), scheduled backups ([`backup`]) and the export
+//! of the audit trail ([`export`]).
 //!
 //! Duties are level-triggered: each round computes its work from the state, so work that one round
 //! misses is done by the next one.
@@ -15,6 +15,7 @@
 
 pub mod backup;
 pub mod export;
+mod rollout;
 mod setting_error;
 mod tick;
 mod vpn;
@@ -64,6 +65,7 @@ impl Duties<'_> {
         stop: &CancellationToken,
     ) -> Result<(), SettingError> {
         tasks.spawn(tick::run(self.store.clone(), self.presence, stop.clone()));
+        tasks.spawn(rollout::run(self.store.clone(), stop.clone()));
         vpn::spawn(tasks, self.store, self.vpn, stop);
         backup::spawn(
             tasks,

@@ -24,6 +24,7 @@ use crate::op::FEATURE_LEVEL;
 use crate::op::Op;
 use crate::pool::apply::{host as pool_host, pool as host_pool, project_labels};
 use crate::reply::ApplyResult;
+use crate::rollout::apply as rollout;
 use crate::switch::apply::{drain, replace, switch};
 use crate::tables::{Change, Tables, Tx};
 use crate::tenancy::apply::{invite, member, project, quota, tenant};
@@ -197,6 +198,10 @@ routes! {
     ReplaceFirewall firewall_replace::replace;
     SetFirewallRelease firewall_release::set;
     RemoveFirewallRelease firewall_release::remove;
+    StartRollout rollout::start;
+    StepRollout rollout::step;
+    ResumeRollout rollout::resume;
+    AbortRollout rollout::abort;
     SetMachineOwner owner::set_owner;
     TransferMachine owner::transfer_machine;
     GrantLease grant::grant;

@@ -12,7 +12,7 @@
 //! projects, invites, quotas), `identity` (users, tokens, tickets, certificates, the authority),
 //! `audit`, `firewall` (sets of rules, active and standby), `lease` (owners and lessees of machines),
 //! `allocation` (machines held by class and traits), `pool` (hosts that projects claim, and policies),
-//! `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control
+//! `rollout` (releases of agents in waves), `claim`, `node` (the part of Ironic's nodes that a machine does not have), `cluster` (control
 //! nodes, clock, settings, policies, components). In each: `entity` (rows), `command`, `read`,
 //! `apply`. [`desired`] derives the desired state of agents, [`query`] answers readers, `overlay`
 //! compares, forecasts and traces the switches. The root holds the parts that all rooms share: tables,
@@ -56,6 +56,7 @@ mod pool;
 pub mod query;
 mod references;
 mod reply;
+mod rollout;
 mod switch;
 mod tables;
 mod tenancy;
@@ -99,7 +100,7 @@ pub use network::entity::*;
 pub use node::command::*;
 pub use node::entity::*;
 pub use op::{
-    CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, INVITATIONS, LEASES, NODES, Op, SWITCH_HEALTH,
+    CLAIMS, FEATURE_LEVEL, FIREWALL_RULES, INVITATIONS, LEASES, NODES, Op, ROLLOUTS, SWITCH_HEALTH,
 };
 pub use overlay::*;
 pub use pool::command::*;
@@ -107,6 +108,10 @@ pub use pool::entity::*;
 pub use proto_errors::{Error as StateError, ErrorCode, ErrorKind};
 pub use proto_types::{AuditHash, AuditPhase};
 pub use reply::{ApplyResult, CheckResult, Reply};
+pub use rollout::apply::due_rollout;
+pub use rollout::command::*;
+pub use rollout::decision::{AgentStanding, JudgedAgent};
+pub use rollout::entity::*;
 pub use switch::command::*;
 pub use switch::entity::*;
 pub use tables::{Change, CodecError, Entity, Kind, Record, Slot, Tables};

@@ -44,6 +44,7 @@ use crate::node::command::{DeleteNodeDocument, EnrolNode, SetNode, SetNodeDocume
 use crate::pool::command::{
     CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
+use crate::rollout::command::{AbortRollout, ResumeRollout, StartRollout, StepRollout};
 use crate::switch::command::{
     DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
     UpdateSwitch,
@@ -67,6 +68,9 @@ pub const SWITCH_HEALTH: u32 = 2;
 /// The feature level from which control keeps firewall rules, replaces firewalls, and names the release
 /// of their agent.
 pub const FIREWALL_RULES: u32 = 2;
+
+/// The feature level from which releases of agents are rolled out in waves.
+pub const ROLLOUTS: u32 = 2;
 
 /// The feature level from which machines have owners, lessees, resource classes and node allocations.
 pub const LEASES: u32 = 2;
@@ -95,6 +99,16 @@ macro_rules! ops {
                 match self { $(Self::$name(_) => stringify!($name),)* }
             }
 
+            const fn is_of_rollouts(&self) -> bool {
+                matches!(
+                    self,
+                    Self::StartRollout(_)
+                        | Self::StepRollout(_)
+                        | Self::ResumeRollout(_)
+                        | Self::AbortRollout(_)
+                )
+            }
+
             /// The feature level that introduced the operation, or the newest of its fields that a
             /// node must not drop.
             pub fn level(&self) -> u32 {
@@ -116,6 +130,9 @@ macro_rules! ops {
                         | Self::RemoveFirewallRelease(_)
                 ) {
                     return FIREWALL_RULES;
+                }
+                if self.is_of_rollouts() {
+                    return ROLLOUTS;
                 }
                 if matches!(
                     self,
@@ -379,6 +396,18 @@ ops! {
     SetFirewallRelease;
     /// Idempotent. → `Reply::FirewallRelease` as it was, or `Reply::None`
     RemoveFirewallRelease;
+    /// Begins to tell agents of a release, in waves. Refused while another rollout to them is under
+    /// way. → `Reply::Rollout`
+    StartRollout;
+    /// By the leader: begins the next wave, records failures, stops or finishes the rollout, as agents
+    /// and time decide; propose only what is due, see `due_rollout`. → `Reply::Rollout`, or
+    /// `Reply::None` if nothing changes
+    StepRollout;
+    /// Forgives the failed agents, and gives all of the wave the time of the gate once more.
+    /// → `Reply::Rollout`
+    ResumeRollout;
+    /// Ends a rollout: its agents are told of the site's release again. → `Reply::Rollout` as it was
+    AbortRollout;
 
     /// By an administrator: sets or clears the owner of a machine. Refused while it is leased, or in
     /// use by another project. → `Reply::Machine`

@@ -19,6 +19,7 @@ use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
 use crate::node::entity::{NodeDocument, NodeRecord};
 use crate::pool::entity::{HostPool, PoolHost, ProjectLabels};
+use crate::rollout::entity::Rollout;
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
@@ -96,6 +97,7 @@ replies! {
     ClusterClock cluster_clock;
     FirewallRuleSet firewall_rule_set;
     FirewallRelease firewall_release;
+    Rollout rollout;
     Lease lease;
     NodeAllocation node_allocation;
     HostPool host_pool;

@@ -14,13 +14,18 @@ use openraft::{BasicNode, ChangeMembers, Instant, RaftMetrics};
 use crate::config::PROPOSE_TIMEOUT;
 use crate::error::StoreError;
 use crate::machine::StateMachine;
-use crate::membership::{ClusterView, MemberChange, MemberState, MembershipError, check};
+use crate::membership::{
+    ClusterView, MemberChange, MemberState, MembershipError, check, successor,
+};
 use crate::raft_types::TypeConfig;
 use crate::store::Store;
 
 /// Time limit for the new leader to be elected after leadership was handed to it. Beyond it the
 /// transfer is reported as not taken; it may still happen.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for the transfer of leadership before this node stops. Beyond it the node stops, and the
+/// others elect a leader.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl<M: StateMachine> Store<M> {
     /// The cluster as this node sees it. Only the leader knows the progress of the others: see
@@ -67,6 +72,30 @@ impl<M: StateMachine> Store<M> {
             let reason = "no majority confirmed it in time".into();
             Err(StoreError::OutcomeUnknown { reason }.into())
         })
+    }
+
+    /// Transfers leadership before this node stops, so that nobody waits for an election. Returns the
+    /// new leader. `None` means that this node does not lead, or that nobody took over in time.
+    pub async fn leave_leadership(&self) -> Option<u64> {
+        if !self.is_leader() {
+            return None;
+        }
+        let node = successor(&self.members())?;
+        let change = MemberChange::Lead { node };
+        match tokio::time::timeout(LEAVE_TIMEOUT, self.change_members_here(&change)).await {
+            Ok(Ok(())) => Some(node),
+            Ok(Err(error)) => {
+                tracing::warn!(error = %error, "leadership was not handed over before the stop");
+                None
+            }
+            Err(_) => {
+                tracing::warn!(
+                    node,
+                    "the node did not take leadership over before the stop"
+                );
+                None
+            }
+        }
     }
 
     async fn carry_out(

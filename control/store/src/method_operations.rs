@@ -181,6 +181,12 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ),
     ("metalmesh.admin.v1.QuotaService/Remove", &["RemoveQuota"]),
     ("metalmesh.admin.v1.QuotaService/Set", &["SetQuota"]),
+    ("metalmesh.admin.v1.RolloutService/Abort", &["AbortRollout"]),
+    (
+        "metalmesh.admin.v1.RolloutService/Resume",
+        &["ResumeRollout"],
+    ),
+    ("metalmesh.admin.v1.RolloutService/Start", &["StartRollout"]),
     ("metalmesh.admin.v1.SettingsService/Set", &["SetSettings"]),
     ("metalmesh.tenant.v1.ClaimService/ClearHold", &["HoldClaim"]),
     ("metalmesh.tenant.v1.ClaimService/Create", &["CreateClaim"]),

@@ -51,7 +51,7 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
             "RedeemJoinTicket",
             "RevokeCertificates",
         ],
-        SystemActor::Reconcile => &["ForgetVpn", "ReportVpn", "Tick"],
+        SystemActor::Reconcile => &["ForgetVpn", "ReportVpn", "StepRollout", "Tick"],
     }
 }
 

@@ -189,6 +189,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::FirewallRuleHistory(_)
         | Record::FirewallStatus(_)
         | Record::FirewallRelease(_)
+        | Record::Rollout(_)
         | Record::NodeRecord(_)
         | Record::NodeDocument(_) => None,
     }

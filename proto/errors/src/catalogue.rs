@@ -143,6 +143,7 @@ catalogue! {
     1803 ClocksDiffer FailedPrecondition "The operator's clock and the control node's do not agree", "correct the wrong clock, for example with timedatectl set-ntp true; then repeat the command";
     1805 NotReconciled FailedPrecondition "The restored state was not reconciled yet", "compare the restored state with the hardware, then let control go on: `metalmesh cluster reconcile-after-restore`";
     1804 NotRestored FailedPrecondition "Nothing waits to be reconciled", "needed only once, after metalmeshd restore; see: `metalmesh cluster status`";
+    1806 WrongRolloutState FailedPrecondition "The rollout is in another state", "see the rollout: `metalmesh firewall rollout status`";
     // 19xx: services beside control
     1901 NoVpn FailedPrecondition "No VPN is configured", "set [vpn] in the configuration of metalmeshd, and restart it";
     1902 VpnFailed Unavailable "The VPN does not answer", "check the VPN's control server, then repeat the call: `metalmesh doctor`";

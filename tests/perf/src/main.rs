@@ -8,7 +8,8 @@
 //!
 //! `api` is the product beside Ironic, `link` the agents' sessions beside tonic, `strangers` a
 //! tenant's calls beside floods of strangers, `switch` the ports of switches, from the call to the
-//! leaves, `tenancy` Ironic's own API beside Ironic, with policy and claims; see the modules.
+//! leaves, `tenancy` Ironic's own API beside Ironic, with policy and claims, `upgrade` a rolling
+//! upgrade under writers; see the modules.
 //!
 //! Invariants: nothing is set that the product does not set; both systems are asked by the same
 //! client; every process ends with the bench, however that ends.
@@ -39,6 +40,7 @@ mod strangers;
 mod switch;
 mod table;
 mod tenancy;
+mod upgrade;
 mod wire;
 
 use std::process::ExitCode;
@@ -81,6 +83,8 @@ enum Command {
     Switch(switch::SwitchArgs),
     /// Ironic's API beside Ironic, its policy, and claims among many hosts
     Tenancy(tenancy::TenancyArgs),
+    /// A rolling upgrade of three nodes while clients write
+    Upgrade(upgrade::UpgradeArgs),
     /// Fill a data directory of the product
     #[command(hide = true)]
     Fill(api::seed::FillArgs),
@@ -131,6 +135,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Strangers(args) => strangers::run(args).await,
         Command::Switch(args) => switch::run(args).await,
         Command::Tenancy(args) => tenancy::run(args).await,
+        Command::Upgrade(args) => upgrade::run(args).await,
         Command::SwitchFill(args) => switch::fill(args).await,
         Command::Fill(args) => api::seed::run(args).await,
         Command::Node(args) => node::run(args).await,

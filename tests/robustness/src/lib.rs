@@ -22,7 +22,7 @@ pub use cluster::{Cluster, Node};
 pub use history::{Action, History, Op, Value};
 pub use linearizable::{Violation, check};
 pub use load::{Clients, Watchers};
-pub use site::Site;
+pub use site::{Site, next_program};
 pub use told::{Change, Stretch, Untrue, check_told};
 pub use watching::{Told, watch};
 pub use workload::Workload;

@@ -117,6 +117,11 @@ impl Site {
         self.cluster.spawn(at, &program, &arguments)
     }
 
+    /// Sets the program of nodes that start from now on.
+    pub fn set_program(&mut self, program: PathBuf) {
+        self.program = program;
+    }
+
     fn configure(&self, at: usize) -> Result<PathBuf> {
         let address = self.cluster.nodes[at].address();
         let path = self
@@ -348,6 +353,12 @@ fn bytes_below(dir: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(bytes).sum()
+}
+
+/// The control node's program of the next feature level. `None` means that it is not built.
+pub fn next_program() -> Option<PathBuf> {
+    let next = program().ok()?.with_file_name("metalmeshd-next");
+    next.exists().then_some(next)
 }
 
 /// The control node's program, built with this test.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use tests_lab::wait::wait_for;
-use tests_robustness::{Site, Stretch, Told, Workload, check, check_told, skipped};
+use tests_robustness::{Site, Stretch, Told, Workload, check, check_told, next_program, skipped};
 
 const CLIENTS: usize = 4;
 const REGISTERS: usize = 3;
@@ -103,6 +103,37 @@ fn nodes_are_killed_and_come_back() {
             story.site.caught_up(leader)?;
         }
         Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn nodes_get_the_next_level_one_after_the_other() {
+    if skipped() {
+        return;
+    }
+    let Some(next) = next_program() else {
+        println!(
+            "SKIPPED: metalmeshd-next is not built; cargo build -p control-server --features \
+             next-level --bin metalmeshd-next"
+        );
+        return;
+    };
+    Story::tell(|story| {
+        let before = story.site.status()?;
+        let leader = usize::try_from(before.leader)? - 1;
+        story.site.set_program(next);
+        for node in (0..3).filter(|node| *node != leader).chain([leader]) {
+            story.site.cluster.kill(node)?;
+            story.progress()?;
+            story.site.start(node)?;
+            story.site.caught_up(node)?;
+            story.progress()?;
+        }
+        wait_for("the next level", PATIENCE, || {
+            let level = story.site.status()?.feature_level;
+            Ok((level == before.feature_level + 1).then_some(()))
+        })
     })
     .unwrap();
 }

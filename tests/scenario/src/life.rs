@@ -223,6 +223,7 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         "version": "1.3.0", "url": "https://a.example/b", "head_digest": digest(7),
     }}))?;
     scenario.row(json!({"RemoveFirewallRelease": {}}))?;
+    rollout(scenario)?;
     let other = json!({"target": {"network": "private"}, "owner": "tenant"});
     let network = json!({"SetFirewallRules": {
         "set": other, "project": id(1), "content": {}, "comment": "text", "expected": 0,
@@ -232,6 +233,23 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
         "set": other, "project": id(1), "expected": 1,
     }}))?;
     replacement(scenario)
+}
+
+/// A rollout that is taken back, and one that is complete, as no firewall of the scenario runs.
+fn rollout(scenario: &mut Scenario<'_>) -> Result<()> {
+    let start = json!({"StartRollout": {
+        "kind": "firewall",
+        "release": {
+            "version": "1.4.0", "url": "https://a.example/b", "head_digest": digest(8),
+        },
+        "waves": [{"agents": 1}, {"percent": 50}],
+        "gate": {"healthy_for_ms": 300_000, "patience_ms": HOUR_MS, "failures_max": 1},
+    }});
+    scenario.row(start.clone())?;
+    scenario.row(json!({"ResumeRollout": {"kind": "firewall", "failures_max": 2}}))?;
+    scenario.row(json!({"AbortRollout": {"kind": "firewall"}}))?;
+    scenario.done(start)?;
+    scenario.row(json!({"StepRollout": {"kind": "firewall"}}))
 }
 
 /// A second firewall that takes the place of the first.

@@ -77,9 +77,9 @@ fn command(wanted: &mesh::FirewallRelease) -> Result<SetFirewallRelease, Status>
     })
 }
 
-/// Refuses a URL that no firewall would fetch, and one with a secret, which every firewall and the
-/// audit trail would have.
-fn check_url(text: &str) -> Result<(), Status> {
+/// Refuses a URL that no agent would fetch, and one with a secret, which every agent and the audit
+/// trail would have.
+pub(super) fn check_url(text: &str) -> Result<(), Status> {
     let url = Url::parse(text).ok().filter(|url| {
         let has_host = url.host_str().is_some_and(|host| !host.is_empty());
         url.scheme() == "https" && has_host
@@ -88,7 +88,7 @@ fn check_url(text: &str) -> Result<(), Status> {
         return Err(invalid("release.url", "must be https://HOST/PATH"));
     };
     if !url.username().is_empty() || url.password().is_some() {
-        let rule = "must have no user name and no password, which every firewall would get";
+        let rule = "must have no user name and no password, which every agent would get";
         return Err(invalid("release.url", rule));
     }
     Ok(())

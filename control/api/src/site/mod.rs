@@ -25,6 +25,7 @@ mod pool;
 mod project_component;
 mod quota;
 mod restored;
+mod rollout;
 mod rules_scope;
 mod settings;
 mod token_use;
@@ -62,6 +63,7 @@ pub(crate) fn add(routes: &mut RoutesBuilder, services: &Services) {
             mesh::pool_service_server::PoolServiceServer,
             mesh::project_component_service_server::ProjectComponentServiceServer,
             mesh::quota_service_server::QuotaServiceServer,
+            mesh::rollout_service_server::RolloutServiceServer,
             mesh::settings_service_server::SettingsServiceServer,
             mesh::token_use_service_server::TokenUseServiceServer,
             mesh::watch_service_server::WatchServiceServer,

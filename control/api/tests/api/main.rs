@@ -56,6 +56,7 @@ mod published_restored;
 mod published_switch;
 mod quota;
 mod raw_http;
+mod rollout;
 mod scenario;
 mod shown_fields;
 mod shown_machines;

@@ -1,10 +1,10 @@
 //! Rows of firewalls and of their rules.
 
-use proto_public::metalmesh::admin::v1::{FirewallRelease, FirewallRules, FirewallStatus};
+use proto_public::metalmesh::admin::v1::{FirewallRelease, FirewallRules, FirewallStatus, Rollout};
 
 use super::row;
 use crate::output::TableRow;
-use crate::text::{age, moment, or_dash};
+use crate::text::{age, enum_text, moment, or_dash};
 
 row!(FirewallRules, "metalmesh.admin.v1.FirewallRules", |rules| [
     "TARGET": target(rules),
@@ -62,6 +62,24 @@ row!(FirewallRelease, "metalmesh.admin.v1.FirewallRelease", |release| [
 ], wide [
     "head": release.head_digest.clone(),
 ]);
+
+row!(Rollout, "metalmesh.admin.v1.Rollout", |rollout| [
+    "version": rollout.release.as_ref().map_or_else(|| "-".to_owned(), |release| release.version.clone()),
+    "state": enum_text("metalmesh.admin.v1.RolloutState", rollout.state),
+    "wave": wave(rollout),
+    "since": age(rollout.wave_since.as_ref()),
+    "settled": age(rollout.settled_since.as_ref()),
+    "age": age(rollout.started_at.as_ref()),
+], wide [
+    "by": or_dash(rollout.started_by.clone()),
+    "url": rollout.release.as_ref().map_or_else(String::new, |release| release.url.clone()),
+]);
+
+/// The wave that began last, of all waves: `2/4`.
+fn wave(rollout: &Rollout) -> String {
+    // The wave of all agents follows after those of the plan.
+    format!("{}/{}", rollout.wave, rollout.waves.len() + 1)
+}
 
 /// The phase of self-update, and the version that is wanted unless it runs.
 fn update_phase(status: &FirewallStatus) -> String {

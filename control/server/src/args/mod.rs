@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use base_runtime::logging::LogFormat;
 use clap::{Args, Parser, Subcommand};
+use control_state::FEATURE_LEVEL;
 
 use crate::config::Overrides;
 use crate::restore::RestoreArgs;
@@ -16,7 +17,11 @@ pub(crate) use self::setup::{InitArgs, JoinArgs, SetupArgs};
 
 /// The control plane of metalmesh.
 #[derive(Debug, Parser)]
-#[command(name = "metalmeshd", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "metalmeshd",
+    version,
+    args_conflicts_with_subcommands = true
+)]
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -2,6 +2,7 @@
 
 mod open;
 mod parts;
+mod stop;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::join::TicketPolicy;
 use crate::{metrics, peers, tls};
 use open::{OpenedNode, close, open};
 use parts::NodeParts;
+use stop::NodeStop;
 
 pub(crate) use self::open::make_data_dir;
 
@@ -169,7 +171,8 @@ async fn set_up(
 }
 
 /// Runs the node until stopped.
-pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) -> Result<()> {
+pub(crate) async fn run(config: Config, run: &RunArgs, asked: CancellationToken) -> Result<()> {
+    let stop = NodeStop::spawn(asked);
     let listener = TcpListener::bind(config.api_listen)
         .await
         .with_context(|| format!("api.listen: cannot listen on {}", config.api_listen))?;
@@ -177,10 +180,11 @@ pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) 
     let metrics = metrics::bind(config.metrics_listen).await?;
     let tls = config.tls.as_ref().map(tls::server_config).transpose()?;
     let ironic = config.ironic.bind(tls.is_some()).await?;
-    let Some(opened) = open(&config, TicketPolicy::Wait, &stop).await? else {
+    let Some(opened) = open(&config, TicketPolicy::Wait, &stop.parts).await? else {
         tracing::info!("stopped before the node was ready");
         return Ok(());
     };
+    stop.opened(&opened.store);
     let handover = Handover::new(run, api, tls.is_some())?;
     if opened.is_fresh {
         tell(&set_up(&opened, &config, &handover, "made at the first start").await?);
@@ -224,7 +228,8 @@ pub(crate) async fn run(config: Config, run: &RunArgs, stop: CancellationToken) 
         peer_address,
         config: &config,
     };
-    let served = parts.serve(listener, tls, gateway, tasks, stop).await;
+    let ending = stop.parts.clone();
+    let served = parts.serve(listener, tls, gateway, tasks, ending).await;
     store.shutdown().await;
     tracing::info!("stopped");
     served

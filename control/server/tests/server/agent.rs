@@ -24,7 +24,7 @@ use crate::daemon::PATIENCE;
 use crate::nodes::{Cluster, eventually};
 
 /// Waits until a port is switched on or off.
-async fn until(switch: &Stub, port: &str, is_up: bool) {
+pub(crate) async fn until(switch: &Stub, port: &str, is_up: bool) {
     eventually("change of the port", || async {
         let port = &switch.observe().await.unwrap().model.ports[port];
         (port.admin_up == is_up)
@@ -153,7 +153,7 @@ pub(crate) async fn invited_as(
 }
 
 /// The switch as a node shows it, once it is as wanted.
-async fn shown(cluster: &Cluster, at: usize, wanted: impl Fn(&Switch) -> bool) -> Switch {
+pub(crate) async fn shown(cluster: &Cluster, at: usize, wanted: impl Fn(&Switch) -> bool) -> Switch {
     eventually("switch as wanted", || async {
         let request = SwitchServiceGetRequest { id: "leaf1".into() };
         let found = cluster.client(at).admin_switches().get(request).await;
@@ -170,7 +170,7 @@ fn state(switch: &Switch, port: &str) -> NicState {
     nic.state.unwrap()
 }
 
-async fn order(cluster: &Cluster, at: usize, port: &str, status: SwitchPortStatus) {
+pub(crate) async fn order(cluster: &Cluster, at: usize, port: &str, status: SwitchPortStatus) {
     eventually("order", || async {
         let request = SwitchServicePortRequest {
             id: "leaf1".into(),

@@ -72,6 +72,26 @@ async fn three_nodes_live_through_the_loss_of_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_told_to_stop_hands_leadership_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::form(dir.path());
+    cluster.join(&dir.path().join("2"), 0).await;
+    cluster.join(&dir.path().join("3"), 0).await;
+    let leader = usize::try_from(cluster.status(0).await.leader).unwrap() - 1;
+    let told = Instant::now();
+    assert!(cluster.nodes[leader].terminate());
+    let rest = (0..3).find(|at| *at != leader).unwrap();
+    cluster.wrote(rest, "after").await;
+    println!(
+        "a write was acknowledged {:?} after SIGTERM",
+        told.elapsed()
+    );
+    let log = cluster.nodes[leader].log();
+    let handed_over = "leadership was handed over before the stop";
+    assert!(log.contains(handed_over), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leadership_moves_and_a_removed_node_stays_out() {
     let dir = tempfile::tempdir().unwrap();
     let mut cluster = Cluster::form(dir.path());

@@ -42,6 +42,8 @@ mod python;
 mod reconcile;
 mod relayed_boot;
 mod restored;
+mod rolling;
+mod rollout;
 mod s3;
 mod schedule;
 mod scrape;

@@ -19,7 +19,7 @@ const NOW: u32 = FEATURE_LEVEL;
 const NEXT: u32 = FEATURE_LEVEL + 1;
 
 /// The program of the next level, where it was built.
-fn next() -> Option<PathBuf> {
+pub(crate) fn next() -> Option<PathBuf> {
     let path = Path::new(program()).with_file_name("metalmeshd-next");
     if !path.exists() {
         println!(

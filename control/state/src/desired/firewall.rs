@@ -18,6 +18,7 @@ use crate::firewall::standby::firewall_distance;
 use crate::machine::entity::{Allocation, AllocationNetwork};
 use crate::network::entity::{NatType, Network, NetworkType};
 use crate::network::read::project_ips;
+use crate::rollout::read::firewall_release;
 use crate::tables::Tables;
 
 /// The whole desired state of a firewall.
@@ -149,9 +150,7 @@ fn intent(
             .map(|network| network_intent(tables, allocation.project, network))
             .collect(),
         name_servers: name_servers(tables, machine).unwrap_or_default(),
-        release: tables
-            .get::<FirewallRelease>(&FirewallRelease::SITE.to_owned())
-            .cloned(),
+        release: firewall_release(tables, machine),
         sets: sets
             .into_iter()
             .map(|row| set_intent(tables, allocation, row))

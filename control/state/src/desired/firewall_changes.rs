@@ -9,12 +9,13 @@ use crate::firewall::health::{has_applied, is_alive};
 use crate::firewall::read::{firewalls_in, firewalls_of_set};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
 use crate::machine::read::partition_machines;
+use crate::rollout::entity::RolloutState;
 use crate::tables::{Change, Record, Tables};
 
 /// The firewalls that changes may concern, as of tables that have the changes: those that changed
 /// themselves, that a changed set of rules is for, that are in a changed network, whose project's
-/// addresses in one of their networks changed, and whose partition's name servers changed. Another
-/// release of their agent concerns them all.
+/// addresses in one of their networks changed, whose partition's name servers changed, and that a
+/// rollout reached. Another release of the site concerns them all.
 pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<MachineId> {
     let mut found = BTreeSet::new();
     for change in changes {
@@ -22,6 +23,7 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
             found.extend(competitors(tables, change));
         }
         found.extend(of_name_servers(tables, change));
+        found.extend(of_rollout(change));
         // The record before as well: a set or an address that is gone concerns them too.
         for record in [&change.before, &change.record].into_iter().flatten() {
             match record {
@@ -51,6 +53,18 @@ pub fn concerned_firewalls(tables: &Tables, changes: &[Change]) -> BTreeSet<Mach
 
 fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
     firewalls_of_set(tables, &rules.set, rules.project)
+}
+
+/// Firewalls that a rollout reached, or does not reach any more.
+fn of_rollout(change: &Change) -> BTreeSet<MachineId> {
+    let reach = |record: Option<&Record>| match record {
+        Some(Record::Rollout(rollout)) if rollout.state != RolloutState::Done => {
+            rollout.told.clone()
+        }
+        _ => BTreeSet::new(),
+    };
+    let (before, after) = (reach(change.before.as_ref()), reach(change.record.as_ref()));
+    &before ^ &after
 }
 
 /// All firewalls: each is in a network.

@@ -34,6 +34,7 @@ use crate::machine::entity::*;
 use crate::network::entity::*;
 use crate::node::entity::*;
 use crate::pool::entity::*;
+use crate::rollout::entity::*;
 use crate::switch::entity::*;
 use crate::tenancy::entity::*;
 
@@ -233,6 +234,7 @@ tables! {
         |history| RuleHistoryKey { set: history.set.clone(), number: history.revision.number };
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
     FirewallRelease firewall_releases String, "firewall-release", |release| release.name.clone();
+    Rollout rollouts String, "rollout", |rollout| rollout.kind.as_str().to_owned();
     #[indexed] Lease leases MachineId, "lease", |lease| lease.machine;
     #[indexed] NodeAllocation node_allocations NodeAllocationId, "node-allocation", |held| held.id;
     #[indexed] HostPool host_pools PoolId, "pool", |pool| pool.id.clone();

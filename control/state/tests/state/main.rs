@@ -56,6 +56,7 @@ mod repeats;
 mod restored;
 mod revival;
 mod rivals;
+mod rollout;
 mod scale;
 mod shared_networks;
 mod storage;

@@ -4,6 +4,7 @@
 mod change;
 mod view;
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::error::StoreError;
@@ -61,6 +62,16 @@ pub(crate) fn check(
         MemberChange::Remove { node } => removable(find(*node)?, members),
         MemberChange::Move { node, .. } => find(*node).map(drop),
     }
+}
+
+/// The voter that leads when the leader stops: of those that answer, the one that has most of the log.
+/// `None` means that no other voter answers.
+pub(crate) fn successor(members: &[MemberState]) -> Option<u64> {
+    let others = members
+        .iter()
+        .filter(|member| member.is_voter && !member.is_leader && is_reachable(member));
+    let best = others.max_by_key(|member| (member.matched, Reverse(member.node)));
+    best.map(|member| member.node)
 }
 
 /// Checks that `member` answers.
@@ -140,6 +151,54 @@ mod tests {
                 .next()
                 .unwrap_or_default()
                 .to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_voter_that_has_most_takes_over() {
+        let gone = 60_000;
+        let behind = MemberState {
+            matched: Some(99),
+            ..member(2, true, 9)
+        };
+        let follower = |node| MemberState {
+            heard_ms: None,
+            matched: None,
+            ..member(node, true, 0)
+        };
+        for (case, members, expected) in [
+            (
+                "alike",
+                vec![member(1, true, 0), member(3, true, 9), member(2, true, 9)],
+                Some(2),
+            ),
+            (
+                "one is behind",
+                vec![member(1, true, 0), behind, member(3, true, 9)],
+                Some(3),
+            ),
+            (
+                "one is gone",
+                vec![
+                    member(1, true, 0),
+                    member(2, true, gone),
+                    member(3, true, 9),
+                ],
+                Some(3),
+            ),
+            (
+                "a learner has no vote",
+                vec![member(1, true, 0), member(2, false, 9)],
+                None,
+            ),
+            ("alone", vec![member(1, true, 0)], None),
+            (
+                "a follower knows of nobody",
+                vec![follower(2), follower(3)],
+                None,
+            ),
+        ] {
+            assert_eq!(successor(&members), expected, "{case}");
         }
     }
 

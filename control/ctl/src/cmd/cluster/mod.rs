@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod invite;
+mod upgrade;
 
 use std::path::PathBuf;
 use std::process::Command as Process;
@@ -81,6 +82,9 @@ pub(crate) enum ClusterCommand {
     },
     /// Back up the whole state into a file, or show and verify such a file.
     Backup(Box<backup::ClusterBackupArgs>),
+    /// Plan an upgrade of metalmeshd on all nodes, and show how far it is.
+    #[command(subcommand)]
+    Upgrade(upgrade::UpgradeCommand),
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +139,7 @@ pub(crate) async fn run(app: &App, command: ClusterCommand) -> Result<()> {
         }
         ClusterCommand::Promote { node, wait } => promote(app, node, wait).await,
         ClusterCommand::Backup(command) => backup::run(app, *command).await,
+        ClusterCommand::Upgrade(command) => upgrade::run(app, command).await,
         ClusterCommand::TransferLeader { node } => {
             let request = ClusterServiceTransferLeaderRequest { id: node };
             let answer = clusters.transfer_leader(request).await?.into_inner();

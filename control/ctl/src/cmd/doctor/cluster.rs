@@ -176,7 +176,7 @@ pub(super) fn versions(facts: &DoctorFacts) -> Vec<DoctorFinding> {
                 .collect::<Vec<_>>()
                 .join(", "),
             "what only the newer ones know stays off until all know it",
-            "upgrade the older nodes, one at a time",
+            "metalmesh cluster upgrade plan (docs/how-to/upgrade.md)",
         )],
     }
 }

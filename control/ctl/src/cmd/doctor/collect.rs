@@ -9,7 +9,8 @@ use proto_public::admin::v2::MachineServiceIssuesRequest;
 use proto_public::metalmesh::admin::v1::{
     AuditTrailServiceExportsRequest, ClusterServiceStatusRequest, ClusterServiceStatusResponse,
     DoctorServiceGetRequest, FirewallStatus, IdentityServiceListRequest,
-    OperatorRulesServiceListFirewallsRequest, SettingsServiceGetRequest,
+    OperatorRulesServiceListFirewallsRequest, Rollout, RolloutKind, RolloutServiceGetRequest,
+    SettingsServiceGetRequest,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -69,6 +70,10 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         Err(error) => Err(error.clone()),
         Ok(client) => ask_firewalls(client).await,
     };
+    let rollout = match &client {
+        Err(error) => Err(error.clone()),
+        Ok(client) => ask_rollout(client).await,
+    };
     let (cluster, identities, issues) = match &client {
         Err(error) => (Err(error.clone()), Err(error.clone()), Err(error.clone())),
         Ok(client) => ask_cluster(client).await,
@@ -83,6 +88,7 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         identities: identities.map(|answer| answer.identities),
         issues: issues.map(|answer| answer.issues),
         firewalls,
+        rollout,
         audit,
     }
 }
@@ -107,6 +113,14 @@ async fn ask_firewalls(client: &Client) -> FactResult<Vec<FirewallStatus>> {
     let mut rules = client.operator_rules();
     let asked = rules.list_firewalls(OperatorRulesServiceListFirewallsRequest {});
     Ok(answer(asked).await?.firewalls)
+}
+
+/// Reads the rollout to firewalls.
+async fn ask_rollout(client: &Client) -> FactResult<Option<Rollout>> {
+    let mut rollouts = client.rollouts();
+    let kind = RolloutKind::Firewall.into();
+    let asked = rollouts.get(RolloutServiceGetRequest { kind });
+    Ok(answer(asked).await?.rollout)
 }
 
 type ClusterAnswers<T, U, V> = (FactResult<T>, FactResult<U>, FactResult<V>);

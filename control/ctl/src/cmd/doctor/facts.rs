@@ -2,7 +2,7 @@
 
 use proto_public::api::v2::MachineIssues;
 use proto_public::metalmesh::admin::v1::{
-    ClusterServiceStatusResponse, DoctorServiceGetResponse, FirewallStatus, Identity,
+    ClusterServiceStatusResponse, DoctorServiceGetResponse, FirewallStatus, Identity, Rollout,
 };
 
 use super::audit::AuditFacts;
@@ -26,6 +26,8 @@ pub(super) struct DoctorFacts {
     pub(super) identities: FactResult<Vec<Identity>>,
     pub(super) issues: FactResult<Vec<MachineIssues>>,
     pub(super) firewalls: FactResult<Vec<FirewallStatus>>,
+    /// The rollout to firewalls. `None` means that there is none.
+    pub(super) rollout: FactResult<Option<Rollout>>,
     pub(super) audit: FactResult<AuditFacts>,
 }
 

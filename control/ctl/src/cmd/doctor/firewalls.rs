@@ -1,6 +1,9 @@
-//! Checks of firewalls: how they were made, installed, and whether their agents are up to date.
+//! Checks of firewalls: how they were made, installed, whether their agents are up to date, and
+//! whether a rollout to them stopped.
 
-use proto_public::metalmesh::admin::v1::{FirewallFault, FirewallStatus, FirewallUpdateStatus};
+use proto_public::metalmesh::admin::v1::{
+    FirewallFault, FirewallStatus, FirewallUpdateStatus, RolloutState,
+};
 
 use super::facts::DoctorFacts;
 use super::report::DoctorFinding;
@@ -17,7 +20,8 @@ pub(super) fn firewalls(facts: &DoctorFacts) -> Vec<DoctorFinding> {
     };
     // One that is being freed needs no replacement.
     let kept = firewalls.iter().filter(|firewall| !firewall.freed);
-    let found: Vec<DoctorFinding> = kept.flat_map(of_firewall).collect();
+    let mut found: Vec<DoctorFinding> = kept.flat_map(of_firewall).collect();
+    found.extend(rollout(facts));
     if found.is_empty() {
         let count = firewalls.len();
         return vec![DoctorFinding::ok(format!(
@@ -25,6 +29,23 @@ pub(super) fn firewalls(facts: &DoctorFacts) -> Vec<DoctorFinding> {
         ))];
     }
     found
+}
+
+/// A rollout that waits for an operator. `None` means that there is none.
+fn rollout(facts: &DoctorFacts) -> Option<DoctorFinding> {
+    let rollout = match &facts.rollout {
+        Ok(rollout) => rollout.as_ref()?,
+        Err(error) => return Some(DoctorFinding::unknown("whether a rollout stopped", error)),
+    };
+    (rollout.state() == RolloutState::Stopped).then(|| {
+        let release = rollout.release.as_ref();
+        let version = release.map_or("", |release| release.version.as_str());
+        DoctorFinding::warn(
+            format!("the rollout of {version} stopped in wave {}", rollout.wave),
+            &rollout.reason,
+            "metalmesh firewall rollout status, then resume or abort it",
+        )
+    })
 }
 
 fn of_firewall(firewall: &FirewallStatus) -> impl Iterator<Item = DoctorFinding> + '_ {

@@ -7,10 +7,12 @@ mod explain;
 mod list;
 mod release;
 mod roll;
+mod rollout;
 mod rules;
 mod rules_file;
 mod service;
 mod show;
+mod wave_text;
 mod write_note;
 
 use anyhow::Result;
@@ -35,6 +37,9 @@ pub(crate) enum FirewallCommand {
     /// Name the release of the agent that all firewalls are to run.
     #[command(subcommand)]
     Release(release::FirewallReleaseCommand),
+    /// Roll a release of the agent out in waves, which stop by themselves.
+    #[command(subcommand)]
+    Rollout(rollout::FirewallRolloutCommand),
     /// Replace a firewall by a new one, which takes its place once it is healthy and has its rules.
     /// A roll that was interrupted goes on when the command is run again.
     Roll(Box<roll::RollArgs>),
@@ -47,6 +52,7 @@ pub(crate) async fn run(app: &App, command: FirewallCommand) -> Result<()> {
         FirewallCommand::Show(args) => show::run(app, args).await,
         FirewallCommand::Explain(args) => explain::run(app, args).await,
         FirewallCommand::Release(command) => release::run(app, command).await,
+        FirewallCommand::Rollout(command) => rollout::run(app, command).await,
         FirewallCommand::Roll(args) => roll::run(app, &args).await,
     }
 }

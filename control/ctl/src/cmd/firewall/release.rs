@@ -96,7 +96,7 @@ impl FirewallReleaseSetArgs {
     ///
     /// # Errors
     /// The file cannot be read, is no release of the agent, or breaks a rule.
-    fn release(&self) -> Result<FirewallRelease> {
+    pub(super) fn release(&self) -> Result<FirewallRelease> {
         let file = self.file.display();
         let found = verified(&self.file, &self.key).with_context(|| file.to_string())?;
         let VerifiedRelease {

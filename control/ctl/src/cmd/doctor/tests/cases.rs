@@ -10,7 +10,7 @@ pub(super) type Case = (
     fn(&mut DoctorFacts),
 );
 
-pub(super) const CASES: [Case; 42] = [
+pub(super) const CASES: [Case; 43] = [
     ("context-file", FindingLevel::Fail, "chmod 600", |f| {
         f.context.as_mut().unwrap().mode = 0o644
     }),
@@ -279,4 +279,21 @@ pub(super) const CASES: [Case; 42] = [
             error: String::new(),
         });
     }),
+    (
+        "firewalls",
+        FindingLevel::Warn,
+        "the rollout of 1.3.0 stopped in wave 2 — 1 agents failed",
+        |facts| {
+            facts.rollout = Ok(Some(Rollout {
+                release: Some(AgentRelease {
+                    version: "1.3.0".into(),
+                    ..Default::default()
+                }),
+                state: RolloutState::Stopped.into(),
+                reason: "1 agents failed, 0 may: f1".into(),
+                wave: 2,
+                ..Default::default()
+            }));
+        },
+    ),
 ];

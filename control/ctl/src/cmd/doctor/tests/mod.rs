@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use proto_public::api::v2::{MachineIssue, MachineIssueSeverity, MachineIssueType, MachineIssues};
 use proto_public::metalmesh::admin::v1::{
-    AuditExport, ClusterServiceStatusResponse, ClusterTime, DoctorAuthority, DoctorBackup,
-    DoctorServiceGetResponse, DoctorTurnedAway, DoctorUnknownMachines, FirewallFault,
+    AgentRelease, AuditExport, ClusterServiceStatusResponse, ClusterTime, DoctorAuthority,
+    DoctorBackup, DoctorServiceGetResponse, DoctorTurnedAway, DoctorUnknownMachines, FirewallFault,
     FirewallStatus, FirewallUpdateStatus, Identity, IdentityKind, Node as Member, NodeRole,
+    Rollout, RolloutState,
 };
 
 use super::audit::AuditFacts;
@@ -112,6 +113,7 @@ fn well() -> DoctorFacts {
         identities: Ok(vec![agent()]),
         issues: Ok(Vec::new()),
         firewalls: Ok(vec![firewall()]),
+        rollout: Ok(None),
         audit: Ok(AuditFacts {
             exports: vec![AuditExport {
                 name: "siem".into(),

@@ -1,0 +1,67 @@
+//! A rollout by the command line, which a duty of the leader carries out.
+
+use std::path::Path;
+
+use crate::cli::Cli;
+
+/// Signs a program as a release of the firewalls' agent. Returns its file and the public key.
+fn sign(cli: &Cli, dir: &Path, version: &str) -> (String, String) {
+    let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let (key, program, release) = (path("key"), path("program"), path(version));
+    std::fs::write(&program, "program").unwrap();
+    let public = cli.ok(&["release", "keygen", &key]);
+    let public = public.trim().to_owned();
+    cli.ok(&[
+        "release",
+        "sign",
+        &program,
+        version,
+        "--key",
+        &key,
+        "--out",
+        &release,
+        "--architecture",
+        "x86_64",
+    ]);
+    (release, public)
+}
+
+#[test]
+fn a_rollout_that_has_reached_all_sets_the_sites_release() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    let none = cli.refused(&["firewall", "rollout", "status"]);
+    assert!(none.contains("there is no rollout"), "{none}");
+    let (release, key) = sign(&cli, dir.path(), "1.3.0");
+    let start = [
+        "firewall",
+        "rollout",
+        "start",
+        &release,
+        "--url",
+        "https://releases.example.com/metalmesh-firewall-1.3.0.release",
+        "--key",
+        &key,
+        "--waves",
+        "1,50%",
+    ];
+    let started = cli.ok(&start);
+    assert!(started.contains("running"), "{started}");
+    // Without a firewall there is nobody to wait for.
+    let status = cli.ok(&[
+        "firewall",
+        "rollout",
+        "status",
+        "--wait",
+        "--timeout",
+        "60s",
+    ]);
+    assert!(status.contains("done"), "{status}");
+    let site = cli.ok(&["firewall", "release", "show"]);
+    assert!(site.contains("1.3.0"), "{site}");
+    let refused = cli.refused(&["firewall", "rollout", "abort"]);
+    assert!(refused.contains("MM-1806"), "{refused}");
+    assert!(refused.contains("is complete"), "{refused}");
+}

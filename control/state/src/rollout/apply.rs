@@ -1,0 +1,192 @@
+//! Transitions of rollouts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto_errors::{Error, ErrorCode};
+use proto_types::{DigestAlgorithm, Timestamp};
+
+use crate::cluster::apply::clock::{TickTime, tick_time};
+use crate::cluster::read::restored;
+use crate::firewall::entity::FirewallRelease;
+use crate::reply::{ApplyResult, CheckResult, Reply};
+use crate::rollout::command::{AbortRollout, ResumeRollout, StartRollout, StepRollout};
+use crate::rollout::decision::advance;
+use crate::rollout::entity::{
+    AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, WaveSize,
+};
+use crate::rollout::read::{judged_agents, rollout, site_release};
+use crate::tables::{Tables, Tx};
+
+/// Most waves; a plan with more is refused.
+const WAVES_MAX: usize = 32;
+/// Longest time of a gate, milliseconds: thirty days. A longer one is refused.
+const GATE_MAX_MS: u64 = 30 * 24 * 3_600_000;
+/// Longest version, bytes: the limit of releases. A longer one is refused.
+const VERSION_LEN_MAX: usize = 64;
+/// Longest URL, bytes: the limit of the agent. A longer one is refused.
+const URL_LEN_MAX: usize = 2048;
+/// Begin of every URL.
+const SCHEME: &str = "https://";
+
+pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
+    check_release(&op.release)?;
+    check_plan(op)?;
+    check_version(tx.tables(), op)?;
+    if let Some(known) = rollout(tx.tables(), op.kind)
+        && known.state != RolloutState::Done
+    {
+        let what = format!(
+            "a rollout of {} to {} agents is under way",
+            known.release.version,
+            op.kind.as_str()
+        );
+        return Err(Error::new(ErrorCode::WrongRolloutState, what)
+            .hint("wait for it, or end it: `metalmesh firewall rollout abort`"));
+    }
+    Ok(Reply::Rollout(tx.save(Rollout {
+        kind: op.kind,
+        release: op.release.clone(),
+        waves: op.waves.clone(),
+        gate: op.gate,
+        state: RolloutState::Running,
+        wave: 0,
+        wave_since: tx.now,
+        settled_since: None,
+        told: BTreeSet::new(),
+        failed: BTreeMap::new(),
+        started_by: tx.actor.to_owned(),
+        started_at: tx.now,
+    })))
+}
+
+/// The rollout as it is at `now`. `None` means that a step at that time changes nothing: also while
+/// the cluster's time is held, and in a restored state that nobody reconciled, as no agent is judged
+/// then.
+fn stepped(tables: &Tables, kind: RolloutKind, now: Timestamp) -> Option<Rollout> {
+    let known = rollout(tables, kind)?;
+    let TickTime::Believed(now) = tick_time(tables, now) else {
+        return None;
+    };
+    if known.state != RolloutState::Running || restored(tables).is_some() {
+        return None;
+    }
+    let next = advance(known, &judged_agents(tables, known), now);
+    (next != **known).then_some(next)
+}
+
+/// The agents whose rollout a step at `now` would change. `None` means that there are none.
+pub fn due_rollout(tables: &Tables, now: Timestamp) -> Option<RolloutKind> {
+    let mut kinds = tables.all::<Rollout>().map(|rollout| rollout.kind);
+    kinds.find(|kind| stepped(tables, *kind, now).is_some())
+}
+
+pub(crate) fn step(tx: &mut Tx<'_>, op: &StepRollout) -> ApplyResult {
+    let Some(next) = stepped(tx.tables(), op.kind, tx.now) else {
+        return Ok(Reply::None);
+    };
+    if next.state == RolloutState::Done {
+        match next.kind {
+            RolloutKind::Firewall => drop(tx.save(site_release(&next))),
+        }
+    }
+    Ok(Reply::Rollout(tx.save(next)))
+}
+
+pub(crate) fn resume(tx: &mut Tx<'_>, op: &ResumeRollout) -> ApplyResult {
+    let known = required(tx.tables(), op.kind)?;
+    if known.state == RolloutState::Done {
+        return Err(complete(op.kind));
+    }
+    let failures_max = op.failures_max.unwrap_or(known.gate.failures_max);
+    // The agents get the whole time of the gate once more.
+    Ok(Reply::Rollout(tx.save(Rollout {
+        state: RolloutState::Running,
+        wave_since: tx.now,
+        settled_since: None,
+        failed: BTreeMap::new(),
+        gate: RolloutGate {
+            failures_max,
+            ..known.gate
+        },
+        ..known
+    })))
+}
+
+pub(crate) fn abort(tx: &mut Tx<'_>, op: &AbortRollout) -> ApplyResult {
+    let known = required(tx.tables(), op.kind)?;
+    if known.state == RolloutState::Done {
+        return Err(complete(op.kind));
+    }
+    tx.delete::<Rollout>(&op.kind.as_str().to_owned());
+    Ok(Reply::Rollout(known.into()))
+}
+
+fn complete(kind: RolloutKind) -> Error {
+    let what = format!("the rollout to {} agents is complete", kind.as_str());
+    let hint = "name another release: `metalmesh firewall release set`, or start another rollout";
+    Error::new(ErrorCode::WrongRolloutState, what).hint(hint)
+}
+
+fn required(tables: &Tables, kind: RolloutKind) -> Result<Rollout, Error> {
+    let known = rollout(tables, kind).map(|known| Rollout::clone(known));
+    known.ok_or_else(|| Error::not_found("rollout", kind.as_str()))
+}
+
+/// Checks the form. The API has parsed the version and the URL.
+fn check_release(release: &AgentRelease) -> CheckResult {
+    if !(1..=VERSION_LEN_MAX).contains(&release.version.len()) {
+        let rule = format!("must have 1 to {VERSION_LEN_MAX} bytes");
+        return Err(Error::invalid("release.version", rule));
+    }
+    if !release.url.starts_with(SCHEME) || release.url.len() > URL_LEN_MAX {
+        let rule = format!("must begin with {SCHEME}, and have at most {URL_LEN_MAX} bytes");
+        return Err(Error::invalid("release.url", rule));
+    }
+    if release.head_digest.algorithm() != DigestAlgorithm::Sha256 {
+        return Err(Error::invalid("release.head_digest", "must be a SHA-256"));
+    }
+    Ok(())
+}
+
+/// Refuses a version that is the site's in another release: agents report their version, so that the
+/// two could not be told apart.
+fn check_version(tables: &Tables, op: &StartRollout) -> CheckResult {
+    let site = match op.kind {
+        RolloutKind::Firewall => tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned()),
+    };
+    let is_taken = site.is_some_and(|site| {
+        site.version == op.release.version && site.head_digest != op.release.head_digest
+    });
+    if is_taken {
+        let rule = "is that of another release, which agents run; give each build a version";
+        return Err(Error::invalid("release.version", rule));
+    }
+    Ok(())
+}
+
+fn check_plan(op: &StartRollout) -> CheckResult {
+    if op.waves.len() > WAVES_MAX {
+        let rule = format!("must have at most {WAVES_MAX} waves");
+        return Err(Error::invalid("waves", rule));
+    }
+    let is_sized = |size: &WaveSize| match size {
+        WaveSize::Agents(agents) => *agents > 0,
+        WaveSize::Percent(percent) => (1..=100).contains(percent),
+    };
+    if !op.waves.iter().all(is_sized) {
+        let rule = "must be numbers from 1, or percentages from 1% to 100%";
+        return Err(Error::invalid("waves", rule));
+    }
+    for (field, ms) in [
+        ("healthy_for", op.gate.healthy_for_ms),
+        ("patience", op.gate.patience_ms),
+    ] {
+        if ms > GATE_MAX_MS {
+            return Err(Error::invalid(field, "must be at most 30 days"));
+        }
+    }
+    if op.gate.patience_ms == 0 {
+        return Err(Error::invalid("patience", "must not be 0"));
+    }
+    Ok(())
+}

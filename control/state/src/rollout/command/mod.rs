@@ -1,0 +1,7 @@
+//! Commands about rollouts.
+
+mod decide;
+mod start;
+
+pub use decide::*;
+pub use start::*;

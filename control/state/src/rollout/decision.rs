@@ -1,0 +1,133 @@
+//! The next state of a rollout, from the standing of its agents and the time.
+
+use std::collections::BTreeSet;
+
+use proto_types::{MachineId, Timestamp};
+
+use crate::rollout::entity::{Rollout, RolloutState};
+
+/// Failed agents that the cause of a stop names; the others are counted.
+const NAMED_MAX: usize = 3;
+
+/// The standing of an agent beside the release of a rollout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentStanding {
+    /// It runs the release and is healthy.
+    Settled,
+    /// It does not yet, for this reason.
+    OnTheWay(String),
+    /// It will not run the release, for this reason.
+    Refused(String),
+}
+
+/// An agent, as a rollout judges it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedAgent {
+    /// The machine that it runs on.
+    pub agent: MachineId,
+    /// Its standing.
+    pub standing: AgentStanding,
+}
+
+/// The rollout as it is at `now`. `agents` are all agents, in the order in which they get the release.
+/// A rollout that does not run stays as it is.
+pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp) -> Rollout {
+    let mut next = rollout.clone();
+    if next.state != RolloutState::Running {
+        return next;
+    }
+    let all: BTreeSet<MachineId> = agents.iter().map(|judged| judged.agent).collect();
+    // A firewall that was freed is nobody's failure.
+    next.told.retain(|agent| all.contains(agent));
+    next.failed.retain(|agent, _| all.contains(agent));
+    judge_told(&mut next, agents, now);
+    if let Some(reason) = excess_of_failures(&next) {
+        next.settled_since = None;
+        next.state = RolloutState::Stopped { reason };
+        return next;
+    }
+    let is_settled = next.wave > 0 && pending(&next, agents) == 0;
+    next.settled_since = is_settled.then(|| next.settled_since.unwrap_or(now));
+    let settled_ms = next.settled_since.map(|since| now.since_ms(since));
+    let is_proven = settled_ms.is_some_and(|ms| ms >= next.gate.healthy_for_ms);
+    if next.wave > 0 && !is_proven {
+        return next;
+    }
+    if next.told.len() >= agents.len() {
+        next.state = RolloutState::Done;
+        return next;
+    }
+    begin_wave(&mut next, agents, now);
+    next
+}
+
+/// Takes agents that settled late off the failed ones, and adds those that failed.
+fn judge_told(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
+    let waited_ms = now.since_ms(rollout.wave_since);
+    let is_late = waited_ms >= rollout.gate.patience_ms;
+    let told = agents
+        .iter()
+        .filter(|judged| rollout.told.contains(&judged.agent));
+    for JudgedAgent { agent, standing } in told {
+        let reason = match standing {
+            AgentStanding::Settled => {
+                rollout.failed.remove(agent);
+                continue;
+            }
+            AgentStanding::OnTheWay(_) if !is_late => continue,
+            AgentStanding::OnTheWay(reason) | AgentStanding::Refused(reason) => reason,
+        };
+        // The first cause stays: later ones often follow from it.
+        let entry = rollout.failed.entry(*agent);
+        entry.or_insert_with(|| reason.clone());
+    }
+}
+
+/// Agents that the next wave waits for.
+fn pending(rollout: &Rollout, agents: &[JudgedAgent]) -> usize {
+    let waited_for = |judged: &&JudgedAgent| {
+        rollout.told.contains(&judged.agent)
+            && !rollout.failed.contains_key(&judged.agent)
+            && judged.standing != AgentStanding::Settled
+    };
+    agents.iter().filter(waited_for).count()
+}
+
+/// The cause of a stop. `None` means that no more agents failed than may.
+fn excess_of_failures(rollout: &Rollout) -> Option<String> {
+    let count = rollout.failed.len();
+    let most = usize::try_from(rollout.gate.failures_max).unwrap_or(usize::MAX);
+    if count <= most {
+        return None;
+    }
+    let named = rollout.failed.iter().take(NAMED_MAX);
+    let named = named.map(|(agent, reason)| format!("{agent}: {reason}"));
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = match count.saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Some(format!("{count} agents failed, {most} may: {named}{more}"))
+}
+
+/// Tells further agents of the release: up to the size of the next wave that has any, and of all in
+/// the last one.
+fn begin_wave(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
+    let all = agents.len();
+    let begun = usize::try_from(rollout.wave).unwrap_or(usize::MAX);
+    let later = rollout.waves.iter().enumerate().skip(begun);
+    let mut sized = later.map(|(at, size)| (at, size.of(all)));
+    let next = sized.find(|(_, size)| *size > rollout.told.len());
+    let (at, size) = next.unwrap_or((rollout.waves.len(), all));
+    let untold = agents
+        .iter()
+        .map(|judged| judged.agent)
+        .filter(|agent| !rollout.told.contains(agent));
+    let missing = size.saturating_sub(rollout.told.len());
+    let chosen: Vec<MachineId> = untold.take(missing).collect();
+    rollout.told.extend(chosen);
+    let wave = at.max(begun).saturating_add(1);
+    rollout.wave = u32::try_from(wave).unwrap_or(u32::MAX);
+    rollout.wave_since = now;
+    rollout.settled_since = None;
+}

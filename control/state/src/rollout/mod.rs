@@ -1,0 +1,9 @@
+//! Rollouts: agents get a release in waves, each after the agents before it have proven it.
+
+pub(crate) mod apply;
+pub(crate) mod command;
+pub(crate) mod decision;
+#[cfg(test)]
+mod decision_tests;
+pub(crate) mod entity;
+pub(crate) mod read;
