@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use base_runtime::logging::LogFormat;
 use clap::{Args, Parser, Subcommand};
-use control_state::FEATURE_LEVEL;
 
 use crate::config::Overrides;
 use crate::restore::RestoreArgs;
