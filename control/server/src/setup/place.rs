@@ -111,8 +111,9 @@ pub(super) fn write_config(
     Ok(mode)
 }
 
-/// Gives a directory with all that is in it to its owner. Nobody else could enter it so far, so that no
-/// link in it leads elsewhere.
+/// Gives a directory to its owner, with all in it that is this process's or the owner's. Directories of
+/// others stay, such as an agent's beside control's: their users could put links to anywhere into
+/// them.
 ///
 /// # Errors
 /// An entry cannot be read or given away.
@@ -121,6 +122,9 @@ pub(super) fn give_away(dir: &Path, owner: FileOwner) -> Result<()> {
     let mut waiting = vec![dir.to_owned()];
     while let Some(path) = waiting.pop() {
         let kind = std::fs::symlink_metadata(&path).with_context(|| named(&path))?;
+        if ![geteuid(), owner.uid].contains(&Uid::from_raw(kind.uid())) {
+            continue;
+        }
         if kind.is_dir() {
             for entry in std::fs::read_dir(&path).with_context(|| named(&path))? {
                 waiting.push(entry.with_context(|| named(&path))?.path());
@@ -156,6 +160,29 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "second");
         let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn the_directory_of_an_agent_stays_its_own() {
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can give files away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let [log, agent] = ["log", "agent"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&log).unwrap();
+        std::fs::create_dir(&agent).unwrap();
+        std::fs::write(agent.join("key"), "x").unwrap();
+        lchown(&agent, Some(4_001), Some(4_001)).unwrap();
+        let owner = FileOwner {
+            uid: Uid::from_raw(4_002),
+            gid: Gid::from_raw(4_002),
+        };
+        give_away(dir.path(), owner).unwrap();
+        let key = agent.join("key");
+        let uids = [dir.path(), &log, &agent, &key];
+        let uids = uids.map(|path| std::fs::metadata(path).unwrap().uid());
+        assert_eq!(uids, [4_002, 4_002, 4_001, 0]);
     }
 
     #[test]
