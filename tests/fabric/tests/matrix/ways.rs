@@ -37,6 +37,28 @@ async fn a_route_that_comes_back_at_once_has_its_neighbour() {
     rack.converge();
 }
 
+/// A leaf asks for a machine that it has forgotten, and that says nothing by itself.
+#[tokio::test]
+async fn a_forgotten_machine_is_asked_for() {
+    if !super::is_guest() {
+        return;
+    }
+    let rack = Rack::start("fo").await;
+    let (machine, ar) = (rack.machine(MACHINE.0), &rack.machine("ar").namespace);
+    for address in machine.addresses() {
+        for leaf in &rack.fabric.leaves {
+            // One that is not there is no error.
+            read_ip(&leaf.name, &format!("neigh del {address} dev mmb271"));
+        }
+        let forgotten = Instant::now();
+        if !reaches(ar, &address, MACHINE.0) {
+            rack.show();
+            panic!("{address} is not found again");
+        }
+        println!("{address} is found after {:?}", forgotten.elapsed());
+    }
+}
+
 /// The machine's route goes and comes back before zebra of the second leaf reads of it. zebra 8.4.4
 /// then has the route, and may have lost its neighbour.
 fn return_while_zebra_waits(rack: &Rack) {
