@@ -1,6 +1,8 @@
 //! Names and addresses of the back-end's devices.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv6Net};
 
 use super::link::{Kind, Link};
 use crate::vni::Vni;
@@ -16,6 +18,13 @@ pub(super) const LOOPBACK: &str = "lo";
 /// MAC address of gateways, the same on every leaf, so that a machine that moves keeps its
 /// neighbour entry: the first one of VRRP (RFC 5798 §7.3), which no card has.
 pub(super) const GATEWAY_MAC: [u8; 6] = [0, 0, 0x5e, 0, 1, 1];
+/// Link-local address of gateways with IPv6, of [`GATEWAY_MAC`] (RFC 4291 Appendix A). The kernel
+/// asks for the hosts of forwarded packets from a link-local address, and without one it does not
+/// ask at all.
+pub(super) const GATEWAY_LINK_LOCAL: IpNet = IpNet::V6(Ipv6Net::new_assert(
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0x0200, 0x5eff, 0xfe00, 0x0101),
+    64,
+));
 
 /// Name of a segment's bridge.
 pub(super) fn bridge_name(vni: Vni) -> String {

@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::link::{Kind, Link};
-use super::names::{GATEWAY_MAC, l3_vni_of, routed_name, router_mac, tunnel_name};
+use super::names::{
+    GATEWAY_LINK_LOCAL, GATEWAY_MAC, l3_vni_of, routed_name, router_mac, tunnel_name,
+};
 use super::view::View;
 use crate::frr::Routing;
 use crate::model::{Gateway, Table, Vrf, VrfName};
@@ -16,6 +20,22 @@ pub(super) const L3_MTU: u32 = 9000;
 
 /// A bridge that is routed in part: a host in its segment that should be none.
 pub(super) struct HalfRouted;
+
+/// The addresses of a gateway's bridge.
+pub(super) fn gateway_addresses(gateway: &Gateway) -> BTreeSet<IpNet> {
+    let own = gateway.addresses().iter().copied();
+    let has_v6 = gateway.addresses().iter().any(|own| own.addr().is_ipv6());
+    own.chain(has_v6.then_some(GATEWAY_LINK_LOCAL)).collect()
+}
+
+/// The addresses of a gateway whose bridge has these. Without the link-local one it has none of IPv6,
+/// so that it gets them, and the others stay.
+fn told(seen: impl Iterator<Item = IpNet> + Clone) -> impl Iterator<Item = IpNet> {
+    let has_v6 = seen.clone().any(|address| address == GATEWAY_LINK_LOCAL);
+    seen.filter(move |address| {
+        *address != GATEWAY_LINK_LOCAL && (has_v6 || address.addr().is_ipv4())
+    })
+}
 
 impl View {
     /// The gateway that a segment's bridge is. `None` if it is none.
@@ -37,8 +57,8 @@ impl View {
         let vrf = vrf
             .and_then(|vrf| VrfName::new(&vrf.name).ok())
             .ok_or(HalfRouted)?;
-        let addresses = addresses.iter().map(|address| address.address);
-        let gateway = Gateway::new(vrf, addresses).map_err(|_| HalfRouted)?;
+        let seen = addresses.iter().map(|address| address.address);
+        let gateway = Gateway::new(vrf, told(seen)).map_err(|_| HalfRouted)?;
         let is_ours = bridge.mac == GATEWAY_MAC && bridge.routes;
         is_ours.then_some(Some(gateway)).ok_or(HalfRouted)
     }
@@ -99,5 +119,42 @@ impl View {
             && tunnel.controller == Some(bridge.index)
             && tunnel.is_tunnel(vni.get(), vtep)
             && tunnel.is_evpn_tunnel()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nets(texts: &[&str]) -> BTreeSet<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_gateway_with_ipv6_has_a_link_local_address() {
+        let (v4, v6, local) = (
+            "10.1.0.254/24",
+            "2001:db8:1::fe/64",
+            "fe80::200:5eff:fe00:101/64",
+        );
+        for (own, on_the_bridge) in [
+            (&[v4][..], &[v4][..]),
+            (&[v6][..], &[v6, local][..]),
+            (&[v4, v6][..], &[v4, v6, local][..]),
+        ] {
+            let vrf = VrfName::new("Vrf27").unwrap();
+            let gateway = Gateway::new(vrf, nets(own)).unwrap();
+            let expected = nets(on_the_bridge);
+            assert_eq!(gateway_addresses(&gateway), expected);
+            assert_eq!(
+                told(expected.into_iter()).collect::<BTreeSet<_>>(),
+                nets(own)
+            );
+        }
+        let without = nets(&[v4, v6]);
+        assert_eq!(
+            told(without.into_iter()).collect::<BTreeSet<_>>(),
+            nets(&[v4])
+        );
     }
 }

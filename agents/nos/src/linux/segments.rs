@@ -16,6 +16,7 @@ use super::link::{Kind, Link};
 use super::names::{GATEWAY_MAC, bridge_name, tunnel_name};
 use super::neighbours::hear_hosts;
 use super::requests::{EEXIST, ENOENT, change, let_route};
+use super::routed::gateway_addresses;
 use super::view::View;
 use super::{Linux, VXLAN_PORT, failed};
 use crate::back_end::NosError;
@@ -257,8 +258,9 @@ impl Linux {
             .layer3
             .as_ref()
             .map_or(&[][..], |l3| l3.addresses(bridge.index));
+        let wanted = gateway.map(gateway_addresses).unwrap_or_default();
         for seen in addresses {
-            let stays = gateway.is_some_and(|gateway| gateway.addresses().contains(&seen.address));
+            let stays = wanted.contains(&seen.address);
             if !stays || moves {
                 self.remove_address(bridge, seen.address).await?;
             }
@@ -275,8 +277,8 @@ impl Linux {
             .await?;
         let_route(name)?;
         hear_hosts(name)?;
-        for address in gateway.addresses() {
-            self.add_address(bridge, *address).await?;
+        for address in wanted {
+            self.add_address(bridge, address).await?;
         }
         Ok(())
     }
