@@ -13,10 +13,7 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation i
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.settings import (
     CONNECTION_OPTIONS, SettingsError, resolve)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import (
-    ApiClient, ApiError)
-
-# Refusals of a dry run that may come from what earlier tasks of the same check would have created.
-ABOUT_THE_STATE = ("not_found", "failed_precondition", "resource_exhausted", "aborted")
+    ABOUT_THE_STATE, ApiClient, ApiError)
 
 
 def new_module(spec, conditions=None, writes=True):

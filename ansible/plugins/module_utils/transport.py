@@ -26,6 +26,8 @@ ANSWER_BYTES_MAX = 256 << 20
 # Prefixes of the names of methods that only read, as `metalmesh` has them.
 READS = ("Get", "List", "Latest", "Match", "Issues", "Capacity", "Try", "InviteGet", "Status",
          "TokenScoped", "Own", "All")
+# Refusals of a dry run that may come from what earlier tasks of the same check would have created.
+ABOUT_THE_STATE = ("not_found", "failed_precondition", "resource_exhausted", "aborted")
 NUMBER = re.compile(r"^(MM-\d{4})\b")
 
 
