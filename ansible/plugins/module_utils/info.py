@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import Labels
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec, ValueProblem
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal, set_path
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
+    presented, set_path)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import (
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError
@@ -44,6 +45,8 @@ class Listing:
     options: Dict[str, Any] = field(default_factory=dict)
     conditions: Dict[str, Any] = field(default_factory=dict)
     fetch: Optional[Callable] = None
+    # Parts of the request that no option sets, by their places.
+    fixed: Dict[str, Any] = field(default_factory=dict)
 
 
 def labels_filter(path="query.labels"):
@@ -58,6 +61,8 @@ def request_of(listing, params):
         value = params.get(one.option)
         if value is not None:
             set_path(request, one.path, one.codec.created(one.codec.wanted(value)))
+    for path, value in listing.fixed.items():
+        set_path(request, path, value)
     return request
 
 

@@ -36,30 +36,12 @@ claims:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import Listing, run_info
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import POOLS
-
-
-def claims(client, params):
-    """The claims of a project, or of all with their machines."""
-    labels = {key: str(value) for key, value in (params["labels"] or {}).items()}
-    if params["project"]:
-        request = {"project": params["project"], "labels": labels}
-        found = client.call("metalmesh.tenant.v1.ClaimService", "List", request).get("claims", [])
-    else:
-        all_of_them = client.call(POOLS, "ListClaims").get("claims", [])
-        found = [dict(one.get("claim", {}), machine=one.get("machine", "")) for one in all_of_them]
-        found = [one for one in found if labels.items() <= one.get("labels", {}).items()]
-    return [one for one in found if params["name"] in (None, one.get("name"))]
-
-
-LISTING = Listing(
-    "claims", "", "", fetch=claims,
-    options={"project": {"type": "str"}, "name": {"type": "str"}, "labels": {"type": "dict"}})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["claim"])
 
 
 if __name__ == "__main__":

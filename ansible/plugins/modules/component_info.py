@@ -34,16 +34,12 @@ components:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, run_info)
-
-LISTING = Listing(
-    "components", "components", "metalmesh.admin.v1.ProjectComponentService",
-    (Filter("project", "project"),), all_service="metalstack.admin.v2.ComponentService")
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["component"])
 
 
 if __name__ == "__main__":

@@ -33,15 +33,12 @@ filesystem_layouts:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, run_info)
-
-LISTING = Listing("filesystem_layouts", "filesystemLayouts", "metalstack.api.v2.FilesystemService",
-                  (Filter("id", "id"),))
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["filesystem_layout"])
 
 
 if __name__ == "__main__":

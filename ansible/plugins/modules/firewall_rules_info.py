@@ -38,35 +38,12 @@ firewall_rules:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import Listing, run_info
-
-OWN = "metalmesh.admin.v1.FirewallRulesService"
-OPERATOR = "metalmesh.admin.v1.OperatorRulesService"
-
-
-def rules(client, params):
-    """The sets with their contents."""
-    service = OWN if params["project"] else OPERATOR
-    scope = {"project": params["project"]} if params["project"] else {}
-    listed = client.call(service, "List", scope).get("rules", [])
-    found = []
-    for one in listed:
-        if any(params[part] not in (None, one.get(part)) for part in ("firewall", "network")):
-            continue
-        request = dict(scope, firewall=one.get("firewall", ""), network=one.get("network", ""),
-                       owner=one.get("owner", ""))
-        answer = client.find(service, "Get", request)
-        if answer:
-            found.append(dict(answer.get("rules", {}), firewalls=answer.get("firewalls", [])))
-    return found
-
-
-LISTING = Listing("firewall_rules", "", "", fetch=rules, options={
-    "project": {"type": "str"}, "firewall": {"type": "str"}, "network": {"type": "str"}})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["firewall_rules"])
 
 
 if __name__ == "__main__":

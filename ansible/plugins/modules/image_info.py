@@ -54,40 +54,12 @@ images:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, request_of, run_info)
-
-IMAGES = "metalstack.api.v2.ImageService"
-
-
-def images(client, params):
-    """The images, or the newest one of an operating system."""
-    request = request_of(LISTING, params)
-    if not params["latest"]:
-        return client.call(IMAGES, "List", request).get("images", [])
-    query = {name: part for name, part in request["query"].items()
-             if name in ("os", "classification")}
-    newest = (client.find(IMAGES, "Latest", query) or {}).get("image")
-    return [newest] if newest else []
-
-
-LISTING = Listing("images", "images", IMAGES, (
-    Filter("id", "query.id"),
-    Filter("name", "query.name"),
-    Filter("os", "query.os"),
-    Filter("classification", "query.classification", Choice("IMAGE_CLASSIFICATION"),
-           {"type": "str", "choices": choices("IMAGE_CLASSIFICATION")}),
-    Filter("feature", "query.feature", Choice("IMAGE_FEATURE"),
-           {"type": "str", "choices": choices("IMAGE_FEATURE")}),
-    labels_filter(),
-), fetch=images, options={"latest": {"type": "bool", "default": False}},
-    conditions={"required_if": [["latest", True, ["os"]]]})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["image"])
 
 
 if __name__ == "__main__":

@@ -50,25 +50,12 @@ ips:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, run_info)
-
-LISTING = Listing("ips", "ips", "metalstack.api.v2.IPService", (
-    Filter("project", "project"),
-    Filter("ip", "query.ip"),
-    Filter("name", "query.name"),
-    Filter("network", "query.network"),
-    Filter("machine", "query.machine"),
-    Filter("type", "query.type", Choice("IP_TYPE"),
-           {"type": "str", "choices": choices("IP_TYPE")}),
-    labels_filter(),
-), all_service="metalstack.admin.v2.IPService")
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["ip"])
 
 
 if __name__ == "__main__":

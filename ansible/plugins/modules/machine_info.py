@@ -66,31 +66,12 @@ machines:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice, Flag
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, run_info)
-
-LISTING = Listing("machines", "machines", "metalstack.api.v2.MachineService", (
-    Filter("project", "project"),
-    Filter("id", "query.uuid", spec={"type": "str", "aliases": ["uuid"]}),
-    Filter("name", "query.allocation.name"),
-    Filter("hostname", "query.allocation.hostname"),
-    Filter("image", "query.allocation.image"),
-    Filter("allocation_type", "query.allocation.allocationType", Choice("MACHINE_ALLOCATION_TYPE"),
-           {"type": "str", "choices": choices("MACHINE_ALLOCATION_TYPE")}),
-    Filter("partition", "query.partition"),
-    Filter("size", "query.size"),
-    Filter("rack", "query.rack"),
-    Filter("state", "query.state", Choice("MACHINE_STATE"),
-           {"type": "str", "choices": choices("MACHINE_STATE")}),
-    Filter("waiting", "query.waiting", Flag(), {"type": "bool"}),
-    labels_filter("query.allocation.labels"),
-), all_service="metalstack.admin.v2.MachineService")
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["machine"])
 
 
 if __name__ == "__main__":

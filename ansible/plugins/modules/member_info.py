@@ -37,28 +37,12 @@ members:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import Listing, run_info
-
-
-def members(client, params):
-    """The members of what the task names."""
-    if params["project"]:
-        answer = client.call("metalstack.api.v2.ProjectService", "Get",
-                             {"project": params["project"]})
-        return answer.get("projectMembers", [])
-    answer = client.call("metalstack.api.v2.TenantService", "Get", {"login": params["tenant"]})
-    return answer.get("tenantMembers", [])
-
-
-LISTING = Listing(
-    "members", "", "", fetch=members,
-    options={"project": {"type": "str"}, "tenant": {"type": "str"}},
-    conditions={"required_one_of": [["project", "tenant"]],
-                "mutually_exclusive": [["project", "tenant"]]})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["member"])
 
 
 if __name__ == "__main__":

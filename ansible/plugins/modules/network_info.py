@@ -54,37 +54,12 @@ networks:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, request_of, run_info)
-
-OWN = "metalstack.api.v2.NetworkService"
-ALL = "metalstack.admin.v2.NetworkService"
-
-
-def networks(client, params):
-    """The networks of a project, those that it may use, or all."""
-    service = OWN if params["project"] else ALL
-    method = "ListBaseNetworks" if params["base"] else "List"
-    return client.call(service, method, request_of(LISTING, params)).get("networks", [])
-
-
-LISTING = Listing("networks", "networks", OWN, (
-    Filter("project", "project"),
-    Filter("id", "query.id"),
-    Filter("name", "query.name"),
-    Filter("partition", "query.partition"),
-    Filter("type", "query.type", Choice("NETWORK_TYPE"),
-           {"type": "str", "choices": choices("NETWORK_TYPE")}),
-    Filter("parent_network", "query.parentNetwork"),
-    labels_filter(),
-), fetch=networks, options={"base": {"type": "bool", "default": False}},
-    conditions={"required_if": [["base", True, ["project"]]]})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["network"])
 
 
 if __name__ == "__main__":

@@ -34,17 +34,12 @@ partitions:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, run_info)
-
-LISTING = Listing("partitions", "partitions", "metalstack.api.v2.PartitionService", (
-    Filter("id", "query.id"),
-    labels_filter(),
-))
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["partition"])
 
 
 if __name__ == "__main__":

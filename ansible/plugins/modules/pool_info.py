@@ -33,23 +33,12 @@ pools:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import Listing, run_info
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import POOLS
-
-
-def pools(client, params):
-    """The pools with their hosts."""
-    found = client.call(POOLS, "List").get("pools", [])
-    hosts = client.call(POOLS, "ListHosts", {"pool": params["id"] or ""}).get("hosts", [])
-    return [dict(pool, poolHosts=[host for host in hosts if host.get("pool") == pool["id"]])
-            for pool in found if params["id"] in (None, pool["id"])]
-
-
-LISTING = Listing("pools", "", POOLS, fetch=pools, options={"id": {"type": "str"}})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["pool"])
 
 
 if __name__ == "__main__":

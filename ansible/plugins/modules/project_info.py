@@ -43,29 +43,12 @@ projects:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, request_of, run_info)
-
-API = "metalstack.api.v2.ProjectService"
-ADMIN = "metalstack.admin.v2.ProjectService"
-
-
-def of_caller(client, params):
-    """The projects that the caller may see."""
-    service = ADMIN if client.is_admin else API
-    return client.call(service, "List", request_of(LISTING, params)).get("projects", [])
-
-
-LISTING = Listing("projects", "projects", API, (
-    Filter("id", "query.uuid", spec={"type": "str", "aliases": ["uuid"]}),
-    Filter("name", "query.name"),
-    Filter("tenant", "query.tenant"),
-    labels_filter(),
-), fetch=of_caller)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["project"])
 
 
 if __name__ == "__main__":

@@ -37,18 +37,12 @@ sizes:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, run_info)
-
-LISTING = Listing("sizes", "sizes", "metalstack.api.v2.SizeService", (
-    Filter("id", "query.id"),
-    Filter("name", "query.name"),
-    labels_filter(),
-))
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["size"])
 
 
 if __name__ == "__main__":

@@ -40,18 +40,12 @@ switches:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, run_info)
-
-LISTING = Listing("switches", "switches", "metalstack.admin.v2.SwitchService", (
-    Filter("id", "query.id"),
-    Filter("partition", "query.partition"),
-    Filter("rack", "query.rack"),
-))
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["switch"])
 
 
 if __name__ == "__main__":

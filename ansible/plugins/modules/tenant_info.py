@@ -38,28 +38,12 @@ tenants:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, request_of, run_info)
-
-API = "metalstack.api.v2.TenantService"
-ADMIN = "metalstack.admin.v2.TenantService"
-
-
-def of_caller(client, params):
-    """The tenants that the caller may see."""
-    service = ADMIN if client.is_admin else API
-    return client.call(service, "List", request_of(LISTING, params)).get("tenants", [])
-
-
-LISTING = Listing("tenants", "tenants", API, (
-    Filter("login", "query.login", spec={"type": "str", "aliases": ["id"]}),
-    Filter("name", "query.name"),
-    labels_filter(),
-), fetch=of_caller)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["tenant"])
 
 
 if __name__ == "__main__":

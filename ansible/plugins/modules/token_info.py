@@ -45,29 +45,12 @@ tokens:
   elements: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import (
-    Filter, Listing, labels_filter, request_of, run_info)
-
-OWN = "metalstack.api.v2.TokenService"
-ALL = "metalstack.admin.v2.TokenService"
-
-
-def tokens(client, params):
-    """The tokens of the caller, or of everybody."""
-    service = ALL if params["all_users"] else OWN
-    return client.call(service, "List", request_of(LISTING, params)).get("tokens", [])
-
-
-LISTING = Listing("tokens", "tokens", OWN, (
-    Filter("id", "query.uuid", spec={"type": "str", "aliases": ["uuid"]}),
-    Filter("user", "query.user"),
-    Filter("description", "query.description"),
-    labels_filter(),
-), fetch=tokens, options={"all_users": {"type": "bool", "default": False}})
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 
 
 def main():
-    run_info(LISTING)
+    run_info(LISTINGS["token"])
 
 
 if __name__ == "__main__":
