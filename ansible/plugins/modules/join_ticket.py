@@ -40,6 +40,11 @@ options:
   tpm_ek_sha256:
     description: SHA-256 of the public endorsement key of the host's TPM, as the agent's command C(tpm) prints it.
     type: str
+  peer_address:
+    description:
+      - Address, V(HOST:PORT), by which other control nodes reach the node. With it the ticket of a control
+        node needs no key, and is good for the first key that shows it from there.
+    type: str
   minutes:
     description: How long the ticket is valid, at most 1440.
     type: int
@@ -79,13 +84,15 @@ SPEC = {
     "partition": {"type": "str"},
     "agent": {"type": "str", "aliases": ["id"]},
     "key_sha256": {"type": "str", "no_log": False},
+    "peer_address": {"type": "str"},
     "tpm_ek_sha256": {"type": "str"},
     "minutes": {"type": "int", "default": 15},
 }
 AGENT = ["partition", "agent"]
 CONDITIONS = {"required_if": [["kind", "core", AGENT], ["kind", "bmc", AGENT],
-                              ["kind", "pixie", AGENT], ["kind", "control", ["key_sha256"]]],
-              "required_one_of": [["key_sha256", "tpm_ek_sha256"]]}
+                              ["kind", "pixie", AGENT],
+                              ["kind", "control", ["key_sha256", "peer_address"], True]],
+              "required_one_of": [["key_sha256", "tpm_ek_sha256", "peer_address"]]}
 
 
 def of_agent(client, params):
@@ -101,7 +108,10 @@ def of_node(client, params):
     """A ticket of a control node. Invitations have no dry run."""
     if client.dry_run:
         return None, None
-    request = {"keySha256": params["key_sha256"], "minutes": params["minutes"]}
+    request = {"minutes": params["minutes"]}
+    for option, name in (("key_sha256", "keySha256"), ("peer_address", "peerAddress")):
+        if params[option]:
+            request[name] = params[option]
     answer = client.call("metalmesh.admin.v1.ClusterService", "Invite", request)
     return answer.get("node"), answer.get("secret")
 
