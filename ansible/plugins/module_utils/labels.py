@@ -38,7 +38,7 @@ def of_options(params):
     merged = of_tags(tags or [])
     for key, value in (labels or {}).items():
         if value is None or isinstance(value, (dict, list)):
-            raise ValueProblem("labels: %s has no text as its value" % key)
+            raise ValueProblem("%s has no text as its value" % key)
         merged[str(key)] = value if isinstance(value, str) else str(value)
     return merged
 

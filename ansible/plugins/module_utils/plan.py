@@ -86,11 +86,10 @@ def wanted_values(fields, params):
     """The values that a task asks for, by option; what it leaves out is not among them."""
     values = {}
     for one in fields:
-        raw = of_options(params) if isinstance(one.codec, Labels) else params.get(one.option)
-        if raw is None:
-            continue
         try:
-            values[one.option] = one.codec.wanted(raw)
+            raw = of_options(params) if isinstance(one.codec, Labels) else params.get(one.option)
+            if raw is not None:
+                values[one.option] = one.codec.wanted(raw)
         except ValueProblem as problem:
             raise Refusal("%s: %s" % (one.option, problem)) from problem
     return values

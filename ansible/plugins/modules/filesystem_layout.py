@@ -35,7 +35,7 @@ options:
         type: list
         elements: str
       images:
-        description: Versions by operating system, such as V({debian: ">= 12"}).
+        description: Versions by operating system, such as V(>= 12).
         type: dict
   disks:
     description: Disks and their partitions.
