@@ -93,11 +93,11 @@ compat: metal
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import ValueProblem
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.hosts import (
     host_name, host_variables, is_listed, own_groups, published_groups)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import fetched
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.settings import (
     ENVIRONMENT, SettingsError, resolve)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import (

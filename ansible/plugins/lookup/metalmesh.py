@@ -52,10 +52,10 @@ _raw:
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import ValueProblem
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import fetched, spec_of
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.settings import (
     SettingsError, resolve)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import (

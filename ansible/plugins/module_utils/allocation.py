@@ -15,9 +15,10 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import full
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    CREATE, IGNORE, WARN, Field, Refusal, create_request)
+    CREATE, IGNORE, WARN, Field, create_request)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     get_path, presented)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import (
     ApiError, as_base64)
 
@@ -81,7 +82,8 @@ def allocation_fields():
         Field("size", "size.id", create="size", **fixed),
         Field("image", at + "image.id", Image(), create="image", **fixed),
         Field("ssh_pub_keys", at + "sshPublicKeys", Keys(), create="sshPublicKeys",
-              update="sshPublicKeys", spec=dict(texts, aliases=["ssh_public_keys"], no_log=False)),
+              update="sshPublicKeys", keeps_empty=True,
+              spec=dict(texts, aliases=["ssh_public_keys"], no_log=False)),
         Field("userdata", at + "userdata", UserData(), create="userdata", update=None, fixed=IGNORE,
               spec={"type": "str"}),
         Field("placement_labels", at + "placementLabels", PlacementLabels(),

@@ -3,7 +3,7 @@
 """Control nodes: which there are, and the step that brings one to what a task wants."""
 from __future__ import annotations
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 
 SERVICE = "metalmesh.admin.v1.ClusterService"
 # Log entries that a node which has caught up may be behind the leader.

@@ -14,13 +14,10 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import (
     choices, full, short_of)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     camel, without_defaults)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
 
 DURATION_PART = re.compile(r"(\d+)([wdhms])")
 SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-
-
-class ValueProblem(Exception):
-    """A value that a user wrote and that nothing can be made of."""
 
 
 class Codec:
@@ -140,14 +137,17 @@ class Tree(Codec):
         self.durations = frozenset(durations)
 
     def wanted(self, value):
-        return without_defaults(self._api(value))
+        return self._api(value)
 
     def observed(self, value):
-        return without_defaults(_numbers(value)) if value else {}
+        return self._plain(value) if value else {}
 
     def same(self, wanted, observed):
-        plain = without_defaults(_numbers(wanted))
+        plain = self._plain(wanted)
         return plain == observed or not plain and not observed
+
+    def _plain(self, value):
+        return without_defaults(_numbers(value), [camel(name) for name in self.maps])
 
     def _api(self, value, name=""):
         if isinstance(value, dict):

@@ -3,6 +3,8 @@
 """Values of the API's enums, by the short names that users write and read."""
 from __future__ import annotations
 
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
+
 
 def _plain(*names):
     return {name: name.upper().replace("-", "_") for name in names}
@@ -63,7 +65,9 @@ SHORT = {"%s_%s" % (prefix, rest): short
 
 
 def full(prefix, short):
-    """The value of the API for what a user wrote, which the argument specification has checked."""
+    """The value of the API for what a user wrote."""
+    if short not in ENUMS[prefix]:
+        raise ValueProblem("%s is none of %s" % (short, ", ".join(ENUMS[prefix])))
     return "%s_%s" % (prefix, ENUMS[prefix][short])
 
 

@@ -10,8 +10,9 @@ import time
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import LABEL_OPTIONS
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    Refusal, create_request, labels_field, to_absent, to_present, update_request)
+    create_request, labels_field, to_absent, to_present, update_request)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import get_path
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 
 STATE_OPTION = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 WAIT_OPTIONS = {

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import Labels
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec, ValueProblem
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     presented, set_path)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import (
+    Refusal, ValueProblem)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import (
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError

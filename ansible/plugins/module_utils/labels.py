@@ -3,8 +3,8 @@
 """Labels: what a user wants, what others keep there, and the mark of ownership."""
 from __future__ import annotations
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import (
-    Codec, ValueProblem)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
 
 # Mark of objects that were made by Ansible. `state=absent` refuses objects without it.
 OWNER_LABEL = "ci.metal-stack.io/manager"

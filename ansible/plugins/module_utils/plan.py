@@ -6,21 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import (
-    Codec, ValueProblem)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import (
     OWNER, OWNER_LABEL, Labels, PlainLabels, is_owned, of_options)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     get_path, set_path)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import (
+    Refusal, ValueProblem)
 
 NOTHING, CREATE, UPDATE, DELETE = "nothing", "create", "update", "delete"
 # What a difference means in a field that cannot be changed.
 REFUSE, WARN, IGNORE = "refuse", "warn", "ignore"
 TEXT = Codec()
-
-
-class Refusal(Exception):
-    """A task that cannot be carried out; the message names the rule and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,8 @@ class Field:
     create: Optional[str] = ""
     update: Optional[str] = ""
     fixed: str = REFUSE
+    # True if an update with an empty value leaves the field as it is.
+    keeps_empty: bool = False
     spec: Dict[str, Any] = field(default_factory=lambda: {"type": "str"})
 
     @property
@@ -118,6 +117,9 @@ def to_present(kind, name, fields, params, actual):
         if one.update_path is None:
             _fixed(plan, kind, name, one, want, have)
             continue
+        if one.keeps_empty and not want:
+            raise Refusal("%s: the API cannot empty it; leave it out, or give what it is to be"
+                          % one.option)
         plan.action = UPDATE
         plan.changed.append(one)
         plan.after[one.option] = one.codec.merged(want, have)

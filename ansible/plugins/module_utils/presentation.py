@@ -73,13 +73,17 @@ def _is_number(value):
     return isinstance(value, str) and value.isdigit()
 
 
-def without_defaults(value):
-    """A value without what JSON of the API leaves out: absent, empty, zero, false."""
+def without_defaults(value, maps=()):
+    """A value without what JSON of the API leaves out: absent, empty, zero, false.
+
+    `maps` names fields whose content is data, with its empty texts.
+    """
     if isinstance(value, dict):
-        kept = {key: without_defaults(item) for key, item in value.items()}
+        kept = {key: item if key in maps else without_defaults(item, maps)
+                for key, item in value.items()}
         return {key: item for key, item in kept.items() if item not in (None, "", 0, False, [], {})}
     if isinstance(value, (list, tuple)):
-        return [without_defaults(item) for item in value]
+        return [without_defaults(item, maps) for item in value]
     return value
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import ValueProblem
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    CREATE, DELETE, UPDATE, Refusal)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import CREATE, DELETE, UPDATE
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     get_path, presented)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import (
+    Refusal, ValueProblem)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.settings import (
     CONNECTION_OPTIONS, SettingsError, resolve)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import (

@@ -209,8 +209,9 @@ claim:
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.claims import spec_fields
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    Refusal, create_request, update_request)
+    create_request, update_request)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import get_path
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 OVER = ("releasing", "gone")

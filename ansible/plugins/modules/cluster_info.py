@@ -53,8 +53,8 @@ import time
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.cluster import (
     is_healthy, status)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import POLL
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import (
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError

@@ -59,8 +59,8 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.cluster import
     BEHIND_MAX, ROLES, find_node, next_step, status)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import (
     POLL, WAIT_OPTIONS)
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import (
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError
@@ -99,10 +99,8 @@ def settle(client, params, check):
     method = next_step(node, params["state"])
     before = presented(node or {}).get("role", "absent")
     after = before if method is None else params["state"]
-    if method == "Remove":
-        client.dry_run = check
-        client.call(SERVICE, method, {"id": node["id"]})
-    elif method and not check:
+    # Of the three only a removal has a dry run.
+    if method == "Remove" or method and not check:
         client.call(SERVICE, method, {"id": node["id"]})
     if method and not check:
         node = find_node(status(client), params) or node

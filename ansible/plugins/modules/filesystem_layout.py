@@ -227,7 +227,7 @@ TREE = Tree(maps=("images",), enums={"gpt_type": "GPT_TYPE", "format": "FORMAT",
 
 def messages(option, path, options):
     """A list of messages."""
-    return Field(option, path, TREE, spec={"type": "list", "elements": "dict", "options": options})
+    return Field(option, path, TREE, keeps_empty=True, spec={"type": "list", "elements": "dict", "options": options})
 
 
 class FilesystemLayout(CatalogueItem):
@@ -243,7 +243,7 @@ class FilesystemLayout(CatalogueItem):
         return (
             Field("name", "name"),
             Field("description", "description"),
-            Field("constraints", "constraints", TREE,
+            Field("constraints", "constraints", TREE, keeps_empty=True,
                   spec={"type": "dict", "options": CONSTRAINTS}),
             messages("disks", "disks", DISK),
             messages("filesystems", "filesystems", FILESYSTEM),

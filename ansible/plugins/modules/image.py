@@ -72,7 +72,8 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.catalogue impo
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import (
     Choice, ChoiceSet, Moment)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field, Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 
@@ -89,7 +90,7 @@ class Image(CatalogueItem):
             Field("url", "url"),
             Field("name", "name"),
             Field("description", "description"),
-            Field("features", "features", ChoiceSet("IMAGE_FEATURE"),
+            Field("features", "features", ChoiceSet("IMAGE_FEATURE"), keeps_empty=True,
                   spec={"type": "list", "elements": "str", "choices": choices("IMAGE_FEATURE")}),
             Field("classification", "classification", Choice("IMAGE_CLASSIFICATION"),
                   spec={"type": "str", "choices": choices("IMAGE_CLASSIFICATION")}),

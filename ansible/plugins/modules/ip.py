@@ -88,8 +88,8 @@ ip:
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    IGNORE, Field, Refusal)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import IGNORE, Field
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 
@@ -146,11 +146,6 @@ class Address(Handler):
     def prepare(self, actual):
         if actual is None and not self.params["network"]:
             raise Refusal("ip %s does not exist; give the network of a new one" % self.name)
-
-    def create(self, plan):
-        if self.params["ip"]:
-            plan.wanted["ip"] = self.params["ip"]
-        return super().create(plan)
 
     @property
     def fields(self):

@@ -54,7 +54,8 @@ member:
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Choice
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import full
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field, Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 ROLES = ["owner", "editor", "viewer", "guest"]

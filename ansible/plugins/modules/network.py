@@ -132,8 +132,8 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import 
     Choice, Items, Number, Tree)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import choices
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    IGNORE, Field, Refusal)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import IGNORE, Field
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 OWN = "metalstack.api.v2.NetworkService"
@@ -172,7 +172,7 @@ class Network(Handler):
             Field("address_family", "addressFamily", Choice("NETWORK_ADDRESS_FAMILY"), update=None,
                   fixed=IGNORE,
                   spec={"type": "str", "choices": choices("NETWORK_ADDRESS_FAMILY")}),
-            Field("prefixes", "prefixes", Items(ordered=False), spec=PREFIXES),
+            Field("prefixes", "prefixes", Items(ordered=False), keeps_empty=True, spec=PREFIXES),
             Field("destination_prefixes", "destinationPrefixes", of_site, spec=PREFIXES),
             Field("additional_announcable_cidrs", "additionalAnnouncableCidrs", of_site,
                   spec=PREFIXES),

@@ -100,7 +100,7 @@ class Partition(CatalogueItem):
     def table(cls):
         return (
             Field("description", "description"),
-            Field("boot_configuration", "bootConfiguration", Tree(),
+            Field("boot_configuration", "bootConfiguration", Tree(), keeps_empty=True,
                   spec={"type": "dict", "options": BOOT}),
             Field("dns_servers", "dnsServers", Items("ip", NOTHING), spec=TEXTS),
             Field("ntp_servers", "ntpServers", Items("address", NOTHING), spec=TEXTS),

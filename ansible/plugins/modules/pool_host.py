@@ -71,9 +71,10 @@ pool_host:
   type: dict
 """
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field, Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import (
     POLICIES, TREE, Replaced)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 TAINT = {"key": {"type": "str", "required": True}, "value": {"type": "str", "default": ""}}

@@ -64,8 +64,9 @@ project:
 """
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field, Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import get_path
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 PROJECTS = "metalstack.api.v2.ProjectService"

@@ -97,6 +97,7 @@ class Size(CatalogueItem):
             Field("name", "name"),
             Field("description", "description"),
             Field("constraints", "constraints", Tree(enums={"type": "SIZE_CONSTRAINT_TYPE"}),
+                  keeps_empty=True,
                   spec={"type": "list", "elements": "dict", "options": CONSTRAINT}),
         )
 

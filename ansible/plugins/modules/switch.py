@@ -85,7 +85,8 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.enums import (
     choices, full, short_of)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import Handler
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field, Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 FABRIC = "metalmesh.admin.v1.FabricService"

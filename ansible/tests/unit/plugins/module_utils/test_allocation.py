@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.allocation import (
     Allocation, Image, parsed_networks, placed_addresses, request_key)
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import as_base64
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.cluster import (
     find_node, is_healthy, next_step)
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Refusal
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 
 
 def node(number, role, behind="0"):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import (
-    ChoiceSet, Duration, Items, Moment, Roles, Tree, ValueProblem, moment, seconds)
+    ChoiceSet, Duration, Items, Moment, Roles, Tree, moment, seconds)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import ValueProblem
 
 
 @pytest.mark.parametrize("text,count", [

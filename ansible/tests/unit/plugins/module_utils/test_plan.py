@@ -10,8 +10,9 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import (
     OWNER, OWNER_LABEL)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import (
-    CREATE, DELETE, IGNORE, NOTHING, UPDATE, WARN, Field, Refusal, create_request, labels_field,
+    CREATE, DELETE, IGNORE, NOTHING, UPDATE, WARN, Field, create_request, labels_field,
     to_absent, to_present, update_request)
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 
 FIELDS = (
     Field("name", "name"),

@@ -25,6 +25,8 @@ class Network:
     def open_url(self, url, data=None, headers=None, **_options):
         self.sent.append((url[len(URL):], json.loads(data), headers))
         answer = self.answers.pop(0)
+        # An error is made anew each time: its body is read once.
+        answer = answer() if callable(answer) else answer
         if isinstance(answer, Exception):
             raise answer
         return io.BytesIO(answer)
@@ -36,7 +38,11 @@ def refused(code, message="MM-1203 none is free", status=429):
     return HTTPError(URL, status, "", {}, io.BytesIO(body))
 
 
-AWAY = refused("unavailable", "starting", 503)
+def away():
+    """The error of a server that is starting."""
+    return refused("unavailable", "starting", 503)
+
+
 UNREACHED = URLError(ConnectionRefusedError("refused"))
 RESET = URLError(ConnectionResetError("reset"))
 
@@ -73,7 +79,7 @@ def test_check_mode_asks_for_dry_runs(network, method, path):
 
 
 @pytest.mark.parametrize("method,headers,answers,calls", [
-    ("Get", {}, [AWAY, AWAY, b"{}"], 3),
+    ("Get", {}, [away, away, b"{}"], 3),
     ("Get", {}, [RESET, b"{}"], 2),
     ("Create", {}, [UNREACHED, b"{}"], 2),
     ("Create", {"Idempotency-Key": "k"}, [RESET, b"{}"], 2),
@@ -86,9 +92,9 @@ def test_what_is_repeated(network, method, headers, answers, calls):
 
 @pytest.mark.parametrize("method,answers,code", [
     ("Create", [RESET], "unavailable"),
-    ("Create", [AWAY], "unavailable"),
+    ("Create", [away], "unavailable"),
     ("Get", [refused("resource_exhausted")], "resource_exhausted"),
-    ("Get", [AWAY] * 5, "unavailable"),
+    ("Get", [away] * 5, "unavailable"),
     ("Get", [b"<html>"], "unknown"),
     ("Get", [HTTPError(URL, 404, "", {}, io.BytesIO(b"not here"))], "unknown"),
 ])
