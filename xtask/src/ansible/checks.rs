@@ -114,16 +114,18 @@ impl CheckJob<'_> {
 
     fn integration(&self) -> Result<CheckOutcome> {
         let built = lab::target_dir(self.root).join("debug/metalmeshd");
-        let server = DevServer::start(self.metalmeshd.unwrap_or(&built))?;
+        let program = self.metalmeshd.unwrap_or(&built);
+        let server = DevServer::start(program)?;
         // ansible-test hands nothing of the environment on but this file.
         let settings = self
             .tree
             .collection
             .join("tests/integration/integration_config.yml");
         let text = format!(
-            "---\nmetalmesh_url: {}\nmetalmesh_token: {}\n",
+            "---\nmetalmesh_url: {}\nmetalmesh_token: {}\nmetalmesh_program: {}\n",
             server.url,
-            server.token()?
+            server.token()?,
+            program.display()
         );
         fs::write(settings, text)?;
         bootstrap(self.environment.core)?;
