@@ -67,6 +67,10 @@ secret:
   description: Content of the ticket file.
   returned: when a ticket was created
   type: str
+invitation:
+  description: The line that C(metalmeshd join) reads, with the same ticket and what the node has to know.
+  returned: when a control node was invited
+  type: str
 ticket:
   description: The ticket, or the invited node.
   returned: when the server was asked
@@ -101,19 +105,20 @@ def of_agent(client, params):
                "id": params["agent"], "keySha256": params["key_sha256"] or "",
                "tpmEkSha256": params["tpm_ek_sha256"] or "", "minutes": params["minutes"]}
     answer = client.call("metalmesh.admin.v1.JoinService", "Create", request)
-    return answer.get("ticket"), answer.get("secret")
+    return answer.get("ticket"), {"secret": answer.get("secret")}
 
 
 def of_node(client, params):
     """A ticket of a control node. Invitations have no dry run."""
     if client.dry_run:
-        return None, None
+        return None, {}
     request = {"minutes": params["minutes"]}
     for option, name in (("key_sha256", "keySha256"), ("peer_address", "peerAddress")):
         if params[option]:
             request[name] = params[option]
     answer = client.call("metalmesh.admin.v1.ClusterService", "Invite", request)
-    return answer.get("node"), answer.get("secret")
+    return answer.get("node"), {name: answer[name] for name in ("secret", "invitation")
+                                if name in answer}
 
 
 def main():
@@ -121,14 +126,14 @@ def main():
     client = connect(module)
     make = of_node if module.params["kind"] == "control" else of_agent
     try:
-        ticket, secret = make(client, module.params)
+        ticket, secrets = make(client, module.params)
     except ApiError as error:
         fail(module, error)
     result = {"changed": True}
     if ticket is not None:
         result["ticket"] = presented(ticket)
-    if secret and not module.check_mode:
-        result["secret"] = secret
+    if not module.check_mode:
+        result.update(secrets)
     module.exit_json(**result)
 
 
