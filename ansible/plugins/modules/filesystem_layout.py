@@ -227,7 +227,8 @@ TREE = Tree(maps=("images",), enums={"gpt_type": "GPT_TYPE", "format": "FORMAT",
 
 def messages(option, path, options):
     """A list of messages."""
-    return Field(option, path, TREE, keeps_empty=True, spec={"type": "list", "elements": "dict", "options": options})
+    return Field(option, path, TREE, keeps_empty=True,
+                 spec={"type": "list", "elements": "dict", "options": options})
 
 
 class FilesystemLayout(CatalogueItem):
