@@ -232,6 +232,10 @@ class Allocation(Handler):
         newest = max(last, key=lambda event: event.get("time", ""))
         return newest.get("event") == PHONED_HOME
 
+    def is_gone(self, actual):
+        # A machine that the project owns or leases stays in its sight.
+        return actual is None or "allocation" not in actual
+
     def describe(self, actual):
         events = get_path(actual or {}, "recentProvisioningEvents.events") or []
         names = [presented(event.get("event", ""), "event") for event in events]

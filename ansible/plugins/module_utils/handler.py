@@ -111,6 +111,10 @@ class Handler:
         """True if nothing has to be waited for; raises a Refusal if it never will be."""
         return True
 
+    def is_gone(self, actual):
+        """True once a removal has taken effect."""
+        return actual is None
+
     # The usual way.
 
     def plan(self, actual, state):

@@ -65,8 +65,7 @@ def execute(module, handler):
     if plan.changes:
         after = attempt(module, handler, plan, actual)
     if handler.waits and module.params["wait"] and not module.check_mode:
-        gone = state == "absent"
-        after = handler.wait_until(lambda one: one is None if gone else handler.is_settled(one))
+        after = handler.wait_until(handler.is_gone if state == "absent" else handler.is_settled)
     result = {"changed": plan.changes, "diff": plan.diff(), handler.kind: presented(after or {})}
     identity = get_path(after or actual or {}, handler.identity)
     if identity is not None:
