@@ -281,6 +281,10 @@ class Claim(Handler):
             raise Refusal("claim %s lost its host; delete it, or set rebind" % self.name)
         return state == "active" if get_path(actual or {}, "spec.image") else state == "bound"
 
+    def is_gone(self, actual):
+        # The record of a claim that is over is kept for a day.
+        return get_path(actual or {}, "status.state") in (None, "gone")
+
     def describe(self, actual):
         status = (actual or {}).get("status", {})
         reason = status.get("pendingReason")

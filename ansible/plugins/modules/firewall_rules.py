@@ -125,7 +125,7 @@ class FirewallRules(Handler):
     def plan(self, actual, state):
         before = get_path(actual or {}, "content") or {}
         if state == "absent":
-            return Plan(DELETE if actual else NOTHING, before={"content": before})
+            return Plan(DELETE, before={"content": before}) if actual else Plan(NOTHING)
         # Only control knows whether a content says the same: names and defaults may be left out.
         made = self._tried(actual)
         same = actual is not None and made.get("revision") == actual.get("revision")
