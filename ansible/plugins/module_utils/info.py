@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from ansible_collections.metalmesh.metalmesh.plugins.module_utils.labels import Labels
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Codec
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import (
     presented, set_path)
@@ -16,7 +15,14 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import 
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError
 
-LABELS_QUERY = Labels(purge=False)
+class LabelsQuery(Codec):
+    """Labels that an object has, all of them."""
+
+    def wanted(self, value):
+        return {str(key): str(item) for key, item in value.items()}
+
+    def created(self, wanted):
+        return {"labels": wanted}
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Listing:
 
 def labels_filter(path="query.labels"):
     """The option that narrows a list to objects with all of some labels."""
-    return Filter("labels", path, LABELS_QUERY, {"type": "dict"})
+    return Filter("labels", path, LabelsQuery(), {"type": "dict"})
 
 
 def request_of(listing, params):

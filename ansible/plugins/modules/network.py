@@ -140,6 +140,9 @@ OWN = "metalstack.api.v2.NetworkService"
 ALL = "metalstack.admin.v2.NetworkService"
 # Prefix by which the API empties a list, which JSON cannot tell from an absent one.
 NOTHING = "0.0.0.0/32"
+# Options that only the administration takes; the service for projects would not look at them.
+OF_SITE = ("type", "prefixes", "destination_prefixes", "additional_announcable_cidrs", "nat_type",
+           "vrf", "default_child_prefix_length", "min_child_prefix_length")
 LENGTHS = {"type": "dict", "options": {"ipv4": {"type": "int"}, "ipv6": {"type": "int"}}}
 PREFIXES = {"type": "list", "elements": "str"}
 
@@ -194,8 +197,9 @@ class Network(Handler):
     @property
     def service(self):
         """The administration for networks of the site, and for what only it can set."""
-        of_project = self.params["project"] and not self.params["type"]
-        return OWN if of_project and not self.params["force"] else ALL
+        of_site = any(self.params[option] is not None for option in OF_SITE)
+        of_project = self.params["project"] and not of_site and not self.params["force"]
+        return OWN if of_project else ALL
 
     def scope(self):
         return {"project": self.params["project"]} if self.service == OWN else {}
