@@ -68,11 +68,14 @@ class Rack:
                    "metalCoreVersion": "v0.18"}}})
 
     def hardware(self, number):
-        """What a machine reports of itself."""
+        """What a machine reports of itself.
+
+        Its neighbours are no switches that control knows: the leaves have no agents that would move
+        ports, for which an installation would wait.
+        """
         nics = [{"mac": "02:%02x:00:00:0%d:0%d" % (int(CORES) % 256, side, number),
-                 "name": "eth%d" % side, "neighbors": [
-                     {"mac": "02:ff:00:00:0%d:0%d" % (side, number), "name": "Eth%d" % number,
-                      "identifier": "Eth%d" % number, "hostname": "leaf%d-%s" % (side, PARTITION)}]}
+                 "name": "eth%d" % side,
+                 "neighbors": [{"name": "Eth1/1", "hostname": "spare-%d" % side}]}
                 for side in range(2)]
         return {"memory": str(2 * GIB), "disks": [{"name": "/dev/sda", "size": str(20 * GIB)}],
                 "cpus": [{"cores": int(CORES), "threads": int(CORES)}], "nics": nics}
