@@ -102,7 +102,9 @@ impl CheckJob<'_> {
         }
         let archive = archive(folder.path())?;
         let mut install = self.program("ansible-galaxy");
-        install.args(["collection", "install", "--offline", "-p"]);
+        // The tree is the same collection: with it on the path nothing would be installed.
+        install.env_remove("ANSIBLE_COLLECTIONS_PATH");
+        install.args(["collection", "install", "--offline", "--force", "-p"]);
         outcome(install.arg(folder.path().join("installed")).arg(archive))
     }
 
