@@ -50,10 +50,7 @@ impl CheckJob<'_> {
     /// A program cannot be run.
     pub(super) fn run(&self, check: AnsibleCheck) -> Result<CheckOutcome> {
         match check {
-            AnsibleCheck::Units => self.one(
-                "python",
-                &["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit"],
-            ),
+            AnsibleCheck::Units => self.units(),
             AnsibleCheck::Lint => self.one(
                 "ansible-lint",
                 &["--offline", "--strict", "--profile", "production"],
@@ -77,6 +74,14 @@ impl CheckJob<'_> {
 
     fn one(&self, name: &str, arguments: &[&str]) -> Result<CheckOutcome> {
         outcome(self.program(name).args(arguments))
+    }
+
+    fn units(&self) -> Result<CheckOutcome> {
+        let mut pytest = self.program("python");
+        pytest
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit"])
+            .env("METALMESH_SCHEMA", self.root.join("proto/schema"));
+        outcome(&mut pytest)
     }
 
     fn docs(&self) -> Result<CheckOutcome> {
