@@ -44,7 +44,7 @@ options:
   networks:
     description:
       - Networks of the machine, each V(ID) or V(ID:auto) for a new address, V(ID:noauto) for those of
-        O(ips) alone, or a dictionary with O(networks[].network) and O(networks[].ips).
+        O(ips) alone, or a dictionary with C(network) and C(ips).
     type: list
     elements: raw
   ips:
