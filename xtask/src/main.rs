@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program that talks to its user")]
 
+mod ansible;
 mod bench;
 mod check;
 mod debs;
@@ -54,6 +55,8 @@ enum Task {
     Test(test::TestArgs),
     /// Tests of switches in an emulated machine: VRFs, EVPN and BGP with FRR; vms: in one each
     Fabric(fabric::FabricArgs),
+    /// Check the Ansible collection: lint, documentation, sanity, unit and integration tests
+    Ansible(ansible::AnsibleArgs),
     /// Measure: the store beside etcd
     Bench(bench::BenchArgs),
     /// Rehearse a whole data centre: real control and agents, simulated hardware; see --help
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Measure(options) => measure::run(&root, &options),
         Task::Test(args) => test::run(&root, &args),
         Task::Fabric(args) => fabric::run(&root, &args),
+        Task::Ansible(args) => ansible::run(&root, &args),
         Task::Bench(args) => bench::run(&root, &args),
         Task::Fleet(args) => fleet::run(&root, &args),
         Task::Fuzz(args) => fuzz::run(&root, &args),

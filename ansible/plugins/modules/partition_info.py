@@ -1,0 +1,46 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the metalmesh authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: partition_info
+short_description: Looks up partitions
+version_added: 0.1.0
+description:
+  - Lists partitions.
+author: the metalmesh authors (@metalmesh)
+extends_documentation_fragment:
+  - metalmesh.metalmesh.connection
+  - metalmesh.metalmesh.info
+  - metalmesh.metalmesh.info.labels
+options:
+  id:
+    description: Only the one of this id.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Partitions
+  metalmesh.metalmesh.partition_info:
+  register: found
+"""
+
+RETURN = r"""
+partitions:
+  description: The partitions.
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.info import run_info
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.listings import LISTINGS
+
+
+def main():
+    run_info(LISTINGS["partition"])
+
+
+if __name__ == "__main__":
+    main()
