@@ -28,7 +28,7 @@ pub(crate) fn pages(mut command: Command, section: u8, version: &str) -> Vec<Man
             heading(&mut text, "SH", "OPTIONS OF EVERY COMMAND");
             text.push_str(&format!("See {}({section}).\n", escaped(&name)));
         }
-        see_also(&mut text, &[name.clone()], section);
+        see_also(&mut text, std::slice::from_ref(&name), section);
         let file = format!("{title}.{section}");
         pages.push(ManualPage { file, text });
     }
