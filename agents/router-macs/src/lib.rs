@@ -6,9 +6,8 @@
 //!
 //! - It has two neighbours for a switch, one for IPv4 routes and one for IPv6 routes, and counts
 //!   them as one: it removes the entry with the last route of either version.
-//! - It takes the neighbour of a new route before the removal of an old one, though it was told of
-//!   them in the other order (`META_QUEUE_EVPN` stands before `META_QUEUE_EARLY_ROUTE`): a route
-//!   that goes and comes back at once is there, and its neighbour is not.
+//! - It loses both while routes need them, at times when a route's best path changes
+//!   (docs/reference/frr.md).
 //!
 //! Leaves and firewalls both run zebra, and both need this.
 //!

@@ -147,13 +147,13 @@ mod tests {
             let expected = nets(on_the_bridge);
             assert_eq!(gateway_addresses(&gateway), expected);
             assert_eq!(
-                told(expected.into_iter()).collect::<BTreeSet<_>>(),
+                told(expected.iter().copied()).collect::<BTreeSet<_>>(),
                 nets(own)
             );
         }
         let without = nets(&[v4, v6]);
         assert_eq!(
-            told(without.into_iter()).collect::<BTreeSet<_>>(),
+            told(without.iter().copied()).collect::<BTreeSet<_>>(),
             nets(&[v4])
         );
     }
