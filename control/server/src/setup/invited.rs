@@ -45,12 +45,11 @@ fn parse(input: impl Read) -> Result<NodeInvitation> {
         .read_to_string(&mut text)
         .context("cannot read the invitation from standard input")?;
     // The whole pasted line was meant for a shell.
-    let line = text
-        .trim()
-        .strip_prefix("printf %s ")
-        .map_or(text.trim(), |rest| {
-            rest.split_whitespace().next().unwrap_or_default()
-        });
+    let pasted = text.trim();
+    let line = match pasted.strip_prefix("printf %s ") {
+        Some(rest) => rest.split_whitespace().next().unwrap_or_default(),
+        None => pasted,
+    };
     NodeInvitation::parse(line).context(
         "standard input: paste the whole line that `metalmesh cluster invite HOST:PORT` printed",
     )

@@ -47,10 +47,10 @@ pub(super) async fn runbook_steps(
         let owner = runbook.owner.map(|owner| owner.to_string());
         let target = PolicyTarget::runbook(owner.as_deref());
         let is_own = call.caller.reaches(runbook.owner);
-        if !runbook.public && !(is_own && call.permits(GET, &target)) {
-            return Err(unknown());
-        }
         if !runbook.public {
+            if !is_own || !call.permits(GET, &target) {
+                return Err(unknown());
+            }
             call.require(USE, &target)?;
         }
         approved(runbook, node, has_traits)
