@@ -150,6 +150,29 @@ def moves_to_others(world, machine):
     return 5
 
 
+def ports_behind_others(world, machine):
+    """A port with the id of somebody else's hides it from nobody."""
+    site, owner = world.site, world.projects["owner"].as_("admin")
+    other = world.projects["other"].as_("admin")
+    card = owner.ok("GET", f"/v1/nodes/{machine.id}/ports")["ports"][0]
+    shadow = other.ok("POST", "/v1/nodes", {"driver": "metalmesh", "name": "shadow"})["uuid"]
+    taken = other.post("/v1/ports", {"node_uuid": shadow, "address": card["address"]})
+    assert taken.status == 409, taken
+    behind = other.post("/v1/ports", {
+        "node_uuid": shadow, "address": "52:54:00:00:02:09", "uuid": card["uuid"]})
+    assert behind.status in (201, 400, 409), behind
+    for caller in (owner, site):
+        for ident in (card["uuid"], card["address"]):
+            shown = caller.ok("GET", f"/v1/ports/{ident}")
+            assert shown["node_uuid"] == machine.id, shown
+    patch = [{"op": "add", "path": "/extra", "value": {"a": 1}}]
+    assert owner.ok("PATCH", f"/v1/ports/{card['uuid']}", patch)["node_uuid"] == machine.id
+    found = other.get(f"/v1/ports/{card['uuid']}")
+    assert found.status == 404 or found.json["node_uuid"] == shadow, found
+    site.ok("DELETE", f"/v1/nodes/{shadow}")
+    return 7
+
+
 def masks_and_secrets(world, machine):
     """LP 2150573 and secrets in answers to PATCH: what a lessee must not see, and nobody sees."""
     site, path = world.site, f"/v1/nodes/{machine.id}"
@@ -228,6 +251,7 @@ def main():
     path = f"/v1/nodes/{machine.id}"
     world.site.ok("PATCH", path, [{"op": "add", "path": "/owner", "value": owner.id}])
     tried = moves_to_others(world, machine) + lists_of_others(world, machine)
+    tried += ports_behind_others(world, machine)
     tried += deployments(machine, owner.as_("admin"))
     tried += owners_inputs(machine, owner.as_("admin"))
     world.site.ok("PATCH", path, [{"op": "add", "path": "/lessee", "value": lessee.id}])

@@ -1,6 +1,6 @@
 //! Executes orders: one at a time per machine, in control's sequence, each until its deadline.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -36,6 +36,8 @@ const FIND_AGAIN: Duration = Duration::from_millis(250);
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 /// The end of a reason why a reset or power cycle failed after it was sent, perhaps.
 const UNSURE: &str = "it may have been carried out";
+/// The end of an order that control withdrew before its next attempt.
+const WITHDRAWN: &str = "control withdrew the order";
 /// The end of an order whose task panicked.
 const PANICKED: &str = "the agent failed in the middle of this order; it may have been carried out";
 
@@ -57,10 +59,28 @@ pub struct Order {
 #[derive(Debug, Default)]
 struct Book {
     wanted: Vec<Order>,
-    running: BTreeSet<MachineId>,
+    /// By machine: the order, and what is cancelled once control withdraws it.
+    running: BTreeMap<MachineId, (String, CancellationToken)>,
 }
 
 impl Book {
+    /// Takes a list. Running orders that are not in it are withdrawn: their machine may have been given
+    /// to another tenant.
+    fn take(&mut self, wanted: Vec<Order>) {
+        for (id, withdrawn) in self.running.values() {
+            if !wanted.iter().any(|order| order.id == *id) {
+                withdrawn.cancel();
+            }
+        }
+        self.wanted = wanted;
+    }
+
+    /// Cancelled once control withdraws the running order of a machine.
+    fn withdrawal(&self, machine: MachineId) -> CancellationToken {
+        let running = self.running.get(&machine);
+        running.map_or_else(CancellationToken::new, |(_, withdrawn)| withdrawn.clone())
+    }
+
     /// The next order that may begin: the first one of a machine without a running order.
     fn next(&mut self, knows: impl Fn(&str) -> bool) -> Option<Order> {
         if self.running.len() >= RUNNING_MAX {
@@ -69,9 +89,10 @@ impl Book {
         let at = self
             .wanted
             .iter()
-            .position(|order| !self.running.contains(&order.machine) && !knows(&order.id))?;
+            .position(|order| !self.running.contains_key(&order.machine) && !knows(&order.id))?;
         let order = self.wanted.remove(at);
-        self.running.insert(order.machine);
+        let running = (order.id.clone(), CancellationToken::new());
+        self.running.insert(order.machine, running);
         Some(order)
     }
 }
@@ -108,10 +129,10 @@ pub(crate) async fn run_orders(
                 end_order(&crew.journal, &order.id, End::failed(reason)).await;
                 continue;
             }
-            let crew = crew.clone();
+            let (crew, withdrawn) = (crew.clone(), book.withdrawal(order.machine));
             tasks.spawn(async move {
                 // A panic must not take the order along: its machine would count as busy for ever.
-                let end = AssertUnwindSafe(carry_out(&crew, &order)).catch_unwind();
+                let end = AssertUnwindSafe(carry_out(&crew, &order, &withdrawn)).catch_unwind();
                 let end = end.await.unwrap_or_else(|_| End::failed(PANICKED));
                 (order, end)
             });
@@ -122,7 +143,7 @@ pub(crate) async fn run_orders(
                 if changed.is_err() {
                     return;
                 }
-                book.wanted.clone_from(&wanted.borrow_and_update());
+                book.take(wanted.borrow_and_update().clone());
                 for order in &book.wanted {
                     crew.journal.tell_again(&order.id);
                 }
@@ -144,20 +165,25 @@ async fn end_order(journal: &Journal, id: &str, end: End) {
 }
 
 /// Executes one order, from finding the BMC to reading the power state afterwards.
-async fn carry_out(crew: &Crew, order: &Order) -> End {
+async fn carry_out(crew: &Crew, order: &Order, withdrawn: &CancellationToken) -> End {
     let (began, began_ns) = (Instant::now(), now_ns());
     let Some(until) = time_to_act(order.deadline, began).map(|left| began + left) else {
         return End::failed("expired before it began");
     };
-    let end = match find(&crew.fleet, order.machine, order.bmc, until).await {
-        Some(target) => match attempt(crew, order, &target, until).await {
+    let found = tokio::select! {
+        found = find(&crew.fleet, order.machine, order.bmc, until) => Some(found),
+        () = withdrawn.cancelled() => None,
+    };
+    let end = match found {
+        None => End::failed(WITHDRAWN),
+        Some(Some(target)) => match attempt(crew, order, &target, until, withdrawn).await {
             Ok(power) => {
                 crew.fleet.set_power(target.address, power);
                 End::ok(order.action, power)
             }
             Err(reason) => End::failed(reason),
         },
-        None => End::failed(crew.fleet.explain(order.machine, order.bmc)),
+        Some(None) => End::failed(crew.fleet.explain(order.machine, order.bmc)),
     };
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let outcome = if end.error.is_empty() {
@@ -232,16 +258,21 @@ async fn find(
     }
 }
 
-/// Retries until the operation is done or refused, or the time is over.
+/// Retries until the operation is done or refused, the time is over or control withdraws the order. An
+/// attempt that was begun is not broken off by that: the next order of the machine would overtake it.
 async fn attempt(
     crew: &Crew,
     order: &Order,
     target: &Target,
     until: Instant,
+    withdrawn: &CancellationToken,
 ) -> Result<Power, String> {
     let mut failures = 0_u32;
     let mut last = format!("BMC {}: no answer before the deadline", target.address);
     loop {
+        if withdrawn.is_cancelled() {
+            return Err(WITHDRAWN.into());
+        }
         let Ok(result) = timeout_at(until, crew.driver.act(target, order.action, until)).await
         else {
             return Err(if order.action.is_idempotent() {
@@ -264,7 +295,10 @@ async fn attempt(
         if Instant::now() + pause >= until {
             return Err(last);
         }
-        sleep(pause).await;
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = withdrawn.cancelled() => {}
+        }
     }
 }
 

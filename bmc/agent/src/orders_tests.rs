@@ -88,6 +88,46 @@ fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
     )
 }
 
+/// Of an order that control does not withdraw.
+fn lasting() -> CancellationToken {
+    CancellationToken::new()
+}
+
+#[test]
+fn running_orders_that_control_lists_no_more_are_withdrawn() {
+    let list = [1_u8, 2].map(|n| order(&n.to_string(), n, Action::PowerOn));
+    let mut book = Book::default();
+    book.take(list.to_vec());
+    while book.next(|_| false).is_some() {}
+    book.take(list[1..].to_vec());
+    let withdrawn = [1, 2].map(|n| book.withdrawal(machine(n)).is_cancelled());
+    assert_eq!(withdrawn, [true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_control_withdraws_is_not_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (crew, script) = crew(Script::default(), dir.path());
+    let silent = || Err(DriveError::Unreached("silent".into()));
+    *script.answers.lock().unwrap() = std::iter::repeat_with(silent).take(1000).collect();
+    let (order, withdrawn) = (order("x", 1, Action::PowerOn), lasting());
+    let withdraw = async {
+        sleep(Duration::from_secs(2)).await;
+        withdrawn.cancel();
+    };
+    let began = Instant::now();
+    let (end, ()) = tokio::join!(carry_out(&crew, &order, &withdrawn), withdraw);
+    assert_eq!(
+        (end.error.as_str(), began.elapsed().as_secs()),
+        (WITHDRAWN, 2)
+    );
+    let acts = script.acts.lock().unwrap().len();
+    assert!(acts > 0);
+    let end = carry_out(&crew, &order, &withdrawn).await;
+    assert_eq!(end.error, WITHDRAWN);
+    assert_eq!(script.acts.lock().unwrap().len(), acts, "nor begun");
+}
+
 #[test]
 fn orders_of_a_machine_go_in_sequence_and_others_beside_them() {
     let wanted = vec![
@@ -189,7 +229,7 @@ async fn failures_are_repeated_only_where_it_is_safe() {
     ] {
         let (crew, script) = crew(Script::default(), dir.path());
         *script.answers.lock().unwrap() = answers;
-        let end = carry_out(&crew, &order("x", 1, action)).await;
+        let end = carry_out(&crew, &order("x", 1, action), &lasting()).await;
         assert_eq!(end.error, want, "{action:?}");
         assert_eq!(script.acts.lock().unwrap().len(), acts, "{action:?}");
     }
@@ -202,7 +242,7 @@ async fn the_digest_that_is_told_is_of_the_nonce_that_was_written_last() {
     let lost = Err(DriveError::Unsure("lost".into()));
     *script.answers.lock().unwrap() = vec![Ok(Power::Off), lost];
     let action = Action::SetNonce(Nonce::generate());
-    let end = carry_out(&crew, &order("x", 1, action)).await;
+    let end = carry_out(&crew, &order("x", 1, action), &lasting()).await;
     assert_eq!((end.error.as_str(), end.power.as_str()), ("", "off"));
     let acts = script.acts.lock().unwrap().clone();
     let Some((_, Action::SetNonce(last))) = acts.last() else {
@@ -213,7 +253,7 @@ async fn the_digest_that_is_told_is_of_the_nonce_that_was_written_last() {
 
     let refused = Err(DriveError::Refused("no asset tag".into()));
     *script.answers.lock().unwrap() = vec![refused];
-    let end = carry_out(&crew, &order("y", 1, action)).await;
+    let end = carry_out(&crew, &order("y", 1, action), &lasting()).await;
     assert_eq!(
         (end.error.as_str(), end.nonce_sha256.as_str()),
         ("no asset tag", "")
@@ -230,9 +270,9 @@ async fn each_order_ends_by_its_deadline_with_a_reason() {
         },
         dir.path(),
     );
-    let end = carry_out(&hanging, &order("x", 1, Action::PowerOn)).await;
+    let end = carry_out(&hanging, &order("x", 1, Action::PowerOn), &lasting()).await;
     assert_eq!(end.error, "BMC 10.0.0.1: no answer before the deadline");
-    let end = carry_out(&hanging, &order("x", 1, Action::PowerReset)).await;
+    let end = carry_out(&hanging, &order("x", 1, Action::PowerReset), &lasting()).await;
     assert_eq!(
         end.error,
         "BMC 10.0.0.1: no answer before the deadline; it may have been carried out"
@@ -240,7 +280,7 @@ async fn each_order_ends_by_its_deadline_with_a_reason() {
     let answers = (0..1000).map(|_| Err(DriveError::Unreached("IPMI at a:623: silent".into())));
     let (silent, script) = crew(Script::default(), dir.path());
     *script.answers.lock().unwrap() = answers.collect();
-    let end = carry_out(&silent, &order("x", 1, Action::PowerOn)).await;
+    let end = carry_out(&silent, &order("x", 1, Action::PowerOn), &lasting()).await;
     assert_eq!(end.error, "IPMI at a:623: silent");
     assert!(script.acts.lock().unwrap().len() < 50, "it backs off");
     let late = Order {
@@ -248,10 +288,10 @@ async fn each_order_ends_by_its_deadline_with_a_reason() {
         ..order("x", 1, Action::PowerOn)
     };
     assert_eq!(
-        carry_out(&silent, &late).await.error,
+        carry_out(&silent, &late, &lasting()).await.error,
         "expired before it began"
     );
-    let unknown = carry_out(&silent, &order("x", 99, Action::PowerOn)).await;
+    let unknown = carry_out(&silent, &order("x", 99, Action::PowerOn), &lasting()).await;
     assert!(
         unknown.error.contains("none of the 20 BMCs here"),
         "{}",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Response, StatusCode};
 
 /// An HTTP API that is not the contract's. The front bounds its requests and answers in size, number
 /// and memory, by caller; everything else is the facade's.
@@ -17,5 +17,9 @@ pub trait HttpFacade: std::fmt::Debug + Send + Sync + 'static {
     fn screen(&self, head: &Parts) -> Option<Arc<str>>;
 
     /// Answers one request with its complete body.
-    async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes>;
+    async fn answer(&self, head: &Parts, body: Bytes, peer: Option<SocketAddr>) -> Response<Bytes>;
+
+    /// Answers a request that the front refuses itself, in the shape in which the facade's clients read
+    /// refusals.
+    fn refuse(&self, head: &Parts, status: StatusCode, reason: &str) -> Response<Bytes>;
 }

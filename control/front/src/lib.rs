@@ -185,8 +185,14 @@ impl<S: InnerService, G: Gate> Front<S, G> {
     {
         let (parts, body) = request.into_parts();
         if head_bytes(&parts) > HEAD_BYTES_MAX {
-            let text = "the head of the request is too large\n";
-            return reply::plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text);
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            return match &self.facade {
+                Some(facade) => {
+                    let reason = "the head of the request is too large";
+                    facade.refuse(&parts, status, reason).map(reply::full)
+                }
+                None => reply::plain(status, "the head of the request is too large\n"),
+            };
         }
         if parts.method == HttpMethod::GET && parts.uri.path() == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");

@@ -6,14 +6,16 @@ use proto_types::ProjectId;
 /// Longest request body in an audit record, bytes; a longer one is truncated.
 const BODY_BYTES_MAX: usize = 4096;
 /// JSON names of fields that may hold secrets, in any message.
-const SECRET_FIELDS: [&str; 8] = [
+const SECRET_FIELDS: [&str; 10] = [
     "userdata",
+    "userData",
     "password",
     "oldPassword",
     "newPassword",
     "secret",
     "authKey",
     "consolePassword",
+    "superUserPassword",
     "token",
 ];
 
@@ -71,6 +73,8 @@ pub fn belongs_to(
 
 #[cfg(test)]
 mod tests {
+    use prost_reflect::Kind;
+
     use super::*;
 
     #[test]
@@ -81,6 +85,34 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("\"name\":\"m\""));
+    }
+
+    #[test]
+    fn a_field_that_is_named_like_a_secret_is_taken_out() {
+        let words = [
+            "password",
+            "secret",
+            "token",
+            "userdata",
+            "authkey",
+            "privatekey",
+        ];
+        // A digest of what was given.
+        let others = ["userDataSha256"];
+        let mut shown = std::collections::BTreeSet::new();
+        for message in proto_public::pool().all_messages() {
+            for field in message.fields() {
+                let is_text = matches!(field.kind(), Kind::String | Kind::Bytes);
+                let name = field.json_name().to_owned();
+                let plain = name.to_lowercase();
+                let is_secret = words.iter().any(|word| plain.contains(word));
+                let is_known = SECRET_FIELDS.contains(&&*name) || others.contains(&&*name);
+                if is_text && is_secret && !is_known {
+                    shown.insert(format!("{}: {name}", message.full_name()));
+                }
+            }
+        }
+        assert!(shown.is_empty(), "shown in the audit trail: {shown:#?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use control_facades_ironic::{IronicFacade, IronicSettings};
 use control_front::{Front, serve};
 use control_gate::{ApiGate, ServiceContext};
 use control_oslo::{DangerousRule, OsloPolicy, PolicyFile, PolicyLint, ironic};
+use proto_types::ProjectId;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -31,8 +32,8 @@ pub(crate) struct IronicSection {
     policy_file: Option<PathBuf>,
     /// Dangerous rules of the file that are accepted, by name.
     allow_dangerous: Vec<String>,
-    /// Name of the project whose services have rights of the site.
-    service_project: Option<String>,
+    /// Id of the project whose services have rights of the site.
+    service_project: Option<ProjectId>,
 }
 
 /// The bound listener of Ironic's API.
@@ -77,7 +78,7 @@ impl IronicSection {
                 url: self.url.clone(),
                 is_tls,
                 policy,
-                service_project: self.service_project.clone(),
+                service_project: self.service_project,
             },
         }))
     }
@@ -146,7 +147,15 @@ mod tests {
         assert!(section("").is_ok());
         assert!(section("listen = '127.0.0.1:6385'").is_ok());
         for (text, field) in [
-            ("service_project = 'service'", "ironic.listen"),
+            (
+                "service_project = '70e5e25a-2ca2-4cb1-8ae8-7d8739cee205'",
+                "ironic.listen",
+            ),
+            // A name is that of a project in each tenant that wants it.
+            (
+                "listen = '127.0.0.1:6385'\nservice_project = 'service'",
+                "must be a UUID",
+            ),
             (
                 "listen = '127.0.0.1:6385'\nurl = 'ftp://x.example'",
                 "ironic.url",

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_types::{ProjectId, SizeId};
 
 use crate::machine::entity::Machine;
+use crate::pool::entity::PoolHost;
 use crate::tables::Tables;
 use crate::tenancy::entity::{Project, Quota, QuotaSubject};
 
@@ -23,13 +24,7 @@ pub struct Counts {
 
 /// The holdings of a quota's subject.
 pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
-    let projects: Vec<ProjectId> = match &quota.subject {
-        QuotaSubject::Project(id) => vec![*id],
-        QuotaSubject::Tenant(login) => {
-            let own = tables.index().tenant_projects.get(login);
-            own.into_iter().flatten().copied().collect()
-        }
-    };
+    let projects = projects_of(tables, &quota.subject);
     let index = tables.index();
     let sizes = quota.limits.machines_of_size.keys();
     let mut counts = Counts {
@@ -56,6 +51,17 @@ pub fn counts(tables: &Tables, quota: &Quota) -> Counts {
     counts
 }
 
+/// The projects that a quota bounds together.
+fn projects_of(tables: &Tables, subject: &QuotaSubject) -> Vec<ProjectId> {
+    match subject {
+        QuotaSubject::Project(id) => vec![*id],
+        QuotaSubject::Tenant(login) => {
+            let own = tables.index().tenant_projects.get(login);
+            own.into_iter().flatten().copied().collect()
+        }
+    }
+}
+
 /// Machines that a project has: allocated ones, and hosts that are bound to its claims.
 fn machines_of(
     tables: &Tables,
@@ -67,6 +73,34 @@ fn machines_of(
     // A host that is bound and allocated is one machine.
     let bound = bound.filter(move |id| !allocated.is_some_and(|ids| ids.contains(*id)));
     allocated.into_iter().flatten().chain(bound)
+}
+
+/// `true` if a project may reserve one more host of a size: as many as its quotas let it have. Reserved hosts
+/// count as nobody's machines, so that a project could keep a whole pool from all others by one claim
+/// after the other.
+pub(crate) fn may_reserve(tables: &Tables, project: ProjectId, size: Option<&SizeId>) -> bool {
+    let fits = |limit: Option<&u32>, count: usize| {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        limit.is_none_or(|limit| count < *limit)
+    };
+    quotas(tables, project).iter().all(|quota| {
+        let projects = projects_of(tables, &quota.subject).into_iter();
+        let reserved = projects.flat_map(|project| reserved_hosts(tables, project));
+        let reserved: Vec<&PoolHost> = reserved.collect();
+        let of_size = reserved.iter();
+        let of_size = of_size.filter(|host| host.seen.size.as_ref() == size);
+        let of_size_limit = size.and_then(|size| quota.limits.machines_of_size.get(size));
+        fits(quota.limits.machines.as_ref(), reserved.len()) && fits(of_size_limit, of_size.count())
+    })
+}
+
+/// Hosts that are reserved for a project.
+fn reserved_hosts(tables: &Tables, project: ProjectId) -> impl Iterator<Item = &PoolHost> {
+    let reserved = &tables.index().hosts.reserved;
+    let own = reserved.range((project, String::new())..);
+    let own = own.take_while(move |((of, _), _)| *of == project);
+    let ids = own.flat_map(|(_, hosts)| hosts);
+    ids.filter_map(|id| tables.get::<PoolHost>(id).map(AsRef::as_ref))
 }
 
 /// The quotas of a project: its own and its tenant's.

@@ -123,6 +123,7 @@ impl Services {
         })?;
         let description = String::new();
         let op = OrderBmc {
+            user: None,
             machine,
             project,
             action,

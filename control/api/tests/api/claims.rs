@@ -1,6 +1,6 @@
 //! Claims over the API: the user stories of projects that claim hosts.
 
-use control_state::BmcAction;
+use control_state::{AuditEntry, BmcAction};
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::pool_service_client::PoolServiceClient;
 use proto_public::metalmesh::tenant::v1 as tenant;
@@ -249,5 +249,50 @@ async fn holds_are_independent() {
     pools.clear_host_hold(ended).await.unwrap();
     node.bmc_obeys(BmcAction::PowerOn).await;
     assert!(!get(&mut claims, &claim).await.held_by_operator);
+    node.stop().await;
+}
+
+/// Who claimed, rebooted and gave back a host is on record, and its user data is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_done_with_a_claim_is_on_record() {
+    let node = Node::start().await;
+    node.data_centre().await;
+    set_pool(&node, vec![everybody()]).await;
+    let machine = node.waiting_machine(1).await;
+    add_host(&node, &machine, &[]).await;
+    let (project, token) = node.tenant("acme").await;
+    let network = node.network(&token, &project).await;
+    let mut claims = Claims::new(node.wire(Some(&token)));
+    let mut spec = installing(&[], &network);
+    spec.user_data = Some("I2Nsb3VkLWNvbmZpZw==".into());
+    let claim = create(&mut claims, &project, "web-1", spec).await;
+    node.installed_claim(&machine).await;
+    let request = tenant::ClaimServiceRebootRequest {
+        project: project.clone(),
+        claim: "web-1".into(),
+        expected_epoch: Some(1),
+        request: "once".into(),
+        mode: String::new(),
+    };
+    claims.reboot(request).await.unwrap();
+    delete(&mut claims, &claim).await;
+    let kept = node.store.read_local(|tables| {
+        let all = tables.all::<AuditEntry>();
+        let own = all.filter(|entry| entry.project.as_deref() == Some(project.as_str()));
+        own.map(|entry| AuditEntry::clone(entry))
+            .collect::<Vec<_>>()
+    });
+    let kept = kept.unwrap();
+    for name in ["Create", "Reboot", "Delete"] {
+        let method = format!("metalmesh.tenant.v1.ClaimService/{name}");
+        let mut of_method = kept.iter().filter(|entry| entry.method.ends_with(&method));
+        let entry = of_method
+            .next()
+            .unwrap_or_else(|| panic!("{name}: {kept:?}"));
+        assert_eq!((entry.user.as_str(), entry.result_code), ("acme", Some(0)));
+        let body = entry.body.as_deref().unwrap_or_default();
+        assert!(body.contains("web-1"), "{body}");
+        assert!(!body.contains("I2Nsb3VkLWNvbmZpZw"), "{body}");
+    }
     node.stop().await;
 }

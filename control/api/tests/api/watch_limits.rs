@@ -5,8 +5,10 @@ use std::time::Duration;
 use control_store::WATCH_HISTORY_CHANGES;
 use control_watch::WatchLimits;
 use proto_public::metalmesh::admin::v1::WatchChangeType;
+use proto_public::metalmesh::tenant::v1::ClaimServiceWatchRequest;
 use tonic::Code;
 
+use crate::claiming::Claims;
 use crate::node::{Node, Wire};
 use crate::watching::*;
 
@@ -21,6 +23,28 @@ async fn watches_of_a_user_are_bounded() {
     let refused = all(node.as_admin(), &["partition"], 0).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("of this user"), "{refused}");
+    drop(first);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_of_claims_count_with_the_others() {
+    let limits = WatchLimits {
+        per_user: 1,
+        ..WatchLimits::default()
+    };
+    let node = Node::start_with(limits, WATCH_HISTORY_CHANGES).await;
+    let (project, token) = node.tenant("acme").await;
+    let mut claims = Claims::new(node.wire(Some(&token)));
+    let request = ClaimServiceWatchRequest {
+        project: project.clone(),
+        ..Default::default()
+    };
+    let first = claims.watch(request.clone()).await.unwrap();
+    let refused = claims.watch(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    let mixed = of_project(node.wire(Some(&token)), &project, &["claim"]).await;
+    assert_eq!(mixed.unwrap_err().code(), Code::ResourceExhausted);
     drop(first);
     node.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Answers of handlers as responses of HTTP.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LOCATION, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, VARY};
 use http::{HeaderName, HeaderValue, Response};
 use uuid::Uuid;
 
@@ -46,20 +46,35 @@ pub(crate) fn response(
     head: &ResponseHead,
     outcome: Result<IronicAnswer, IronicError>,
 ) -> Response<Bytes> {
-    let (status, body, location, subject_token) = match outcome {
-        Ok(answer) => (
-            answer.status,
-            answer.body,
-            answer.location,
-            answer.subject_token,
-        ),
+    match outcome {
+        Ok(answer) => answered(head, answer),
         Err(error) => {
             if error.status.is_server_error() {
                 tracing::warn!(request = %head.request_id, error = %error.text, "a call failed");
             }
-            (error.status, Some(error.body(head.shape)), None, None)
+            refusal(head, &error)
         }
+    }
+}
+
+/// The response to a request that is refused. It is not logged: strangers could fill the log.
+pub(crate) fn refusal(head: &ResponseHead, error: &IronicError) -> Response<Bytes> {
+    let answer = IronicAnswer {
+        status: error.status,
+        location: None,
+        subject_token: None,
+        body: Some(error.body(head.shape)),
     };
+    answered(head, answer)
+}
+
+fn answered(head: &ResponseHead, answer: IronicAnswer) -> Response<Bytes> {
+    let IronicAnswer {
+        status,
+        location,
+        subject_token,
+        body,
+    } = answer;
     let bytes = body.map_or_else(Bytes::new, |body| body.to_string().into());
     let has_body = !bytes.is_empty();
     let mut response = Response::new(bytes);
@@ -79,6 +94,8 @@ pub(crate) fn response(
         set(HeaderName::from_static(SUBJECT_TOKEN_HEADER), token);
         set(VARY, "X-Auth-Token");
     }
+    // The answer depends on the token, in whichever header: no cache may serve it to another caller.
+    set(CACHE_CONTROL, "no-store");
     for name in REQUEST_ID_HEADERS {
         set(HeaderName::from_static(name), &head.request_id);
     }
@@ -117,6 +134,7 @@ mod tests {
             assert_eq!(header(&answered, HEADER), named);
             let id = header(&answered, REQUEST_ID_HEADERS[0]).unwrap();
             assert!(id.starts_with("req-"));
+            assert_eq!(header(&answered, "cache-control"), Some("no-store"));
         }
     }
 

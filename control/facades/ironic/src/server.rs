@@ -9,7 +9,8 @@ use control_front::HttpFacade;
 use control_gate::{FacadeCall, FacadeRequest, ServiceContext};
 use http::header::HOST;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
+use proto_types::ProjectId;
 use serde_json::Value;
 use tonic::Code;
 use url::form_urlencoded;
@@ -19,7 +20,7 @@ use crate::answer::IronicAnswer;
 use crate::error::{ErrorShape, IronicError};
 use crate::keystone::{self, IdentityRequest};
 use crate::request::{IronicCall, Parameters};
-use crate::response::{ResponseHead, response};
+use crate::response::{ResponseHead, refusal, response};
 use crate::route::IronicRoute;
 use crate::routes::{self, RouteMatch};
 use crate::secrets::without_secrets;
@@ -37,7 +38,7 @@ pub struct IronicFacade {
     policy: AccessPolicy,
     url: Option<String>,
     scheme: &'static str,
-    service_project: Option<String>,
+    service_project: Option<ProjectId>,
 }
 
 /// A request that is answered, without its body.
@@ -106,9 +107,9 @@ impl IronicFacade {
         };
         let credential = FacadeCredential::of_request(&arrived.parts.headers);
         let credential = credential.ok_or_else(IronicError::unauthenticated)?;
-        let service_project = self.service_project.as_deref();
         let (core, peer) = (&self.core, arrived.peer);
-        let caller = FacadeCaller::authenticate(core, &credential, peer, service_project).await?;
+        let caller =
+            FacadeCaller::authenticate(core, &credential, peer, self.service_project).await?;
         self.routed(arrived, &routed, &caller).await
     }
 
@@ -155,7 +156,7 @@ impl IronicFacade {
     ) -> Result<IronicAnswer, IronicError> {
         let request = IdentityRequest {
             core: &self.core,
-            service_project: self.service_project.as_deref(),
+            service_project: self.service_project,
             base: &arrived.base,
             verb: &arrived.parts.method,
             path,
@@ -228,8 +229,12 @@ impl HttpFacade for IronicFacade {
         self.core.bearer_share(&credential.token)
     }
 
-    async fn answer(&self, request: Request<Bytes>, peer: Option<SocketAddr>) -> Response<Bytes> {
-        let (parts, body) = request.into_parts();
+    async fn answer(
+        &self,
+        parts: &Parts,
+        body: Bytes,
+        peer: Option<SocketAddr>,
+    ) -> Response<Bytes> {
         let shape = shape(parts.uri.path());
         let version = ApiVersion::of_request(&parts.headers);
         let head = ResponseHead::new(shape, version.as_ref().ok().copied());
@@ -238,8 +243,8 @@ impl HttpFacade for IronicFacade {
             (_, Err(error)) => Err(error),
             (_, Ok(body)) => {
                 let arrived = ArrivedRequest {
-                    base: self.base(&parts),
-                    parts: &parts,
+                    base: self.base(parts),
+                    parts,
                     peer,
                     body,
                 };
@@ -248,6 +253,17 @@ impl HttpFacade for IronicFacade {
         };
         response(&head, outcome)
     }
+
+    fn refuse(&self, head: &Parts, status: StatusCode, reason: &str) -> Response<Bytes> {
+        refused(head, status, reason)
+    }
+}
+
+/// The refusal of a request by the front, in the shape of the API that its path belongs to.
+fn refused(head: &Parts, status: StatusCode, reason: &str) -> Response<Bytes> {
+    let version = ApiVersion::of_request(&head.headers).ok();
+    let error = IronicError::new(status, reason);
+    refusal(&ResponseHead::new(shape(head.uri.path()), version), &error)
 }
 
 #[cfg(test)]
@@ -266,6 +282,25 @@ mod tests {
             ("/v2.0/networks", ErrorShape::Network),
         ] {
             assert_eq!(shape(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn refusals_of_the_front_have_the_shape_of_their_api() {
+        for (path, pointer) in [
+            ("/v1/nodes", "/error_message"),
+            ("/nonsense", "/error_message"),
+            ("/v3/auth/tokens", "/error/message"),
+            ("/v2.0/ports", "/NeutronError/message"),
+        ] {
+            let request = http::Request::post(path).body(()).unwrap();
+            let (head, ()) = request.into_parts();
+            let answer = refused(&head, StatusCode::PAYLOAD_TOO_LARGE, "too large");
+            assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+            assert_eq!(answer.headers()["content-type"], "application/json");
+            let body: Value = serde_json::from_slice(answer.body()).unwrap();
+            let found = body.pointer(pointer).and_then(Value::as_str).unwrap();
+            assert!(found.contains("too large"), "{path}: {body}");
         }
     }
 

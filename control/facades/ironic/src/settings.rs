@@ -1,6 +1,7 @@
 //! Settings of the facade.
 
 use control_oslo::OsloPolicy;
+use proto_types::ProjectId;
 use url::Url;
 
 /// Settings of the facade.
@@ -13,7 +14,7 @@ pub struct IronicSettings {
     pub is_tls: bool,
     /// The policy.
     pub policy: OsloPolicy,
-    /// Name of the project whose services have rights of the site. `None` means that no project's
-    /// have.
-    pub service_project: Option<String>,
+    /// The project whose services have rights of the site, by its id: names are unique in a tenant only.
+    /// `None` means that no project's have.
+    pub service_project: Option<ProjectId>,
 }

@@ -52,6 +52,7 @@ async fn victim(control: &Control) -> Victim {
     };
     core.register(register).await.unwrap();
     let order = OrderBmc {
+        user: None,
         machine: id,
         project: None,
         action: Action::LedOn,

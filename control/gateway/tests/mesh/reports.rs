@@ -290,6 +290,7 @@ async fn orders_carry_the_time_that_is_left() {
         let bmc: BmcServiceClient = control.agent(AgentKind::Bmc, "p1", "bmc1").await;
         control.clock.advance(apart_ms);
         let order = control_state::OrderBmc {
+            user: None,
             machine: uuid.parse().unwrap(),
             project: None,
             action: control_state::BmcAction::PowerOn,
@@ -324,6 +325,7 @@ async fn orders_name_the_bmc_that_control_believes() {
     };
     first.report(report("10.0.0.1:623")).await.unwrap();
     let order = control_state::OrderBmc {
+        user: None,
         machine: uuid.parse().unwrap(),
         project: None,
         action: control_state::BmcAction::PowerOn,

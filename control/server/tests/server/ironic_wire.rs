@@ -48,6 +48,39 @@ impl Wire {
         };
         request.body(body).send().await.unwrap()
     }
+
+    /// Calls metalmesh's own API in JSON, as the administrator.
+    async fn call(&self, daemon: &Daemon, method: &str, body: &Value) -> Value {
+        let url = format!("{}/metalstack.{method}", daemon.api);
+        let request = self.http.post(url).bearer_auth(&self.token);
+        let request = request.header("Content-Type", "application/json");
+        let answer = request.body(body.to_string()).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{method}");
+        content(answer).await
+    }
+
+    /// A project of this name in a tenant of its own, and a token of its owner with the role `service`.
+    async fn services(&self, daemon: &Daemon, tenant: &str, name: &str) -> (String, String) {
+        let wanted = json!({ "name": tenant });
+        self.call(daemon, "admin.v2.TenantService/Create", &wanted)
+            .await;
+        let wanted = json!({ "login": tenant, "name": name, "description": "" });
+        let method = "api.v2.ProjectService/Create";
+        let made = self.call(daemon, method, &wanted).await;
+        let id = made["project"]["uuid"].as_str().unwrap().to_owned();
+        let wanted = json!({
+            "user": tenant,
+            "tokenCreateRequest": {
+                "expires": "3600s",
+                "description": "services",
+                "labels": { "labels": { "metalmesh.dev/openstack-role": "service" } },
+                "projectRoles": { id.as_str(): "PROJECT_ROLE_OWNER" },
+            },
+        });
+        let method = "admin.v2.TokenService/Create";
+        let made = self.call(daemon, method, &wanted).await;
+        (id, made["secret"].as_str().unwrap().to_owned())
+    }
 }
 
 async fn content(answer: Response) -> Value {
@@ -96,6 +129,40 @@ async fn versions_need_no_token_and_everything_else_does() {
         let is_ironic = !path.starts_with("/v2") && !path.starts_with("/v3");
         assert_eq!(answer.headers().contains_key(NEWEST), is_ironic, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_the_listener_have_the_shape_of_their_api() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    for (path, pointer) in [
+        ("/v1/nodes", "/error_message"),
+        ("/nonsense", "/error_message"),
+        ("/v2.0/ports", "/NeutronError/message"),
+        ("/v3/auth/tokens", "/error/message"),
+    ] {
+        let large = Value::from("x".repeat(2 << 20));
+        let refused = wire.ask(Method::POST, path, &large).await;
+        assert_eq!(refused.status(), 413, "{path}");
+        assert!(refused.headers().contains_key("openstack-request-id"));
+        let body = content(refused).await;
+        let text = body.pointer(pointer).and_then(Value::as_str).unwrap();
+        assert!(text.contains("too large"), "{path}: {body}");
+        let url = format!("{}{path}", wire.url);
+        let request = wire.http.get(url).header("X-Large", "x".repeat(17 << 10));
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status(), 431, "{path}");
+        let body = content(refused).await;
+        assert!(
+            body.pointer(pointer).is_some_and(Value::is_string),
+            "{path}: {body}"
+        );
+    }
+    let refused = wire
+        .ask(Method::POST, "/v1/nodes", &Value::from("x".repeat(2 << 20)))
+        .await;
+    assert!(reason(refused).await.contains("too large"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,6 +218,76 @@ async fn documents_survive_a_crash() {
         .ask(Method::POST, "/v1/deploy_templates", &template)
         .await;
     assert_eq!(again.status(), 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_with_rights_of_the_site_are_those_of_one_project() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = daemon(dir.path(), "");
+    let wire = Wire::of(&before);
+    let (id, own) = wire.services(&before, "operators", "service").await;
+    let (_, namesake) = wire.services(&before, "tenant", "service").await;
+    let node = json!({ "driver": "metalmesh", "name": "of-the-site" });
+    let made = wire.ask(Method::POST, "/v1/nodes", &node).await;
+    assert_eq!(made.status(), 201);
+    before.kill();
+    let after = daemon(dir.path(), &format!("service_project = \"{id}\"\n"));
+    for (token, count) in [(own, 1), (namesake, 0)] {
+        let wire = Wire {
+            token,
+            ..Wire::of(&after)
+        };
+        let nodes = content(wire.ask(Method::GET, "/v1/nodes", &Value::Null).await).await;
+        assert_eq!(nodes["nodes"].as_array().unwrap().len(), count, "{nodes}");
+        let deleted = wire
+            .ask(Method::DELETE, "/v1/nodes/of-the-site", &Value::Null)
+            .await;
+        assert!(!deleted.status().is_success());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_of_a_project_reach_no_runbook_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = daemon(dir.path(), "");
+    let wire = Wire::of(&daemon);
+    let (owner, _) = wire.services(&daemon, "operators", "web").await;
+    let (_, token) = wire.services(&daemon, "tenant", "web").await;
+    let service = Wire {
+        token,
+        ..Wire::of(&daemon)
+    };
+    let step = json!({"interface": "power", "step": "reboot", "args": {}, "order": 1});
+    let book = |name: &str| json!({"name": name, "steps": [step]});
+    let mut owned = book("CUSTOM_OWNED");
+    owned["owner"] = owner.into();
+    let mut public = book("CUSTOM_PUBLIC");
+    public["public"] = true.into();
+    for wanted in [owned, public] {
+        let made = wire.ask(Method::POST, "/v1/runbooks", &wanted).await;
+        assert_eq!(made.status(), 201, "{wanted}");
+    }
+    let made = service
+        .ask(Method::POST, "/v1/runbooks", &book("CUSTOM_OWN"))
+        .await;
+    assert_eq!(made.status(), 201);
+    let patch = json!([{"op": "replace", "path": "/extra", "value": {"a": 1}}]);
+    for (name, seen, changed) in [
+        ("CUSTOM_OWNED", 404, 404),
+        ("CUSTOM_PUBLIC", 200, 403),
+        ("CUSTOM_OWN", 200, 200),
+    ] {
+        let path = format!("/v1/runbooks/{name}");
+        let found = service.ask(Method::GET, &path, &Value::Null).await;
+        assert_eq!(found.status(), seen, "{name}");
+        let answer = service.ask(Method::PATCH, &path, &patch).await;
+        assert_eq!(answer.status(), changed, "{name}");
+        let traits = format!("{path}/traits/CUSTOM_T");
+        let answer = service.ask(Method::PUT, &traits, &Value::Null).await;
+        assert_eq!(answer.status().is_success(), changed == 200, "{name}");
+        let answer = service.ask(Method::DELETE, &path, &Value::Null).await;
+        assert_eq!(answer.status().is_success(), changed == 200, "{name}");
+    }
 }
 
 #[test]

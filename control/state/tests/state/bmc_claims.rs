@@ -37,6 +37,7 @@ fn confirm(address: &str) -> ConfirmBmc {
 
 fn order(action: BmcAction) -> OrderBmc {
     OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action,

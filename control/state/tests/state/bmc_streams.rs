@@ -23,6 +23,7 @@ const ELSEWHERE: BmcStream = BmcStream {
 
 fn ordered(world: &mut World, action: BmcAction) -> BmcOrder {
     let order = OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action,

@@ -162,6 +162,7 @@ fn orders_for_nonces_are_nobodys_but_the_machines() {
     let cancel = DeleteBmcOrder { id: open.id };
     assert_eq!(world.refused(cancel.clone()), ErrorCode::StillInUse);
     let power_on = OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action: BmcAction::PowerOn,

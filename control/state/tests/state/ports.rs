@@ -263,6 +263,7 @@ fn without_a_power_cycle_the_port_stays() {
 #[test]
 fn what_an_admin_power_cycles_is_gone_too() {
     let order = |action| OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action,

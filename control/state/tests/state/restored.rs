@@ -187,6 +187,7 @@ fn what_nothing_proves_is_locked_and_left_alone() {
 
 fn order_of(machine: u128, action: BmcAction) -> OrderBmc {
     OrderBmc {
+        user: None,
         machine: id(machine),
         project: None,
         action,

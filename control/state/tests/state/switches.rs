@@ -265,6 +265,7 @@ fn orders_are_cancelled_and_forgotten() {
     let mut world = World::new();
     world.running(1, 1);
     let order = world.ok(OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action: BmcAction::LedOn,

@@ -23,6 +23,7 @@ fn of_machine(world: &World) -> Option<String> {
 
 fn power_on() -> OrderBmc {
     OrderBmc {
+        user: None,
         machine: id(1),
         project: None,
         action: BmcAction::PowerOn,

@@ -255,6 +255,7 @@ fn orders_of_users() {
     let mut world = World::new();
     world.running(1, 1);
     let order = |action, project: Option<u128>| OrderBmc {
+        user: None,
         machine: id(1),
         project: project.map(id),
         action,

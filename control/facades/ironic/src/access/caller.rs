@@ -39,8 +39,33 @@ struct ScopedRole {
     project_name: String,
 }
 
+impl ScopedRole {
+    /// `true` for the scope of this project.
+    fn is_of(&self, project: Option<ProjectId>) -> bool {
+        project.is_some_and(|project| self.scope == FacadeScope::Project(project))
+    }
+
+    /// The scope and the role as rules of the policy see them. Rules know the project whose services have
+    /// rights of the site by its name, which projects of other tenants may have too: only that project
+    /// itself finds its name there.
+    fn credentials(&self, role: KeystoneRole, service_project: Option<ProjectId>) -> Credentials {
+        let roles = role.names().iter().copied();
+        let FacadeScope::Project(project) = self.scope else {
+            return Credentials::system(roles);
+        };
+        let service_name = match self.is_of(service_project) {
+            true => self.project_name.as_str(),
+            false => "",
+        };
+        Credentials::project(&project.to_string(), roles)
+            .with(CallerAttribute::ProjectName, &self.project_name)
+            .with(CallerAttribute::ProjectDomainId, DOMAIN)
+            .with(CallerAttribute::ServiceProjectName, service_name)
+    }
+}
+
 impl FacadeCaller {
-    /// The caller of a credential.
+    /// The caller of a credential. `service_project` is the one whose services have rights of the site.
     ///
     /// # Errors
     /// 401 for a token that is not valid, 403 for a scope in which it has no role, and for a token
@@ -49,7 +74,7 @@ impl FacadeCaller {
         core: &ServiceContext,
         credential: &FacadeCredential,
         peer: Option<SocketAddr>,
-        service_project: Option<&str>,
+        service_project: Option<ProjectId>,
     ) -> Result<Self, IronicError> {
         let wanted = credential.scope;
         let look = |directory: &StateDirectory<'_>, who: &Principal| scoped(directory, who, wanted);
@@ -59,23 +84,11 @@ impl FacadeCaller {
             let text = "the token's label metalmesh.dev/openstack-role names no role that it has";
             IronicError::new(StatusCode::FORBIDDEN, text)
         })?;
-        let credentials = match found.scope {
-            FacadeScope::System => Credentials::system(role.names().iter().copied()),
-            FacadeScope::Project(project) => {
-                Credentials::project(&project.to_string(), role.names().iter().copied())
-                    .with(CallerAttribute::ProjectName, &found.project_name)
-                    .with(CallerAttribute::ProjectDomainId, DOMAIN)
-            }
-        };
-        let credentials = credentials
+        let is_elevated = role == KeystoneRole::Service && found.is_of(service_project);
+        let credentials = found
+            .credentials(role, service_project)
             .with(CallerAttribute::UserId, &bearer.principal.user)
-            .with(CallerAttribute::UserDomainId, DOMAIN)
-            .with(
-                CallerAttribute::ServiceProjectName,
-                service_project.unwrap_or_default(),
-            );
-        let is_elevated = role == KeystoneRole::Service
-            && service_project.is_some_and(|project| project == found.project_name);
+            .with(CallerAttribute::UserDomainId, DOMAIN);
         Ok(Self {
             bearer,
             scope: found.scope,
@@ -100,10 +113,22 @@ impl FacadeCaller {
         self.project().filter(|_| !self.is_elevated)
     }
 
+    /// `true` if the caller may reach a document of this owner that is not public, whatever a rule says: a
+    /// project reaches its own alone. Ironic's rules permit some calls to every service, which there are
+    /// the operators' alone, and here any project's.
+    pub(crate) fn reaches(&self, owner: Option<ProjectId>) -> bool {
+        is_reached(self.writer(), owner)
+    }
+
     /// `true` for a call in the scope of the whole site.
     pub(crate) fn is_system(&self) -> bool {
         self.scope == FacadeScope::System
     }
+}
+
+/// As [`FacadeCaller::reaches`]; `writer` is the caller's project, `None` for the site.
+fn is_reached(writer: Option<ProjectId>, owner: Option<ProjectId>) -> bool {
+    writer.is_none_or(|project| owner == Some(project))
 }
 
 fn scoped(
@@ -155,4 +180,52 @@ fn scope_of(who: &Principal) -> Option<FacadeScope> {
     let mut projects = who.rights.project_roles.keys();
     let only = projects.next().filter(|_| projects.next().is_none())?;
     FacadeScope::parse(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use control_oslo::{PolicyFile, PolicyTarget, ironic};
+
+    use super::*;
+
+    const SERVICES: &str = "70e5e25a-2ca2-4cb1-8ae8-7d8739cee205";
+    const NAMESAKE: &str = "f11853c7-fa9c-4db3-a477-c9d8e0dbbf13";
+
+    #[test]
+    fn a_project_named_like_that_of_the_services_has_none_of_their_rights() {
+        use KeystoneRole::{Admin, Service};
+        let policy = ironic::policy(&PolicyFile::default()).unwrap();
+        let services: Option<ProjectId> = Some(SERVICES.parse().unwrap());
+        for (project, role, configured, expected) in [
+            (SERVICES, Service, services, true),
+            (SERVICES, Admin, services, false),
+            (SERVICES, Service, None, false),
+            (NAMESAKE, Service, services, false),
+            (NAMESAKE, Admin, services, false),
+        ] {
+            let found = ScopedRole {
+                scope: FacadeScope::Project(project.parse().unwrap()),
+                role: Admin,
+                project_name: "service".to_owned(),
+            };
+            let caller = found.credentials(role, configured);
+            let decision = policy.decide("baremetal:node:list_all", &caller, &PolicyTarget::none());
+            assert_eq!(decision.is_permitted(), expected, "{project} {role:?}");
+        }
+    }
+
+    #[test]
+    fn a_project_reaches_its_own_alone() {
+        let (own, other) = (SERVICES.parse().unwrap(), NAMESAKE.parse().unwrap());
+        for (writer, owner, expected) in [
+            (None, None, true),
+            (None, Some(other), true),
+            (Some(own), Some(own), true),
+            (Some(own), Some(other), false),
+            // A missing owner equals no project.
+            (Some(own), None, false),
+        ] {
+            assert_eq!(is_reached(writer, owner), expected, "{writer:?} {owner:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::error::IronicError;
-use crate::patch::{ObjectReader, is_logical_name};
+use crate::patch::{ObjectReader, check_levels, is_logical_name};
 use crate::view::stored_extra;
 
 /// Fields of a request.
@@ -115,6 +115,7 @@ pub(super) fn extra(value: &Value) -> Result<BTreeMap<String, String>, IronicErr
     match value {
         Value::Null => Ok(BTreeMap::new()),
         Value::Object(fields) => {
+            check_levels("extra", value)?;
             let stored = fields
                 .iter()
                 .map(|(name, value)| (name.clone(), stored_extra(value)));

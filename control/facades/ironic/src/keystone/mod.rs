@@ -32,8 +32,8 @@ const SUBJECT_TOKEN: &str = "x-subject-token";
 pub(crate) struct IdentityRequest<'a> {
     /// The state and its time.
     pub(crate) core: &'a Arc<ServiceContext>,
-    /// Name of the project whose services have rights of the site.
-    pub(crate) service_project: Option<&'a str>,
+    /// The project whose services have rights of the site.
+    pub(crate) service_project: Option<ProjectId>,
     /// Address of the facade without a slash at its end, for the catalogue.
     pub(crate) base: &'a str,
     /// Verb of HTTP.

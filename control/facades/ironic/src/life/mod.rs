@@ -22,6 +22,7 @@ mod vendor;
 use control_authz::FacadeMethod;
 use http::Method;
 
+pub(crate) use self::rights::may_use;
 use crate::methods;
 use crate::route::IronicRoute;
 

@@ -18,10 +18,12 @@ pub(super) async fn order(
     node: &SeenNode,
     action: BmcAction,
 ) -> Result<(), IronicError> {
-    let project = order_project(&node.machine, call.caller.project())?;
+    let user = call.caller.project();
+    let project = order_project(&node.machine, user)?;
     let op = OrderBmc {
         machine: node.id(),
         project,
+        user,
         action,
         description: String::new(),
     };

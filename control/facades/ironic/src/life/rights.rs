@@ -9,9 +9,8 @@ use proto_types::ProjectId;
 
 use crate::error::IronicError;
 
-/// The project in whose name an order goes to the machine's BMC. `None` means an administrator's order,
-/// and also that of the project that may use a machine which nobody uses: the state knows no other way
-/// for it.
+/// The project that has the machine, in whose name an order goes to its BMC. `None` means an
+/// administrator's order, and also that of the project that may use a machine which nobody uses.
 ///
 /// # Errors
 /// 409 for a project that does not use the machine, while another one does or may.
@@ -59,7 +58,7 @@ pub(super) fn check_life(machine: &Machine, caller: Option<ProjectId>) -> Result
 }
 
 /// `true` if the caller uses the machine, or may use it while nobody does; administrators do.
-pub(super) fn may_use(machine: &Machine, caller: Option<ProjectId>) -> bool {
+pub(crate) fn may_use(machine: &Machine, caller: Option<ProjectId>) -> bool {
     order_project(machine, caller).is_ok()
 }
 

@@ -64,7 +64,7 @@ fn machine() -> Value {
 /// The draft of a node after changes of its object.
 fn changed(changes: &[(&str, Value)]) -> Result<NodeDraft, String> {
     let node = SeenNode::of_json(machine(), Some(content()));
-    let mut object = node_object(&node);
+    let mut object = node_object(&node, true);
     for (field, value) in changes {
         object[*field] = value.clone();
     }
@@ -81,7 +81,7 @@ fn an_unchanged_object_is_the_node() {
     assert_eq!(draft.resource_class, Some("rc1".parse().unwrap()));
     assert!(draft.is_maintained);
     let untouched = SeenNode::of_json(json!({}), None);
-    let object = node_object(&untouched);
+    let object = node_object(&untouched, true);
     let draft = NodeDraft::parse(&object, &DraftBase::of(&untouched), NOW).unwrap();
     assert_eq!(draft.content, NodeContent::default());
 }

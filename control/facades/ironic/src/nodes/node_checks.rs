@@ -239,7 +239,7 @@ mod tests {
 
     fn checked(machine: Value, state: ProvisionState, field: &str, value: Value) -> Option<String> {
         let node = node(machine);
-        let mut object = node_object(&node);
+        let mut object = node_object(&node, true);
         object[field] = value;
         let draft = NodeDraft::parse(&object, &DraftBase::of(&node), Timestamp::ZERO).unwrap();
         let checked = check_draft(&node, &in_state(state), &draft, None);

@@ -7,6 +7,7 @@ use proto_types::Timestamp;
 use serde_json::Value;
 
 use crate::access::SeenNode;
+use crate::life::may_use;
 use crate::request::IronicCall;
 use crate::view::{NodeMasks, NodeView, conductor_name, node, node_summary, target_power_state};
 
@@ -50,6 +51,7 @@ impl<'a> NodeDisplay<'a> {
             version: self.call.version,
             base: self.call.base,
             masks: NodeMasks::of(permits),
+            is_bmc_shown: may_use(&seen.machine, self.call.caller.project()),
             state: self.state(seen),
             target_power_state: target_power_state(machine_orders(self.tables, seen.id())),
             last_heard: log.map_or(Timestamp::ZERO, |log| log.last_event_time),

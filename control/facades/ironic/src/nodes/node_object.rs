@@ -73,7 +73,9 @@ pub(super) fn unset_object() -> Value {
 }
 
 /// The object of a node, which a patch is applied to. Interfaces that no client chose are `null`.
-pub(super) fn node_object(node: &SeenNode) -> Value {
+/// `is_bmc_shown` is `false` for callers that do not see the address of the BMC: a patch that tests it would
+/// tell them.
+pub(super) fn node_object(node: &SeenNode, is_bmc_shown: bool) -> Value {
     let content = stored(node);
     let class = node.machine.capability.resource_class.as_ref();
     let mut object = unset_object();
@@ -85,7 +87,7 @@ pub(super) fn node_object(node: &SeenNode) -> Value {
             "description": content.description,
             "disable_power_off": content.disable_power_off,
             "driver": content.driver,
-            "driver_info": driver_info(node),
+            "driver_info": driver_info(node, is_bmc_shown),
             "extra": object_of(&content.extra),
             // With its secrets: the client changes a part, and the rest stays.
             "instance_info": object_of(&content.instance_info),
@@ -143,7 +145,7 @@ mod tests {
             assert_eq!(patchable().contains(&name), is_patchable, "{name}");
             assert_eq!(creatable().contains(&name), is_creatable, "{name}");
         }
-        let object = node_object(&SeenNode::of_json(json!({}), None));
+        let object = node_object(&SeenNode::of_json(json!({}), None), true);
         for name in patchable() {
             assert!(object.get(&name).is_some(), "{name}");
         }

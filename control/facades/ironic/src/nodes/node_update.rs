@@ -11,11 +11,12 @@ use super::node_checks::{check_draft, check_is_changeable};
 use super::node_display::NodeDisplay;
 use super::node_draft::{DraftBase, NodeDraft};
 use super::node_object::{node_object, patchable};
-use super::tenure_change::{TenureCaller, tenure_parts};
+use super::tenure_change::{TenureCaller, check_instance, tenure_parts};
 use super::update_rules::update_rules;
 use crate::access::{SeenNode, find_node, seen_node};
 use crate::answer::IronicAnswer;
 use crate::error::IronicError;
+use crate::life::may_use;
 use crate::listing::{asked_flag, check_names};
 use crate::patch::JsonPatch;
 use crate::request::IronicCall;
@@ -66,6 +67,7 @@ fn planned(
         call.require(rule, &node.target())?;
     }
     check_fields(call, patch)?;
+    check_instance(&node, call.caller.writer(), patch)?;
     let now = call.now();
     let state = node_state(&node.machine, node.record.as_deref(), now);
     check_is_changeable(&node, &state, patch)?;
@@ -96,7 +98,8 @@ fn drafted(
     node: &SeenNode,
     patch: &JsonPatch,
 ) -> Result<NodeDraft, IronicError> {
-    let mut object = node_object(node);
+    let is_bmc_shown = may_use(&node.machine, call.caller.project());
+    let mut object = node_object(node, is_bmc_shown);
     patch.apply(&mut object)?;
     let mut draft = NodeDraft::parse(&object, &DraftBase::of(node), call.now())?;
     if asked_flag(call, RESET_INTERFACES)?.unwrap_or(false) {

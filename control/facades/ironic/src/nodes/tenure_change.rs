@@ -4,14 +4,24 @@ use control_state::{
     ClassChange, EndLease, GrantLease, LEASE_MS_MAX, LeaseEnder, SetMachineCapability,
     SetMachineOwner, UpdateNode,
 };
+use http::StatusCode;
 use proto_types::{LeaseId, ProjectId, Timestamp};
 
 use super::node_draft::NodeDraft;
 use crate::access::SeenNode;
 use crate::error::IronicError;
+use crate::patch::JsonPatch;
 
 /// The rule for another owner.
 const OWNER: &str = "baremetal:node:update:owner";
+/// The fields of a node's instance.
+const INSTANCE_FIELDS: [&str; 5] = [
+    "instance_info",
+    "instance_name",
+    "instance_uuid",
+    "protected",
+    "protected_reason",
+];
 /// The remark on leases that clients of this API grant.
 const COMMENT: &str = "by Ironic's API";
 
@@ -70,6 +80,32 @@ pub(super) fn tenure_parts(
         });
     }
     Ok(change)
+}
+
+/// Refuses a patch of the instance by the owner of a leased node, before anything of the instance is
+/// compared with the patch: it is the lessee's, and so is whether a guess about it is right.
+///
+/// # Errors
+/// 403, which names the field.
+pub(super) fn check_instance(
+    node: &SeenNode,
+    caller: Option<ProjectId>,
+    patch: &JsonPatch,
+) -> Result<(), IronicError> {
+    let is_owner = caller.is_some() && caller == node.owner();
+    if !is_owner || node.machine.tenure.lessee.is_none() {
+        return Ok(());
+    }
+    let mut roots = patch.roots().into_iter();
+    let Some(field) = roots.find(|root| INSTANCE_FIELDS.contains(root)) else {
+        return Ok(());
+    };
+    let id = node.id();
+    let text = format!(
+        "{field}: node {id} is leased, and its lessee alone changes the instance: end the lease first: \
+         baremetal node unset {id} --lessee"
+    );
+    Err(IronicError::new(StatusCode::FORBIDDEN, text))
 }
 
 fn end_lease(node: &SeenNode, caller: TenureCaller) -> Result<EndLease, IronicError> {
@@ -136,7 +172,7 @@ mod tests {
         project: Option<&str>,
     ) -> Result<UpdateNode, IronicError> {
         let node = SeenNode::of_json(machine, None);
-        let mut object = node_object(&node);
+        let mut object = node_object(&node, true);
         for (field, value) in changes {
             object[*field] = value.clone();
         }
@@ -232,6 +268,27 @@ mod tests {
         let unowned = parts(json!({}), &changes, None).unwrap_err();
         assert_eq!(unowned.status, http::StatusCode::CONFLICT);
         assert!(unowned.text.contains("set the owner first"), "{unowned:?}");
+    }
+
+    #[test]
+    fn an_instance_is_the_lessees() {
+        let owned = json!({"tenure": {"owner": ONE}});
+        let leased = json!({"tenure": {"owner": ONE, "lessee": TWO}});
+        let guess = json!([{"op": "test", "path": "/instance_info/configdrive", "value": "x"}]);
+        let named = json!([{"op": "add", "path": "/name", "value": "kn1"}]);
+        for (machine, caller, patch, expected) in [
+            (&owned, Some(ONE), &guess, true),
+            (&leased, Some(ONE), &guess, false),
+            (&leased, Some(ONE), &named, true),
+            (&leased, Some(TWO), &guess, true),
+            (&leased, None, &guess, true),
+        ] {
+            let node = SeenNode::of_json(machine.clone(), None);
+            let caller = caller.map(|project| project.parse().unwrap());
+            let patch = JsonPatch::parse(patch).unwrap();
+            let checked = check_instance(&node, caller, &patch);
+            assert_eq!(checked.is_ok(), expected, "{caller:?} {patch:?}");
+        }
     }
 
     #[test]

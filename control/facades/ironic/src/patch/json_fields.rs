@@ -9,6 +9,31 @@ use crate::error::IronicError;
 /// Longest name of a field, bytes; a longer one is refused.
 const NAME_BYTES_MAX: usize = 255;
 
+/// Deepest nesting of a stored value, levels; a deeper one is refused. Operations of a patch add levels, and
+/// beyond 128 the stored text could not be read any more.
+const LEVELS_MAX: usize = 64;
+
+/// Refuses a value that is nested too deeply. `name` is that of its field, for errors.
+///
+/// # Errors
+/// 400.
+pub(crate) fn check_levels(name: &str, value: &Value) -> Result<(), IronicError> {
+    if !has_more_levels(value, LEVELS_MAX) {
+        return Ok(());
+    }
+    let text = format!("{name}: must be nested at most {LEVELS_MAX} levels deep");
+    Err(IronicError::invalid(text))
+}
+
+fn has_more_levels(value: &Value, levels: usize) -> bool {
+    let has_more = |part: &Value| has_more_levels(part, levels - 1);
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(has_more),
+        Value::Object(fields) => levels == 0 || fields.values().any(has_more),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// The stored form of an object: the JSON of each of its fields. `Null` is an empty object. `name`
 /// is that of the field that has the object, for errors.
 ///
@@ -31,6 +56,7 @@ pub(crate) fn fields_of(name: &str, value: &Value) -> Result<JsonFields, IronicE
             let rule = format!("names of fields must have 1 to {NAME_BYTES_MAX} bytes");
             return Err(invalid(rule));
         }
+        check_levels(field, value)?;
         let text = value.to_string();
         if text.len() > JSON_BYTES_MAX {
             let rule = format!("{field} must have at most {JSON_BYTES_MAX} bytes as JSON");
@@ -56,6 +82,11 @@ mod tests {
         assert!(fields_of("extra", &Value::Null).unwrap().is_empty());
     }
 
+    /// Lists in each other.
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| json!([inner]))
+    }
+
     #[test]
     fn objects_are_bounded() {
         let many = |count: usize| {
@@ -70,6 +101,8 @@ mod tests {
             (many(JSON_FIELDS_MAX + 1), false),
             (json!({ "a": fits }), true),
             (json!({ "a": long }), false),
+            (json!({ "a": nested(LEVELS_MAX) }), true),
+            (json!({ "a": nested(LEVELS_MAX + 1) }), false),
             (json!({ name: 1 }), false),
             (json!({ "": 1 }), false),
             (json!([]), false),

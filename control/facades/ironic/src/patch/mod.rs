@@ -8,7 +8,7 @@ mod logical_name;
 mod object_reader;
 mod patch_operation;
 
-pub(crate) use json_fields::fields_of;
+pub(crate) use json_fields::{check_levels, fields_of};
 pub(crate) use json_patch::JsonPatch;
 pub(crate) use logical_name::is_logical_name;
 pub(crate) use object_reader::ObjectReader;

@@ -3,7 +3,7 @@
 use control_state::Tables;
 use proto_types::MacAddr;
 
-use super::port_lookup::{machine_of_card, seen_group};
+use super::port_lookup::{machines_of_card, seen_group};
 use crate::access::{SeenNode, find_node, seen_node};
 use crate::error::IronicError;
 use crate::listing::{is_of, list_scope, visible_nodes};
@@ -40,9 +40,9 @@ impl NodeScope<'_> {
             Self::Group(ident) => Some(seen_group(call, tables, ident)?.node),
             // An address is no name of an object: one that the caller does not see has no row.
             Self::Card(mac) => {
-                let machine = machine_of_card(tables, mac);
-                let node = machine.and_then(|id| find_node(tables, &id.to_string()));
-                node.filter(|node| node.is_seen_by(call.policy, call.caller))
+                let machines = machines_of_card(tables, mac).into_iter();
+                let mut nodes = machines.filter_map(|id| find_node(tables, &id.to_string()));
+                nodes.find(|node| node.is_seen_by(call.policy, call.caller))
             }
         };
         let scope = list_scope(call, kind)?;

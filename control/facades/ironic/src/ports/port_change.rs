@@ -5,7 +5,7 @@ use proto_types::{MacAddr, MachineId, Timestamp};
 use serde_json::Value;
 
 use super::port_draft::{PORT_CREATABLE, PORT_PATCHABLE, PortDraft, port_object, unset_port};
-use super::port_lookup::{FoundPort, machine_of_card, node_of_new, port_for};
+use super::port_lookup::{FoundPort, machines_of_card, node_of_new, port_for};
 use crate::access::{SeenNode, find_node};
 use crate::answer::IronicAnswer;
 use crate::error::IronicError;
@@ -217,7 +217,7 @@ fn deleted(found: &FoundPort) -> Result<NodeContent, IronicError> {
 
 /// Refuses an address that a port has already.
 fn check_is_free(tables: &Tables, mac: MacAddr) -> Result<(), IronicError> {
-    if machine_of_card(tables, mac).is_none() {
+    if machines_of_card(tables, mac).is_empty() {
         return Ok(());
     }
     let text = format!("A port with MAC address {mac} already exists.");

@@ -51,8 +51,8 @@ pub(super) fn port_for(
     rule: &str,
 ) -> Result<FoundPort, IronicError> {
     let ident = call.parameter("port");
-    let found = find_port(tables, ident);
-    let seen = found.filter(|port| port.node.is_seen_by(call.policy, call.caller));
+    let mut found = find_ports(tables, ident).into_iter();
+    let seen = found.find(|port| port.node.is_seen_by(call.policy, call.caller));
     let port = seen.ok_or_else(|| IronicError::not_found("Port", ident))?;
     call.require(rule, &port.node.target())?;
     Ok(port)
@@ -108,38 +108,55 @@ pub(super) fn node_of_new(
     Ok(node)
 }
 
-/// The port of this id, address or name.
-fn find_port(tables: &Tables, ident: &str) -> Option<FoundPort> {
-    let (machine, mac) = match Uuid::parse_str(ident) {
-        Ok(id) => port_of_id(tables, id).or_else(|| derived_port(tables, id))?,
-        Err(_) => match ident.parse::<MacAddr>() {
-            Ok(mac) => (machine_of_card(tables, mac)?, mac),
-            Err(_) => port_named(tables, ident)?,
-        },
+/// The ports of this id, address or name, the most trustworthy first. There is more than one only if a client
+/// described a card, or gave a port an id, that is another node's: neither hides the other from its
+/// project.
+fn find_ports(tables: &Tables, ident: &str) -> Vec<FoundPort> {
+    let places = match (Uuid::parse_str(ident), ident.parse::<MacAddr>()) {
+        (Ok(id), _) => {
+            let mut places = derived_ports(tables, id);
+            places.extend(port_of_id(tables, id));
+            places
+        }
+        (Err(_), Ok(mac)) => {
+            let machines = machines_of_card(tables, mac).into_iter();
+            machines.map(|machine| (machine, mac)).collect()
+        }
+        (Err(_), Err(_)) => port_named(tables, ident).into_iter().collect(),
     };
-    let node = node_of(tables, machine)?;
-    Some(FoundPort { node, mac })
+    let found = places.into_iter().filter_map(|(machine, mac)| {
+        let node = node_of(tables, machine)?;
+        Some(FoundPort { node, mac })
+    });
+    found.collect()
 }
 
-/// The port whose id follows from its address. A client that gave it another id finds it by that one
+/// The ports whose id follows from their address. A client that gave one another id finds it by that one
 /// alone.
-fn derived_port(tables: &Tables, id: Uuid) -> Option<(MachineId, MacAddr)> {
-    let mac = card_of_id(id)?;
-    let machine = machine_of_card(tables, mac)?;
-    let node = node_of(tables, machine)?;
-    let card = NodeCard { node: &node, mac };
-    (card.id() == id).then_some((machine, mac))
+fn derived_ports(tables: &Tables, id: Uuid) -> Vec<(MachineId, MacAddr)> {
+    let Some(mac) = card_of_id(id) else {
+        return Vec::new();
+    };
+    let has_id = |machine: &MachineId| {
+        let node = node_of(tables, *machine);
+        node.is_some_and(|node| NodeCard { node: &node, mac }.id() == id)
+    };
+    let machines = machines_of_card(tables, mac).into_iter().filter(has_id);
+    machines.map(|machine| (machine, mac)).collect()
 }
 
-/// The machine that has a card with this address, or for which a client described one.
-pub(super) fn machine_of_card(tables: &Tables, mac: MacAddr) -> Option<MachineId> {
-    let booted = || {
-        let mut machines = tables.all::<Machine>();
-        machines.find(|machine| machine.boot_macs.contains(&mac))
-    };
-    described_port(tables, mac)
-        .or_else(|| card_machine(tables, mac))
-        .or_else(|| booted().map(|machine| machine.id))
+/// The machine that registered a card with this address, and the one for which a client described it, if
+/// that is another one. A card that is in neither may be one of a machine that just boots.
+pub(super) fn machines_of_card(tables: &Tables, mac: MacAddr) -> Vec<MachineId> {
+    let mut machines: Vec<MachineId> = card_machine(tables, mac).into_iter().collect();
+    machines.extend(described_port(tables, mac));
+    machines.dedup();
+    if machines.is_empty() {
+        let mut all = tables.all::<Machine>();
+        let booted = all.find(|machine| machine.boot_macs.contains(&mac));
+        machines.extend(booted.map(|machine| machine.id));
+    }
+    machines
 }
 
 fn find_group(tables: &Tables, ident: &str) -> Option<FoundGroup> {

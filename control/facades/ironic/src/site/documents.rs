@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::error::IronicError;
 use crate::listing::{ListQuery, ListRow, SortValue};
-use crate::patch::ObjectReader;
+use crate::patch::{ObjectReader, check_levels};
 use crate::request::IronicCall;
 use crate::view::object_of;
 
@@ -93,6 +93,7 @@ pub(super) fn put(fields: &mut JsonFields, name: &str, value: &Value) -> Result<
     if value.is_null() {
         return Ok(());
     }
+    check_levels(name, value)?;
     let text = value.to_string();
     if text.len() > JSON_BYTES_MAX {
         let text = format!("{name}: must have at most {JSON_BYTES_MAX} bytes as JSON");

@@ -123,7 +123,7 @@ pub(super) fn update<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
         patch.check_roots(allowed)?;
         let before = call.read(|tables| seen(call, tables)).await?;
         for rule in rules(&patch) {
-            permitted(call, rule, &before)?;
+            check_change(call, rule, &before)?;
         }
         let mut object = to_patch(&before, &WRITTEN);
         object["name"] = Value::from(before.name.as_str());
@@ -151,7 +151,7 @@ pub(super) fn update<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
 pub(super) fn delete<'a>(call: &'a IronicCall<'a>) -> HandlerFuture<'a> {
     Box::pin(async move {
         let found = call.read(|tables| seen(call, tables)).await?;
-        permitted(call, "baremetal:runbook:delete", &found)?;
+        check_change(call, "baremetal:runbook:delete", &found)?;
         call.propose(DeleteNodeDocument { id: found.id }).await?;
         Ok(IronicAnswer::no_content())
     })
@@ -209,7 +209,7 @@ async fn with_traits(
     changed: impl FnOnce(Vec<String>) -> Vec<String>,
 ) -> Result<IronicAnswer, IronicError> {
     let before = call.read(|tables| seen(call, tables)).await?;
-    permitted(call, "baremetal:runbook:update", &before)?;
+    check_change(call, "baremetal:runbook:update", &before)?;
     let traits = bounded(changed(traits_of(&before)))?;
     let mut fields = before.fields.clone();
     fields.insert("traits".to_owned(), json!(traits).to_string());
@@ -246,12 +246,28 @@ fn permitted(call: &IronicCall<'_>, rule: &str, runbook: &NodeDocument) -> Resul
     call.require(rule, &PolicyTarget::runbook(owner.as_deref()))
 }
 
-/// The runbook of the path, if the caller sees it: a public one, or one that the policy shows.
+/// Refuses a change that the rule does not permit. A public runbook is the site's: whoever changed it would
+/// change what is done to nodes of others.
+fn check_change(
+    call: &IronicCall<'_>,
+    rule: &str,
+    runbook: &NodeDocument,
+) -> Result<(), IronicError> {
+    permitted(call, rule, runbook)?;
+    match call.caller.reaches(runbook.owner) {
+        true => Ok(()),
+        false => Err(IronicError::forbidden(rule)),
+    }
+}
+
+/// The runbook of the path, if the caller sees it: a public one, or one of its own that the policy
+/// shows.
 fn seen(call: &IronicCall<'_>, tables: &Tables) -> Result<Arc<NodeDocument>, IronicError> {
     let ident = call.parameter("runbook");
     let found = find(tables, DocumentKind::Runbook, ident);
     let shown = found.filter(|runbook| {
-        runbook.public || permitted(call, "baremetal:runbook:get", runbook).is_ok()
+        let is_own = call.caller.reaches(runbook.owner);
+        runbook.public || (is_own && permitted(call, "baremetal:runbook:get", runbook).is_ok())
     });
     shown
         .cloned()

@@ -25,6 +25,8 @@ pub(crate) struct NodeView<'a> {
     pub(crate) base: &'a str,
     /// Fields that the caller does not see.
     pub(crate) masks: NodeMasks,
+    /// `true` if the caller sees the address of the BMC, where its driver's fields are shown.
+    pub(crate) is_bmc_shown: bool,
     /// Its provision state.
     pub(crate) state: NodeState,
     /// The power that an order leads to; `Null` if there is none.
@@ -168,7 +170,7 @@ fn information(node: &SeenNode, shown: &NodeView<'_>) -> Value {
     let content = stored(node);
     json!({
         "properties": properties(node),
-        "driver_info": driver_info(node),
+        "driver_info": driver_info(node, shown.is_bmc_shown),
         "driver_internal_info": driver_internal_info(&node.machine, shown.last_heard),
         "extra": object_of(&content.extra),
         "instance_info": instance_info(content),
@@ -231,6 +233,7 @@ mod tests {
             version: ApiVersion::of(version),
             base: "http://c",
             masks,
+            is_bmc_shown: true,
             state: NodeState {
                 state: ProvisionState::DeployFailed,
                 target: Some(ProvisionState::Active),
@@ -320,5 +323,10 @@ mod tests {
                 .starts_with("** Value Redacted")
         );
         assert_eq!(masked["driver_info"]["metalmesh_bmc_address"], "10.0.0.9");
+        let without = NodeView {
+            is_bmc_shown: false,
+            ..shown(115, NodeMasks::default())
+        };
+        assert_eq!(node(&seen, &without)["driver_info"], json!({}));
     }
 }

@@ -89,10 +89,13 @@ pub(crate) fn found_driver_info(machine: &Machine) -> Map<String, Value> {
     field.into_iter().collect()
 }
 
-/// The access to the BMC without secrets: what clients wrote, and what the agents found out.
-pub(crate) fn driver_info(node: &SeenNode) -> Value {
+/// The access to the BMC without secrets: what clients wrote, and what the agents found out. `is_found_shown`
+/// is `false` for callers that do not use the machine: an owner has no part in the BMC of a leased one.
+pub(crate) fn driver_info(node: &SeenNode, is_found_shown: bool) -> Value {
     let mut all = without_secrets(&object_of(&stored(node).driver_info));
-    if let Value::Object(all) = &mut all {
+    if let Value::Object(all) = &mut all
+        && is_found_shown
+    {
         all.extend(found_driver_info(&node.machine));
     }
     all
@@ -198,7 +201,9 @@ mod tests {
             "redfish_address": "10.0.0.1", "redfish_password": MASK,
             "metalmesh_bmc_address": "10.0.0.9:623",
         });
-        assert_eq!(driver_info(&node), expected);
+        assert_eq!(driver_info(&node, true), expected);
+        let written = json!({"redfish_address": "10.0.0.1", "redfish_password": MASK});
+        assert_eq!(driver_info(&node, false), written);
         let expected = json!({
             "image_source": "https://images/a", "image_url": MASK, "configdrive": MASK,
         });

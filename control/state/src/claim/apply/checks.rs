@@ -33,6 +33,16 @@ pub(super) fn check_text(field: &str, text: &str) -> CheckResult {
     Err(Error::invalid(field, rule))
 }
 
+/// Refuses a name that cannot be shown, and one that would be taken for an id: calls name a claim by either of
+/// the two.
+pub(super) fn check_name(name: &str) -> CheckResult {
+    check_text("name", name)?;
+    match name.parse::<ClaimId>() {
+        Ok(_) => Err(Error::invalid("name", "must not be a UUID")),
+        Err(_) => Ok(()),
+    }
+}
+
 fn check_count(field: &str, count: usize, max: usize) -> CheckResult {
     if count <= max {
         return Ok(());
@@ -101,11 +111,7 @@ fn check_wishes(spec: &ClaimSpec) -> CheckResult {
 
 /// Refuses an intent that breaks a rule, as far as it is known before there is a host.
 pub(super) fn check_spec(tx: &Tx<'_>, claim: &Claim) -> CheckResult {
-    check_text("name", &claim.name)?;
-    // Calls name a claim by either of the two: a name must not be taken for another claim's id.
-    if claim.name.parse::<ClaimId>().is_ok() {
-        return Err(Error::invalid("name", "must not be a UUID"));
-    }
+    check_name(&claim.name)?;
     check_wishes(&claim.spec)?;
     // Without an image nothing is allocated yet, and the parts of it may come later.
     match &claim.spec.image {

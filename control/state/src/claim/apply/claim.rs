@@ -6,12 +6,13 @@ use std::sync::Arc;
 use proto_errors::{Error, ErrorCode};
 use proto_types::ClaimId;
 
-use super::checks::{check_budget, check_spec, class_of, own};
+use super::checks::{check_budget, check_name, check_spec, class_of, own};
 use super::write::put;
 use super::{bind, power, provision, settle};
 use crate::claim::command::{CreateClaim, DeleteClaim, UpdateClaim};
 use crate::claim::entity::{Claim, ClaimPower, ClaimQueue, ClaimSpec, ClaimState, PendingReason};
 use crate::claim::phase::{ClaimEvent, enter};
+use crate::holdings::may_reserve;
 use crate::meta::{LabelsUpdate, Meta, check_generation};
 use crate::pool::entity::{HostPool, HostReservation, PoolHost};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -94,8 +95,9 @@ fn adopt(
     }
     check_not_over(&claim)?;
     check_change(&claim, &op.spec)?;
+    check_name(&op.name)?;
     claim.name.clone_from(&op.name);
-    claim.meta.labels.clone_from(&op.labels);
+    LabelsUpdate::Replace(op.labels.clone()).apply(&mut claim.meta.labels)?;
     claim.note(tx.now, "Adopted", format!("under the name {}", op.name));
     rewrite(tx, claim, op.spec.clone())?;
     act(tx, adopted);
@@ -130,9 +132,11 @@ fn rewrite(tx: &mut Tx<'_>, mut claim: Claim, spec: ClaimSpec) -> CheckResult {
         claim.queue.class = class_of(&claim.spec)?;
         claim.power.attempts = 0;
         check_spec(tx, &claim)?;
-        // Only a claim that takes its place in the queue anew can exceed a bound.
+        // Only a claim that takes its place in the queue anew can exceed a bound. A paused one has none.
         let stored = tx.get::<Claim>(&claim.id);
-        if stored.is_none_or(|stored| stored.queue.class != claim.queue.class) {
+        let keeps_place = stored
+            .is_some_and(|stored| stored.is_waiting() && stored.queue.class == claim.queue.class);
+        if !keeps_place {
             check_budget(tx, &claim, false)?;
         }
         // The next attempt is with the new intent.
@@ -231,10 +235,10 @@ fn reserve(tx: &mut Tx<'_>, claim: &Claim) {
     let longest = pool.map_or(0, |pool| pool.reuse_max_ms);
     let keep_ms = reuse.keep_ms.min(longest);
     let host = tx.get::<PoolHost>(&binding.machine);
-    let Some(mut host) = host
-        .map(|host| PoolHost::clone(host))
-        .filter(|_| keep_ms > 0)
-    else {
+    let Some(mut host) = host.map(|host| PoolHost::clone(host)).filter(|host| {
+        let size = host.seen.size.as_ref();
+        keep_ms > 0 && may_reserve(tx.tables(), claim.project, size)
+    }) else {
         return;
     };
     host.reserved = Some(HostReservation {

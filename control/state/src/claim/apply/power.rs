@@ -106,6 +106,7 @@ fn order(tx: &mut Tx<'_>, claim: &Claim, action: BmcAction) -> Result<OrderId, E
     let machine = machine.transpose().map_err(&refused)?;
     let machine = machine.ok_or_else(|| Error::not_found("claim", claim.id))?;
     let op = OrderBmc {
+        user: None,
         machine: machine.id,
         project: Some(claim.project),
         action,

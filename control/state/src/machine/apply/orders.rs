@@ -27,10 +27,8 @@ const NONCE_NOT_TOLD: &str = "the BMC agent did not tell the nonce that it wrote
 /// Creates an order on behalf of a caller of the API.
 pub(crate) fn order_by_user(tx: &mut Tx<'_>, op: &OrderBmc) -> ApplyResult {
     let machine: Machine = tx.require(&op.machine)?;
-    if op
-        .project
-        .is_some_and(|project| !machine.is_held_by(project))
-    {
+    let is_held = op.project.is_none_or(|project| machine.is_held_by(project));
+    if !is_held || op.user.is_some_and(|user| !machine.obeys(user)) {
         return Err(Error::not_found("machine", op.machine));
     }
     order_for_user(tx, op, machine)
@@ -140,7 +138,7 @@ fn order(
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
     let host = tx.get::<PoolHost>(&machine.id);
-    let epoch = host.map_or(0, |host| host.epoch);
+    let epoch = host.map_or(machine.bindings, |host| host.epoch);
     Ok(tx.save(BmcOrder {
         id,
         machine: machine.id,

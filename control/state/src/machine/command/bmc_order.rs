@@ -16,6 +16,10 @@ pub struct OrderBmc {
     /// The project that must have it. `None` means an admin's order, whoever has the machine.
     #[serde(default)]
     pub project: Option<ProjectId>,
+    /// The project that must have it, or be the one that may get it while nobody has it. `None` asks
+    /// for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<ProjectId>,
     /// The action.
     pub action: BmcAction,
     /// Description, kept with the LED; other actions ignore it.

@@ -132,6 +132,9 @@ pub struct Machine {
     /// agent saw the machine yet. It becomes the site's when an agent sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
+    /// Number of its bindings to claims when it left its last pool: the next pool counts on from it.
+    #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
+    pub bindings: u64,
 }
 
 impl Machine {
@@ -174,6 +177,7 @@ impl Machine {
             withheld: false,
             enrolled: false,
             unconfirmed: false,
+            bindings: 0,
         }
     }
 
@@ -189,6 +193,12 @@ impl Machine {
     pub fn is_held_by(&self, project: ProjectId) -> bool {
         let allocation = self.allocation.as_ref();
         allocation.is_some_and(|found| found.project == project && found.claim.is_none())
+    }
+
+    /// `true` if a project has the machine by its id, or is the one that may get it while nobody has it.
+    pub fn obeys(&self, project: ProjectId) -> bool {
+        let is_for_it = self.tenure.pool() == MachinePool::Of(project);
+        self.is_held_by(project) || (self.allocation.is_none() && is_for_it)
     }
 
     /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, it is

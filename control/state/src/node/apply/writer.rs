@@ -9,17 +9,20 @@ use crate::machine::entity::Machine;
 use crate::node::entity::{JsonFields, NodeContent, NodeRecord};
 use crate::reply::CheckResult;
 
-/// Refuses a change by a project that has nothing to do with the machine, and one by its user of fields
-/// that outlive the use: the next user would find them.
+/// Refuses a change by a project that has nothing to do with the machine, one by its user of fields that
+/// outlive the use, which the next user would find, and one by its owner of the instance of a lessee.
 pub(super) fn check_writer(
     machine: &Machine,
     project: Option<ProjectId>,
     before: &NodeContent,
     after: &NodeContent,
 ) -> CheckResult {
-    let Some(user) = project.filter(|project| machine.tenure.owner != Some(*project)) else {
+    let Some(user) = project else {
         return Ok(());
     };
+    if machine.tenure.owner == Some(user) {
+        return check_owner(machine, before, after);
+    }
     let id = machine.id;
     let is_lessee = machine.tenure.lessee == Some(user);
     // Once it is given back, its addresses are the project's for a while, and its node is not.
@@ -35,6 +38,20 @@ pub(super) fn check_writer(
          instance and additional fields alone"
     );
     let hint = "its owner or an administrator of the site changes the other fields";
+    let error = Error::new(ErrorCode::TenureRefused, message).object("machine", id);
+    Err(error.hint(hint))
+}
+
+/// Refuses a change of the instance by the owner of a leased machine. What it says there is installed by the
+/// lessee: a configuration drive with the owner's keys, or its network, would be in the lessee's system.
+fn check_owner(machine: &Machine, before: &NodeContent, after: &NodeContent) -> CheckResult {
+    if machine.tenure.lessee.is_none() || before.instance() == after.instance() {
+        return Ok(());
+    }
+    let id = machine.id;
+    let message =
+        format!("machine \"{id}\" is leased: its lessee alone changes the instance of its node");
+    let hint = format!("withdraw the lease first: metalmesh machine lease withdraw {id}");
     let error = Error::new(ErrorCode::TenureRefused, message).object("machine", id);
     Err(error.hint(hint))
 }

@@ -131,6 +131,21 @@ impl NodeContent {
         }
     }
 
+    /// The fields of an instance alone: those that [`NodeContent::without_instance`] takes away.
+    pub(crate) fn instance(&self) -> Self {
+        let stage = self.stage.as_ref();
+        Self {
+            instance_info: self.instance_info.clone(),
+            instance_name: self.instance_name.clone(),
+            instance: self.instance,
+            protected: self.protected.clone(),
+            boot_device: self.boot_device.clone(),
+            stage: stage.filter(|stage| stage.state.is_in_use()).cloned(),
+            vifs: self.vifs.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Its fields of free form, each with its name.
     pub(crate) fn free_fields(&self) -> impl Iterator<Item = (&'static str, &JsonFields)> {
         let own = [

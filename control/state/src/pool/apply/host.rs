@@ -40,7 +40,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPoolHost) -> ApplyResult {
         Some(host) => host,
         None => {
             check_is_nobodys(&machine)?;
-            new_host(op)
+            new_host(op, machine.bindings)
         }
     };
     if host.pool != op.pool && host.binding.is_some() {
@@ -62,7 +62,8 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPoolHost) -> ApplyResult {
     Ok(Reply::PoolHost(host))
 }
 
-fn new_host(op: &SetPoolHost) -> PoolHost {
+/// A host that was bound so many times before, in other pools.
+fn new_host(op: &SetPoolHost, epoch: u64) -> PoolHost {
     PoolHost {
         machine: op.machine,
         meta: Meta::default(),
@@ -72,7 +73,7 @@ fn new_host(op: &SetPoolHost) -> PoolHost {
         only: Vec::new(),
         cordon: None,
         holds: BTreeMap::new(),
-        epoch: 0,
+        epoch,
         clean_epoch: None,
         quarantine: None,
         binding: None,
@@ -163,6 +164,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePoolHost) -> ApplyResult {
     if let Some(mut machine) = machine.map(|found| Machine::clone(found)) {
         check_may_be_freed(&machine)?;
         machine.pool = None;
+        machine.bindings = host.epoch;
         tx.save(machine);
     }
     tx.delete::<PoolHost>(&op.machine);

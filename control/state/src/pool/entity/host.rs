@@ -49,7 +49,8 @@ pub struct PoolHost {
     /// Holds of power by `ACTOR/KEY`. They stay when the claim goes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub holds: BTreeMap<String, PowerHold>,
-    /// Number of the last binding, from 1. 0 means that it was never bound.
+    /// Number of the machine's last binding, from 1, also in an earlier pool. 0 means that it was
+    /// never bound.
     #[serde(default)]
     pub epoch: u64,
     /// Number of the binding after which the host was verified to be clean: disks wiped, at least as

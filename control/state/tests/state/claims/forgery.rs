@@ -14,6 +14,7 @@ fn the_machine_of_a_claim_is_not_its_projects() {
     for refused in [
         world.refused(FreeMachine { id: id(1), project }),
         world.refused(OrderBmc {
+            user: None,
             machine: id(1),
             project,
             action: BmcAction::PowerOff,

@@ -82,6 +82,22 @@ fn an_id_of_another_claim_is_a_hint_and_no_right() {
         ("absent", adopting("new", 8), ErrorCode::NotFound),
         ("named", adopting("claim-2", 1), ErrorCode::AlreadyExists),
         ("at work", adopting("new", 2), ErrorCode::ClaimNotPaused),
+        (
+            "under the id of a claim",
+            adopting(&claim_id(2).to_string(), 1),
+            ErrorCode::InvalidField,
+        ),
+        ("unreadable", adopting("a\nb", 1), ErrorCode::InvalidField),
+        (
+            "with too many labels",
+            CreateClaim {
+                labels: (0..65)
+                    .map(|number| (format!("k-{number}"), String::new()))
+                    .collect(),
+                ..adopting("new", 1)
+            },
+            ErrorCode::InvalidField,
+        ),
     ] {
         assert_eq!(world.refused(op), code, "{what}");
     }

@@ -1,8 +1,10 @@
 //! Power: reboots by request, holds of several actors, and orders of an earlier epoch.
 
 use control_state::*;
+use proto_types::PartitionId;
 
 use super::site::*;
+use crate::agents::certificate;
 use crate::world::*;
 
 fn running() -> World {
@@ -217,4 +219,61 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
     ] {
         assert_eq!(refused, ErrorCode::Conflict);
     }
+}
+
+#[test]
+fn what_is_told_of_an_earlier_epoch_changes_nothing() {
+    let mut world = running();
+    world.ok(reboot("r-1"));
+    let partition: PartitionId = text(PARTITION);
+    let order = life::bmc_desired(&world.tables, &partition)[0].id;
+    let earlier = world.machine(1).allocation.clone().unwrap();
+    world.ok(deletion(1, 1));
+    world.reclaimed(1, "zero");
+    world.ok(claim(2, 2, asking(&[])));
+    let (claim, host) = (world.claim(2).clone(), world.pool_host(1).clone());
+    assert_eq!((host.epoch, claim.state), (2, ClaimState::Bound));
+    // The BMC agent tells the end of the reboot late, hammer that of the installation, and the system
+    // that it runs.
+    world.ok(BmcOrderDone {
+        id: order,
+        partition,
+        error: None,
+        power_state: None,
+        nonce: None,
+    });
+    let told = InstallDone {
+        allocation: earlier.id,
+        ..installed(1, 0)
+    };
+    assert_eq!(world.refused(told), ErrorCode::MachineNotAllocated);
+    let told = PhoneHome {
+        id: id(1),
+        project: earlier.project,
+        message: String::new(),
+        time: world.now,
+    };
+    assert_eq!(world.refused(told), ErrorCode::MachineForeign);
+    assert_eq!(world.claim(2), &claim);
+    assert_eq!(world.pool_host(1), &host);
+    assert_eq!(world.open_orders(), []);
+}
+
+/// The certificate of the installed system, and what a project could do with it.
+#[test]
+fn credentials_of_a_claims_host_end_with_its_binding() {
+    let mut world = running();
+    let allocation = world.machine(1).allocation.as_ref().unwrap().id;
+    let number = allocation.uuid().as_u128();
+    world.ok(certificate(&world, "aa", Some(number)));
+    let is_good = |world: &World| query::is_certificate_good(&world.tables, "aa", world.now);
+    assert!(is_good(&world));
+    world.ok(deletion(1, 1));
+    assert!(!is_good(&world), "before the host is wiped");
+    world.reclaimed(1, "zero");
+    world.ok(claim(2, 1, installing(&[])));
+    assert_eq!(
+        world.refused(certificate(&world, "bb", Some(number))),
+        ErrorCode::MachineNotAllocated
+    );
 }

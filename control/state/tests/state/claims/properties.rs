@@ -237,7 +237,8 @@ fn named(world: &World, number: u128) -> Option<Claim> {
 }
 
 /// At most one claim a host and one host a claim, and both say so; quotas hold; nothing that is
-/// dirty is bound to somebody new; no host is a project's own or held.
+/// dirty is bound to somebody new; no host is a project's own or held; BMCs get orders of the current
+/// epoch alone.
 fn check(before: &Tables, after: &Tables) {
     let mut bound = BTreeSet::new();
     let mut of_first = 0;
@@ -281,6 +282,11 @@ fn check(before: &Tables, after: &Tables) {
         );
     }
     assert!(of_first <= QUOTA, "{of_first} machines of project 1");
+    for order in life::bmc_desired(after, &text(PARTITION)) {
+        let host = after.get::<PoolHost>(&order.machine);
+        let is_current = host.is_none_or(|host| order.epoch == host.epoch);
+        assert!(is_current, "of another binding: {order:?}");
+    }
     for machine in after.all::<Machine>() {
         let host = after.get::<PoolHost>(&machine.id);
         assert_eq!(machine.pool.as_ref(), host.map(|host| &host.pool));

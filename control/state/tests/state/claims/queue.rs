@@ -162,6 +162,16 @@ fn claims_of_a_project_are_bounded() {
     // One that waits in a line that is there, and one of another project, are none further.
     world.ok(claim(101, 1, asking(&["kind=1"])));
     world.ok(claim(102, 2, asking(&["kind=100"])));
+    // A paused claim waits for nothing, and is a further one when it goes on.
+    let paused = ClaimSpec {
+        paused: true,
+        ..asking(&["kind=100"])
+    };
+    world.ok(claim(103, 1, paused));
+    let goes_on = intent(103, asking(&["kind=100"]));
+    assert_eq!(world.refused(goes_on.clone()), ErrorCode::TooMany);
+    world.ok(deletion(0, 1));
+    world.ok(goes_on);
 }
 
 #[test]

@@ -259,3 +259,35 @@ fn a_required_host_that_is_not_there_is_waited_for() {
     world.ok(claim(2, 1, reusing("workers", false)));
     assert_eq!(world.host_of(2), Some(1), "another one will do");
 }
+
+#[test]
+fn a_project_reserves_no_more_hosts_than_its_quotas_let_it_have() {
+    let bounded = |machines: Option<u32>, small: Option<u32>| Limits {
+        machines,
+        machines_of_size: small.map(|limit| (text(SIZE), limit)).into_iter().collect(),
+        ..Limits::default()
+    };
+    for (subject, limits) in [
+        (QuotaSubject::Project(id(1)), bounded(Some(2), None)),
+        (QuotaSubject::Project(id(1)), bounded(None, Some(2))),
+        (QuotaSubject::Tenant(text("acme")), bounded(Some(2), None)),
+    ] {
+        let mut world = World::hosting(&[&[], &[], &[]]);
+        world.ok(SetQuota { subject, limits });
+        for number in 1..=3 {
+            let spec = ClaimSpec {
+                image: None,
+                networks: vec![],
+                ..reusing(&format!("key-{number}"), false)
+            };
+            world.ok(claim(number, 1, spec));
+            assert!(world.host_of(number).is_some(), "{number}");
+            world.ok(deletion(number, 1));
+        }
+        let is_reserved = |number: &u128| world.pool_host(*number).reserved.is_some();
+        assert_eq!((1..=3).filter(is_reserved).count(), 2);
+        // The third one is there for others.
+        world.ok(claim(4, 2, asking(&[])));
+        assert!(world.host_of(4).is_some());
+    }
+}

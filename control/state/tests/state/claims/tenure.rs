@@ -156,6 +156,41 @@ fn a_host_that_leaves_its_pool_is_wiped_before_its_owner_gets_it() {
     assert_eq!(held.node_allocation().unwrap().machine, Some(id(1)));
 }
 
+/// A call or order for the binding of before is of an earlier epoch, also if the same claim gets the same
+/// machine back.
+#[test]
+fn bindings_are_counted_on_when_a_host_leaves_its_pool_and_comes_back() {
+    let mut world = World::hosting(&[&[]]);
+    let spec = ClaimSpec {
+        on_lost: LostRule::Rebind,
+        ..installing(&[])
+    };
+    world.ok(claim(1, 1, spec));
+    world.installed_claim(1);
+    world.ok(RemovePoolHost {
+        machine: id(1),
+        force: true,
+    });
+    world.bmc(BmcAction::PowerOff, None);
+    world.switch_obeys();
+    world.ok(host(1, &[]));
+    assert_eq!(world.pool_host(1).epoch, 1);
+    let sent = life::bmc_desired(&world.tables, &text(PARTITION));
+    assert!(sent.iter().all(|order| order.epoch == 1), "{sent:?}");
+    world.bmc(BmcAction::BootPxe, None);
+    world.bmc(BmcAction::PowerOn, None);
+    world.boot(1, "boot-9");
+    world.wipe(1);
+    world.event(1, EventKind::Waiting);
+    assert_eq!(world.host_of(1), Some(1));
+    assert_eq!(world.claim(1).binding.as_ref().unwrap().epoch, 2);
+    let late = DeleteClaim {
+        epoch: Some(1),
+        ..deletion(1, 1)
+    };
+    assert_eq!(world.refused(late), ErrorCode::Conflict);
+}
+
 #[test]
 fn nothing_is_taken_from_a_locked_host() {
     let mut world = World::hosting(&[&[]]);

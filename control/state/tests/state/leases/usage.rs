@@ -95,3 +95,25 @@ fn the_site_gets_back_what_it_gave() {
     world.ok(owner(1, None));
     world.allocate(1);
 }
+
+/// What a project was permitted is judged again when it is done: the machine may be another's by then.
+#[test]
+fn an_order_of_an_owner_does_not_reach_the_machine_of_its_lessee() {
+    let order = |user: u128| OrderBmc {
+        machine: id(1),
+        project: None,
+        user: Some(id(user)),
+        action: BmcAction::PowerOff,
+        description: String::new(),
+    };
+    let mut world = owned();
+    assert_eq!(world.refused(order(STRANGER)), ErrorCode::NotFound);
+    world.clone().ok(order(OWNER));
+    let lease = grant(&world);
+    world.ok(lease);
+    assert_eq!(world.refused(order(OWNER)), ErrorCode::NotFound);
+    world.clone().ok(order(LESSEE));
+    world.use_machine(7);
+    assert_eq!(world.refused(order(OWNER)), ErrorCode::NotFound);
+    world.ok(order(LESSEE));
+}

@@ -46,10 +46,11 @@ pub(super) async fn runbook_steps(
         let runbook = find(tables, ident).ok_or_else(unknown)?;
         let owner = runbook.owner.map(|owner| owner.to_string());
         let target = PolicyTarget::runbook(owner.as_deref());
-        if !runbook.public && !call.permits(GET, &target) {
-            return Err(unknown());
-        }
+        let is_own = call.caller.reaches(runbook.owner);
         if !runbook.public {
+            if !is_own || !call.permits(GET, &target) {
+                return Err(unknown());
+            }
             call.require(USE, &target)?;
         }
         approved(runbook, node, has_traits)

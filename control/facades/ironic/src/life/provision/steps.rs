@@ -4,9 +4,12 @@ use control_state::BmcAction;
 use serde_json::{Map, Value};
 
 use crate::error::IronicError;
+use crate::secrets::without_secrets;
 
 /// Most steps of a request; more are refused.
 const STEPS_MAX: usize = 64;
+/// Longest part of a step in a message, characters.
+const SHOWN_MAX: usize = 512;
 /// Keys of a step.
 const KEYS: [&str; 6] = [
     "interface",
@@ -119,7 +122,8 @@ impl StepPlan {
         };
         let is_hold = name == "hold";
         if !is_erase && !is_hold && action.is_none() {
-            let text = format!("node does not support this {} step: {step}", kind.as_str());
+            let (kind, step) = (kind.as_str(), shown(step));
+            let text = format!("node does not support this {kind} step: {step}");
             return Err(IronicError::invalid(text));
         }
         let is_first = *self == Self::default();
@@ -146,7 +150,7 @@ impl StepPlan {
 /// 400 as Ironic's schema of steps has it, and for steps of children, which metalmesh has not.
 fn checked(kind: StepKind, step: &Value) -> Result<&Map<String, Value>, IronicError> {
     let invalid = |rule: &str| {
-        let name = kind.as_str();
+        let (name, step) = (kind.as_str(), shown(step));
         Err(IronicError::invalid(format!(
             "Invalid {name}_steps: {rule}: {step}"
         )))
@@ -187,10 +191,16 @@ fn order(kind: StepKind, step: &Value, fields: &Map<String, Value>) -> Result<u6
         Some(other) => other.as_u64(),
     };
     found.ok_or_else(|| {
-        let name = kind.as_str();
+        let (name, step) = (kind.as_str(), shown(step));
         let text = format!("Invalid {name}_steps: order is a number from 0: {step}");
         IronicError::invalid(text)
     })
+}
+
+/// A step in a message: its begin, without the secrets of its arguments, which clients write to their logs.
+fn shown(step: &Value) -> String {
+    let text = without_secrets(step).to_string();
+    text.chars().take(SHOWN_MAX).collect()
 }
 
 #[cfg(test)]
@@ -339,5 +349,19 @@ mod tests {
         assert!(StepPlan::of(StepKind::Clean, &hold, true).is_ok());
         let longest = vec![erase[0].clone(); STEPS_MAX];
         assert!(StepPlan::of(StepKind::Clean, &longest, false).is_ok());
+    }
+
+    #[test]
+    fn refusals_show_no_secret_and_are_short() {
+        for args in [
+            json!({"password": "s3cret"}),
+            json!({"nested": {"token": "s3cret"}}),
+            json!({"a": "x".repeat(4 * SHOWN_MAX), "secret": "s3cret"}),
+        ] {
+            let step = json!({"interface": "raid", "step": "apply", "args": args});
+            let refused = planned(StepKind::Clean, &[step]).unwrap_err();
+            assert!(!refused.contains("s3cret"), "{refused}");
+            assert!(refused.len() < 2 * SHOWN_MAX, "{refused}");
+        }
     }
 }
