@@ -148,8 +148,9 @@ async fn look(
     for way in ways.iter().filter(|way| !macs.has(way)).collect::<Vec<_>>() {
         match known.guess(way) {
             Some(mac) => {
-                put_back(handle, way, mac).await?;
-                macs.insert(*way, mac.to_vec());
+                if is_done(put_back(handle, way, mac).await) {
+                    macs.insert(*way, mac.to_vec());
+                }
             }
             None => warn!(end = %way.1, "a switch with routes has no router MAC address"),
         }
@@ -159,13 +160,24 @@ async fn look(
     let entries = entries.try_filter(|of| ready(ends.contains(&of.header.ifindex)));
     let entries = collect("list forwarding entries", entries).await?;
     for entry in macs.missing(&tunnels, &entries) {
-        add(handle, &entry).await?;
+        is_done(add(handle, &entry).await);
     }
     for neighbour in leftover(&neighbours, &ways) {
         let removed = handle.neighbours().del(neighbour.clone()).execute().await;
-        removed.map_err(|e| failed("remove a neighbour without routes", e))?;
+        is_done(removed.map_err(|e| failed("remove a neighbour without routes", e)));
     }
     Ok(())
+}
+
+/// Tells of a change that failed. The others go on: they are of other tenants.
+fn is_done(change: Result<(), LookError>) -> bool {
+    if let Err(error) = &change {
+        warn!(
+            error = error as &dyn Error,
+            "a way to another switch is not kept"
+        );
+    }
+    change.is_ok()
 }
 
 /// The ways that routes take.

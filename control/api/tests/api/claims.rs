@@ -252,7 +252,7 @@ async fn holds_are_independent() {
     node.stop().await;
 }
 
-/// Who claimed, rebooted and gave back a host is on record, and its user data is not.
+/// A claim, a reboot and a release are on record with their user, without the user data.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_done_with_a_claim_is_on_record() {
     let node = Node::start().await;

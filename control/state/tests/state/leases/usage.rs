@@ -96,7 +96,7 @@ fn the_site_gets_back_what_it_gave() {
     world.allocate(1);
 }
 
-/// What a project was permitted is judged again when it is done: the machine may be another's by then.
+/// A permit is judged again when its command is applied: the machine may be another project's by then.
 #[test]
 fn an_order_of_an_owner_does_not_reach_the_machine_of_its_lessee() {
     let order = |user: u128| OrderBmc {
