@@ -22,6 +22,8 @@ const PASSWORD: &str = "labpass";
 
 /// Longest wait for the simulator, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 /// A running simulator; it ends with the test.
 struct Simulator {
@@ -80,7 +82,7 @@ impl Simulator {
                 "the simulator ended: {ended:?}, {errors:?}"
             );
             assert!(Instant::now() < deadline, "it never listened: {errors:?}");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 

@@ -15,6 +15,8 @@ use crate::offline::{Alone, LEAF1, LEAF2, kept};
 
 /// Time in which a change by hand has to be healed.
 const PROMISED: Duration = Duration::from_secs(5);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 /// A namespace with the ports of a leaf, which goes away with the value.
 pub(crate) struct Namespace(String);
@@ -55,7 +57,7 @@ impl Namespace {
     async fn until(&self, port: &str, what: &str) {
         let shown = async {
             while !self.shows(port, what) {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(POLL).await;
             }
         };
         let waited = timeout(PATIENCE, shown).await;
@@ -219,7 +221,7 @@ fn a_state_of_another_switch_leaves_a_switch_as_it_is() {
                 // Each change by hand leads to a pass.
                 leaf.ip("link set xup1 down");
                 leaf.ip("link set xup1 up");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(POLL).await;
             }
         };
         timeout(PATIENCE, look).await.unwrap();

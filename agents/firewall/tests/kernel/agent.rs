@@ -15,7 +15,7 @@ use agents_firewall::state::{FirewallState, Loaded};
 use agents_firewall::trial::{Outcome, TrialConditions, apply};
 use tokio_util::sync::CancellationToken;
 
-use crate::namespace::can_run;
+use crate::namespace::{POLL, can_run};
 use crate::site::{CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp};
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ fn await_rules(site: &Site, rest: &str) {
     let until = Instant::now() + DEADLINE;
     while !site.with_kernel(|kernel| plan(&kernel.read().unwrap(), &table).is_empty()) {
         assert!(Instant::now() < until, "the rules are not in force: {rest}");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
 }
 
@@ -90,7 +90,7 @@ fn the_agent_follows_its_file_and_keeps_the_last_good_one() {
         let until = Instant::now() + DEADLINE;
         while !fs::read_to_string(&written).is_ok_and(|text| text.contains("egress/ntp/0")) {
             assert!(Instant::now() < until, "the text is not written");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
         await_rules(&site, NTP);
     });
@@ -107,7 +107,7 @@ fn the_agent_follows_its_file_and_keeps_the_last_good_one() {
         let until = Instant::now() + DEADLINE;
         while !site.with_kernel(|kernel| plan(&kernel.read().unwrap(), &closed).is_empty()) {
             assert!(Instant::now() < until, "it is not closed");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     });
     let client = udp(&site.inside, INSIDE, 0);
@@ -151,7 +151,7 @@ fn a_trial_is_confirmed_or_rolled_back() {
         let until = Instant::now() + DEADLINE;
         while state.confirm().is_err() {
             assert!(Instant::now() < until, "no trial waits");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
         running.join().unwrap()
     });

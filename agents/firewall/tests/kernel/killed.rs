@@ -10,7 +10,7 @@ use agents_firewall::plan::plan;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::namespace::can_run;
+use crate::namespace::{POLL, can_run};
 use crate::site::{CONTROLLERS, NETWORKS, Site, rules};
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ fn a_trial_that_is_stopped_is_rolled_back() {
     let until = Instant::now() + DEADLINE;
     while !holds(&site, &other) {
         assert!(Instant::now() < until, "the trial does not begin");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
     // The session that it was started in ends: the trial goes on.

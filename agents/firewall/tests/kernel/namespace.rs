@@ -1,6 +1,10 @@
 //! Network namespaces of a test.
 
 use std::process::Command;
+use std::time::Duration;
+
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+pub(crate) const POLL: Duration = Duration::from_millis(10);
 
 /// A namespace that goes away with the value.
 pub(crate) struct Namespace(pub(crate) String);

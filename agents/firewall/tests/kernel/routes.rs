@@ -17,6 +17,8 @@ const SOCKETS: &str = "/run/frr";
 const ASN: u32 = 4_210_000_009;
 /// Longest wait for FRR: twice the pause between two looks at it, and its start.
 const PATIENCE: Duration = Duration::from_secs(40);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 /// FRR's daemons. They end with the value.
 struct Frr(Vec<Child>);
@@ -82,7 +84,7 @@ async fn await_prepended(wanted: usize) {
             "{} instead of {wanted}",
             prepended()
         );
-        tokio::task::yield_now().await;
+        tokio::time::sleep(POLL).await;
     }
 }
 
@@ -96,7 +98,7 @@ async fn await_observed(keeper: &DistanceKeeper, wanted: u32) {
     };
     while seen(keeper) != Some(Some(wanted)) {
         assert!(Instant::now() < until, "{:?}", keeper.observed());
-        tokio::task::yield_now().await;
+        tokio::time::sleep(POLL).await;
     }
 }
 

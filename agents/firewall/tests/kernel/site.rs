@@ -1,5 +1,6 @@
 //! A private host, a router with the firewall, and a host outside.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use agents_firewall::netlink::{CounterValue, Kernel};
 use agents_firewall::plan::Change;
 use agents_firewall::rule::RuleSet;
 
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, POLL};
 
 /// Addresses of the private host.
 pub(crate) const INSIDE: &str = "10.0.0.2";
@@ -133,11 +134,25 @@ pub(crate) fn chain(rest: &str, begin: &str) -> String {
 /// A UDP socket in a namespace.
 pub(crate) fn udp(at: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), port);
-    let socket = at.inside(|| UdpSocket::bind(address).unwrap());
+    let socket = at.inside(|| bind(address));
     socket
         .set_read_timeout(Some(Duration::from_millis(300)))
         .unwrap();
     socket
+}
+
+/// A process that another test starts holds a copy of every socket until it runs its own program, so a
+/// port is in use for a moment after its socket was dropped.
+fn bind(address: SocketAddr) -> UdpSocket {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match UdpSocket::bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => {
+                std::thread::sleep(POLL);
+            }
+            bound => return bound.unwrap(),
+        }
+    }
 }
 
 /// `true` if a datagram from one socket arrives at the other.

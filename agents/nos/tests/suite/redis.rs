@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub(crate) type Row = BTreeMap<String, String>;
 
 const DEADLINE: Duration = Duration::from_secs(30);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 /// A running redis, which goes away with the value.
 pub(crate) struct Redis {
@@ -39,7 +41,7 @@ impl Redis {
         let until = Instant::now() + DEADLINE;
         while UnixStream::connect(redis.socket()).is_err() {
             assert!(Instant::now() < until, "redis does not start");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
         Some(redis)
     }

@@ -18,6 +18,8 @@ use emulator::{Emulator, PASSWORD};
 
 const UUID: &str = "6f1c0001-0000-4000-8000-525400770102";
 const WAIT: Duration = Duration::from_secs(60);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 fn session(emulator: &Emulator, trust: Trust, password: &str) -> Session {
     let endpoint = Endpoint {
@@ -32,7 +34,7 @@ async fn power_becomes(session: &mut Session, system: &System, want: PowerState)
     let end = Instant::now() + WAIT;
     while session.refresh(system).await.unwrap().power != want {
         assert!(Instant::now() < end, "the power does not become {want:?}");
-        tokio::task::yield_now().await;
+        tokio::time::sleep(POLL).await;
     }
 }
 

@@ -16,11 +16,7 @@ pub(crate) use self::setup::{InitArgs, JoinArgs, SetupArgs};
 
 /// The control plane of metalmesh.
 #[derive(Debug, Parser)]
-#[command(
-    name = "metalmeshd",
-    version,
-    args_conflicts_with_subcommands = true
-)]
+#[command(name = "metalmeshd", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,

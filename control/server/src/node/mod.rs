@@ -2,6 +2,7 @@
 
 mod open;
 mod parts;
+mod peering;
 mod stop;
 
 use std::net::SocketAddr;
@@ -67,12 +68,12 @@ pub(crate) async fn init(
         bail!("stopped before the node was ready");
     };
     if !opened.is_fresh {
-        close(opened, stop).await;
+        close(opened).await;
         return Ok(None);
     }
     let outcome = set_up(&opened, config, handover, "made by metalmeshd init").await;
     let owner = owner(&opened);
-    close(opened, stop).await;
+    close(opened).await;
     outcome.map(|told| Some(FormedNode { owner, told }))
 }
 
@@ -98,7 +99,7 @@ pub(crate) async fn join(config: &Config, stop: &CancellationToken) -> Result<Di
         bail!("stopped before the node had joined; run the command again");
     };
     let owner = owner(&opened);
-    close(opened, &ends).await;
+    close(opened).await;
     Ok(owner)
 }
 
@@ -133,7 +134,7 @@ pub(crate) async fn token(config: Config, run: &RunArgs, stop: CancellationToken
         bail!("stopped before the node was ready");
     };
     let outcome = give(&opened, &handover, "made by metalmeshd token").await;
-    close(opened, &stop).await;
+    close(opened).await;
     tell(&outcome?);
     Ok(())
 }
@@ -197,7 +198,7 @@ pub(crate) async fn run(config: Config, run: &RunArgs, asked: CancellationToken)
         issuer,
         pki,
         link,
-        tasks,
+        peering,
         backups,
         seal,
         temporary: _temporary,
@@ -229,7 +230,7 @@ pub(crate) async fn run(config: Config, run: &RunArgs, asked: CancellationToken)
         config: &config,
     };
     let ending = stop.parts.clone();
-    let served = parts.serve(listener, tls, gateway, tasks, ending).await;
+    let served = parts.serve(listener, tls, gateway, peering, ending).await;
     store.shutdown().await;
     tracing::info!("stopped");
     served

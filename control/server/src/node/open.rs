@@ -13,13 +13,14 @@ use control_peers::PeerLink;
 use control_pki::{Pki, SealingKey, peer_credential_at_rest};
 use control_store::{StartMode, Store, StoreConfig, claimed};
 use tempfile::TempDir;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, PeerSettings};
 use crate::data_dir::{DATA_KEY, SEALING_KEY};
 use crate::join::TicketPolicy;
 use crate::{join, peers};
+
+use super::peering::Peering;
 
 /// Default name of a new cluster.
 const CLUSTER: &str = "metalmesh";
@@ -37,8 +38,8 @@ pub(super) struct OpenedNode {
     pub(super) is_fresh: bool,
     /// The link to the peers. `None` means a cluster of one node.
     pub(super) link: Option<PeerLink>,
-    /// Tasks of the link. They end with `stop`.
-    pub(super) tasks: JoinSet<()>,
+    /// Tasks of the link.
+    pub(super) peering: Peering,
     /// The temporary data directory, removed when dropped. `None` means a lasting one.
     pub(super) temporary: Option<TempDir>,
 }
@@ -68,20 +69,12 @@ pub(super) async fn open(
     let Some((store, seal)) = open_store(config, &dir, link.as_ref(), policy, stop).await? else {
         return Ok(None);
     };
-    let mut tasks = JoinSet::new();
+    let mut peering = Peering::default();
     if let Some(link) = &link {
         if let Some(credential) = peer_credential_at_rest(&store, &seal, &config.trust_domain)? {
             link.set_credential(credential)?;
         }
-        tasks.spawn(link.clone().run(store.clone(), stop.clone()));
-        // A node that the cluster removed must not go on serving an ever older state.
-        let (removed, stop) = (link.removed(), stop.clone());
-        tasks.spawn(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = removed.cancelled() => stop.cancel(),
-            }
-        });
+        peering.start(link, &store, stop);
     }
     let works = peers::wait_for_majority(&store, stop).await;
     if !matches!(works, Ok(true)) {
@@ -93,7 +86,8 @@ pub(super) async fn open(
         .context("cannot open the certificate authority")?;
     if let Some(link) = &link {
         let (link, pki) = (link.clone(), pki.clone());
-        peers::spawn_renewal(&mut tasks, link, pki, store.node_id(), stop.clone());
+        let (tasks, ending) = (&mut peering.tasks, peering.stop.clone());
+        peers::spawn_renewal(tasks, link, pki, store.node_id(), ending);
     }
     let issuer = token::issuer(&store, &seal, &config.issuer).await?;
     let backups = Backups::new(store.clone(), seal.secret());
@@ -107,7 +101,7 @@ pub(super) async fn open(
         seal,
         is_fresh,
         link,
-        tasks,
+        peering,
         temporary,
     }))
 }
@@ -191,8 +185,7 @@ fn sealing_key(config: &Config, dir: &Path, is_first: bool) -> Result<SealingKey
 
 /// Closes the node. The link ends before the store, so that the peers notice the end of the
 /// connection at once instead of after a timeout.
-pub(super) async fn close(mut opened: OpenedNode, stop: &CancellationToken) {
-    stop.cancel();
-    while opened.tasks.join_next().await.is_some() {}
+pub(super) async fn close(opened: OpenedNode) {
+    opened.peering.end().await;
     opened.store.shutdown().await;
 }

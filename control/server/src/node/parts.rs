@@ -32,6 +32,8 @@ use crate::host_inspector::HostInspector;
 use crate::ironic::{self, IronicListener};
 use crate::{metrics, traces};
 
+use super::peering::Peering;
+
 /// The parts of a node, created but not yet running.
 pub(super) struct NodeParts<'a> {
     pub(super) store: Store,
@@ -93,15 +95,17 @@ impl NodeParts<'_> {
         }
     }
 
-    /// Runs all parts until they end. The audit trail ends last, so that it records the last calls.
+    /// Runs all parts until they end. The audit trail ends after the calls, so that it records the last
+    /// ones, and the link to the peers after the trail, so that a follower can forward them.
     pub(super) async fn serve(
         mut self,
         listener: TcpListener,
         tls: Option<Arc<rustls::ServerConfig>>,
         gateway: Gateway,
-        mut tasks: JoinSet<()>,
+        mut peering: Peering,
         stop: CancellationToken,
     ) -> Result<()> {
+        let mut tasks = JoinSet::new();
         let api = listener.local_addr().unwrap_or(self.config.api_listen);
         let (audit, writer) = AuditTrail::new(self.store.clone());
         let (uses, use_writer) = Uses::new(self.store.clone());
@@ -166,24 +170,26 @@ impl NodeParts<'_> {
         duties.spawn(&mut tasks, &stop)?;
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}{ironic}", self.mesh);
-        let over = until_over(&self.store, &mut tasks, &stop).await;
+        let over = until_over(&self.store, &mut tasks, &mut peering.tasks, &stop).await;
         calls_over.cancel();
         while trail.join_next().await.is_some() {}
+        peering.end().await;
         over
     }
 }
 
-/// Waits until all tasks have ended. A store that stops by itself, or a part that panics, stops the
-/// node and is an error.
+/// Waits until all `tasks` have ended. A store that stops by itself, or a part that panics, one of
+/// `peering` as well, stops the node and is an error.
 async fn until_over(
     store: &Store,
     tasks: &mut JoinSet<()>,
+    peering: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) -> Result<()> {
     let mut store_ended = false;
     let mut over = Ok(());
     loop {
-        tokio::select! {
+        let ended = tokio::select! {
             reason = store.stopped(), if !store_ended => {
                 store_ended = true;
                 if !stop.is_cancelled() {
@@ -192,16 +198,18 @@ async fn until_over(
                     over = Err(anyhow::anyhow!("the store stopped: {reason}"));
                     stop.cancel();
                 }
+                continue;
             }
             ended = tasks.join_next() => match ended {
                 None => return over,
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    tracing::error!(error = %error, "a part of the node panicked");
-                    over = Err(anyhow::anyhow!("a part of the node panicked"));
-                    stop.cancel();
-                }
-            }
+                Some(ended) => ended,
+            },
+            Some(ended) = peering.join_next() => ended,
+        };
+        if let Err(error) = ended {
+            tracing::error!(error = %error, "a part of the node panicked");
+            over = Err(anyhow::anyhow!("a part of the node panicked"));
+            stop.cancel();
         }
     }
 }

@@ -153,7 +153,11 @@ pub(crate) async fn invited_as(
 }
 
 /// The switch as a node shows it, once it is as wanted.
-pub(crate) async fn shown(cluster: &Cluster, at: usize, wanted: impl Fn(&Switch) -> bool) -> Switch {
+pub(crate) async fn shown(
+    cluster: &Cluster,
+    at: usize,
+    wanted: impl Fn(&Switch) -> bool,
+) -> Switch {
     eventually("switch as wanted", || async {
         let request = SwitchServiceGetRequest { id: "leaf1".into() };
         let found = cluster.client(at).admin_switches().get(request).await;

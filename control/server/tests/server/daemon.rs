@@ -12,6 +12,8 @@ use crate::wall_clock::WallClock;
 
 /// Longest wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+pub(crate) const POLL: Duration = Duration::from_millis(10);
 
 /// The program.
 pub(crate) fn program() -> &'static str {
@@ -130,7 +132,7 @@ impl Daemon {
                 return status;
             }
             assert!(Instant::now() < until, "metalmeshd does not stop");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 }

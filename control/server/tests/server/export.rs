@@ -12,7 +12,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::cli::{Cli, metalmesh};
-use crate::daemon::{Daemon, PATIENCE};
+use crate::daemon::{Daemon, PATIENCE, POLL};
 use crate::python;
 use crate::s3::Authority;
 
@@ -115,7 +115,7 @@ fn wait_for(what: &str, wanted: &BTreeMap<u64, Value>, has: impl Fn() -> BTreeMa
             has.len(),
             wanted.len()
         );
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
 }
 
@@ -170,7 +170,7 @@ fn the_trail_reaches_syslog_and_a_collector() {
             break (of("siem"), of("otel"));
         }
         assert!(Instant::now() < until, "{exports}");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     };
     assert!(exports.0 < last, "nobody took it: {exports:?}");
     assert!(cli.ok(&["audit", "exports"]).contains("siem"));

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::daemon::PATIENCE;
+use crate::daemon::{PATIENCE, POLL};
 use crate::go::Program;
 
 const MODULE: &str = "github.com/juanfont/headscale";
@@ -90,7 +90,7 @@ impl Headscale {
         while TcpStream::connect(&self.address).is_err() {
             let log = fs::read_to_string(self.dir.join("log")).unwrap();
             assert!(Instant::now() < until, "headscale does not start:\n{log}");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 

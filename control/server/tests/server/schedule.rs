@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use crate::daemon::{Daemon, PATIENCE, program};
+use crate::daemon::{Daemon, PATIENCE, POLL, program};
 use crate::nodes::free_tcp;
 use crate::s3::{Authority, S3};
 use crate::scrape::Scrape;
@@ -23,7 +23,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < until, "{what} did not happen");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use agents_kit::{Agent, AgentArgs, AgentKind, KeyArgs, LogFormat, run_desired};
 use control_client::Client;
@@ -23,6 +24,8 @@ use super::control::Control;
 
 /// Orders that a listener may fall behind.
 const ORDERS_MAX: usize = 4096;
+/// Pause between two looks at a condition, which leaves the processors to the one that is waited for.
+const POLL: Duration = Duration::from_millis(10);
 
 /// The boot server and the BMCs.
 pub(crate) struct Roles {
@@ -151,7 +154,7 @@ async fn carry_out(
         nonce_sha256: Vec::new(),
     };
     while client.order_done(report.clone()).await.is_err() {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(POLL).await;
     }
     // Nobody may listen.
     done.send((order.machine_uuid, action)).ok();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ApiServer;
 use super::real_server::{RealServer, programs};
 use crate::agent::with_agent;
-use crate::namespace::can_run;
+use crate::namespace::{POLL, can_run};
 use crate::site::{INSIDE, OUTSIDE, Site, arrives, udp};
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;
     while !holds() {
         assert!(Instant::now() < until, "{what} does not come");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
 }
 

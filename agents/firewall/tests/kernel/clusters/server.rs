@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::memory_server::{ServerKey, serve};
 use super::real_server::RealServer;
 use super::storage::Storage;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, POLL};
 
 /// Port of the server; its network namespace has nothing else.
 pub(crate) const PORT: u16 = 6443;
@@ -113,7 +113,7 @@ impl ApiServer {
             != 200
         {
             assert!(Instant::now() < until, "the API server does not start");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 

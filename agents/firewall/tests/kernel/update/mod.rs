@@ -14,7 +14,7 @@ use agents_firewall::compile::compile;
 use agents_firewall::plan::plan;
 use agents_firewall::update::{ProgramRole, UpdatePhase};
 
-use crate::namespace::can_run;
+use crate::namespace::{POLL, can_run};
 use crate::site::{Site, rules};
 use releases::{CRASHES, RULES, Releases, agent};
 use server::ReleaseServer;
@@ -31,7 +31,7 @@ fn await_rules(site: &Site) {
     let until = Instant::now() + DEADLINE;
     while !site.with_kernel(|kernel| plan(&kernel.read().unwrap(), &table).is_empty()) {
         assert!(Instant::now() < until, "the rules are not in force");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
 }
 

@@ -8,7 +8,7 @@ use super::releases::{CRASHES, Releases};
 use super::server::ReleaseServer;
 use super::supervised::{AgentHome, DEADLINE, Supervised};
 use super::{await_rules, trusting};
-use crate::namespace::can_run;
+use crate::namespace::{POLL, can_run};
 use crate::site::Site;
 
 /// Version of the release.
@@ -46,7 +46,7 @@ fn a_key_that_is_removed_during_the_fetch_signs_nothing() {
     while !server.held.closed.is_cancelled() {
         assert!(Instant::now() < until, "the connection is still open");
         assert_eq!(supervised.codes(), []);
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
     server.held.go.cancel();
     home.await_status("the key", |status| {
@@ -144,7 +144,7 @@ fn assert_fetch_ends(test: &str, change: fn(&str) -> String, is_over: fn(&Update
     let until = Instant::now() + DEADLINE;
     while !server.held.closed.is_cancelled() {
         assert!(Instant::now() < until, "the connection is still open");
-        std::thread::yield_now();
+        std::thread::sleep(POLL);
     }
     assert_eq!(supervised.codes(), []);
 }
@@ -230,7 +230,7 @@ fn a_program_that_frees_itself_ends_with_its_check() {
         let until = Instant::now() + DEADLINE;
         while has_process(&argument) != is_there {
             assert!(Instant::now() < until, "its process, {is_there}");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     };
     await_process(true);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use agents_firewall::update::UpdateStatus;
 
+use crate::namespace::POLL;
 use crate::site::Site;
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(180);
@@ -95,7 +96,7 @@ impl AgentHome {
                 return;
             }
             assert!(Instant::now() < until, "{what}: {status:?}");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 

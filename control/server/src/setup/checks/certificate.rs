@@ -85,7 +85,8 @@ fn judge(facts: &CertificateFacts, files: &TlsFiles, now: Timestamp) -> Vec<Setu
     findings.extend(facts.unreadable.iter().map(|path| {
         let path = path.display();
         let found = format!("{path} cannot be read by the user that the service runs as");
-        finding("api.tls_certificate", found).warn(format!("give it to that user: chown USER {path}"))
+        finding("api.tls_certificate", found)
+            .warn(format!("give it to that user: chown USER {path}"))
     }));
     findings
 }

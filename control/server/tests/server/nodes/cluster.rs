@@ -16,7 +16,7 @@ use proto_public::metalmesh::admin::v1::{
 use tonic::{Code, Status};
 
 use super::{Node, TENANT};
-use crate::daemon::PATIENCE;
+use crate::daemon::{PATIENCE, POLL};
 
 /// Nodes and the admin's token.
 pub(crate) struct Cluster {
@@ -34,7 +34,7 @@ pub(crate) async fn eventually<T, F: Future<Output = Result<T, String>>>(
             Ok(done) => return done,
             Err(why) => assert!(Instant::now() < until, "no {what}: {why}"),
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(POLL).await;
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 use control_client::{Client, ClientSettings};
 use proto_identity::Key;
 
-use crate::daemon::{PATIENCE, program};
+use crate::daemon::{PATIENCE, POLL, program};
 
 pub(crate) use cluster::{Cluster, eventually};
 
@@ -139,7 +139,7 @@ impl Node {
             let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
             assert!(ended.is_none(), "the node ended: {ended:?}\n{log}");
             assert!(Instant::now() < until, "never said {begin:?}\n{log}");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 
@@ -182,7 +182,7 @@ impl Node {
                 "never logged {text:?}\n{}",
                 self.log()
             );
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 
@@ -204,7 +204,7 @@ impl Node {
                 return status.success();
             }
             assert!(Instant::now() < until, "it goes on\n{}", self.log());
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 
