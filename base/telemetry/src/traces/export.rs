@@ -1,5 +1,6 @@
 //! Spans on their way to a collector.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +36,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a batch is tried; spans are of no use later.
 const ATTEMPTS: u32 = 3;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long a stop waits for the last batch.
+/// How long a stop waits for the batch on its way, and for the one after it.
 const LAST: Duration = Duration::from_secs(2);
 
 /// Where spans go. Cheap to clone; the default goes nowhere.
@@ -165,10 +166,14 @@ impl Sender {
                     batch.push(span);
                 }
             }
+            let mut sending = pin!(self.send(&batch));
             tokio::select! {
-                () = stop.cancelled() => break,
-                () = self.send(&batch) => batch.clear(),
+                () = &mut sending => {}
+                // The collector may have these spans already: cut off and sent again, they would be
+                // there twice.
+                () = stop.cancelled() => last(sending).await,
             }
+            batch.clear();
         }
         // The last spans before a stop are the most useful ones, so the queue is still sent.
         while batch.len() < BATCH_MAX
@@ -176,8 +181,8 @@ impl Sender {
         {
             batch.push(span);
         }
-        if !batch.is_empty() && timeout(LAST, self.send(&batch)).await.is_err() {
-            debug!(spans = batch.len(), "the last spans were not sent");
+        if !batch.is_empty() {
+            last(self.send(&batch)).await;
         }
     }
 
@@ -213,6 +218,67 @@ impl Sender {
         match answer.status() {
             status if status.is_success() => Ok(()),
             status => Err(format!("HTTP {status}")),
+        }
+    }
+}
+
+/// Gives a batch a little time after the stop.
+async fn last(sending: impl Future<Output = ()>) {
+    if timeout(LAST, sending).await.is_err() {
+        debug!("the last spans were not sent");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::traces::{SpanKind, TraceContext};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn span() -> Span {
+        Span {
+            context: TraceContext::root(),
+            parent: None,
+            name: "boot-pxe".into(),
+            kind: SpanKind::Consumer,
+            began_ns: 1,
+            ended_ns: 2,
+            attributes: Vec::new(),
+            events: Vec::new(),
+            error: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_does_not_send_again_what_is_on_its_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let collector = Collector {
+            url: format!("http://{address}/v1/traces"),
+            authorization: None,
+            tls: None,
+        };
+        let (mut tasks, stop) = (JoinSet::new(), CancellationToken::new());
+        let spans = Spans::spawn(&mut tasks, collector, "test", Vec::new(), stop.clone()).unwrap();
+        spans.put(span());
+
+        let (mut first, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+        let read = timeout(PATIENCE, first.read(&mut [0; 4096])).await;
+        assert!(read.unwrap().unwrap() > 0);
+        stop.cancel();
+        // The collector answers late. It sees a second request, on this or another connection, if there
+        // is one.
+        tokio::task::yield_now().await;
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        first.write_all(answer).await.unwrap();
+        let ended = async { while tasks.join_next().await.is_some() {} };
+        tokio::select! {
+            () = ended => {}
+            again = listener.accept() => panic!("a second connection: {again:?}"),
         }
     }
 }
