@@ -166,13 +166,7 @@ impl Sender {
                     batch.push(span);
                 }
             }
-            let mut sending = pin!(self.send(&batch));
-            tokio::select! {
-                () = &mut sending => {}
-                // The collector may have these spans already: cut off and sent again, they would be
-                // there twice.
-                () = stop.cancelled() => last(sending).await,
-            }
+            self.send_until(&batch, &stop).await;
             batch.clear();
         }
         // The last spans before a stop are the most useful ones, so the queue is still sent.
@@ -183,6 +177,16 @@ impl Sender {
         }
         if !batch.is_empty() {
             last(self.send(&batch)).await;
+        }
+    }
+
+    /// Sends a batch that a stop gives a little time only, and does not cut off: the collector may have
+    /// its spans already, and sent again they would be there twice.
+    async fn send_until(&self, batch: &[Span], stop: &CancellationToken) {
+        let mut sending = pin!(self.send(batch));
+        tokio::select! {
+            () = &mut sending => {}
+            () = stop.cancelled() => last(sending).await,
         }
     }
 
