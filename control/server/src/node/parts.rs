@@ -171,11 +171,16 @@ impl NodeParts<'_> {
         tracing::info!(api = %api, mesh = %self.mesh, "serving");
         println!("ready api={api} mesh={}{ironic}", self.mesh);
         let over = until_over(&self.store, &mut tasks, &mut peering.tasks, &stop).await;
-        calls_over.cancel();
-        while trail.join_next().await.is_some() {}
-        peering.end().await;
+        end_last(&calls_over, trail, peering).await;
         over
     }
+}
+
+/// Ends what the last calls need: the trail, then the link to the peers.
+async fn end_last(calls_over: &CancellationToken, mut trail: JoinSet<()>, peering: Peering) {
+    calls_over.cancel();
+    while trail.join_next().await.is_some() {}
+    peering.end().await;
 }
 
 /// Waits until all `tasks` have ended. A store that stops by itself, or a part that panics, one of
