@@ -251,7 +251,7 @@ mod tests {
     fn answers_reach_the_plan_and_bad_ones_are_asked_again() {
         let typed = format!(
             "east\n2\nEast\neast.example\nrelative\n/srv/mesh\nbad host\n192.0.2.1\n192.0.2.1:443\n\
-             /c.pem\n/k.pem\n\n\npart\n/root/token\nyes\n/backup\nage1\n{RECIPIENT}\n6\n"
+             /c.pem\n/k.pem\n\n\npart\n/run/token\nyes\n/backup\nage1\n{RECIPIENT}\n6\n"
         );
         let (answers, shown) = asked(&typed, SetupAnswers::default());
         let answers = answers.unwrap_or_else(|error| panic!("{error:#}\n{shown}"));

@@ -105,7 +105,7 @@ mod tests {
             let facts = StepFacts {
                 config: &config,
                 path: Some(Path::new("/own.toml")),
-                token_file: Some(Path::new("/root/token")),
+                token_file: Some(Path::new("/run/token")),
                 partition,
             };
             let steps = after_init(facts).join("\n");
