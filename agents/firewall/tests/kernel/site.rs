@@ -141,8 +141,8 @@ pub(crate) fn udp(at: &Namespace, address: &str, port: u16) -> UdpSocket {
     socket
 }
 
-/// A process that another test starts holds a copy of every socket until it runs its own program, so a
-/// port is in use for a moment after its socket was dropped.
+/// Binds a socket, and tries again while its port is in use: a process that another test starts holds a copy
+/// of every socket until it runs its own program, also of one that was dropped meanwhile.
 fn bind(address: SocketAddr) -> UdpSocket {
     let end = Instant::now() + Duration::from_secs(10);
     loop {

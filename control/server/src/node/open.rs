@@ -78,6 +78,7 @@ pub(super) async fn open(
     }
     let works = peers::wait_for_majority(&store, stop).await;
     if !matches!(works, Ok(true)) {
+        peering.end().await;
         store.shutdown().await;
         return works.map(|_| None);
     }
