@@ -14,7 +14,7 @@ use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, TYPE};
 
 use crate::namespace::{Namespace, can_run};
-use crate::site::{CONTROLLERS, INSIDE, INSIDE6, NETWORKS, Site, arrives, udp};
+use crate::site::{CONTROLLERS, INSIDE, INSIDE6, NETWORKS, Site, arrives, udp, uninterrupted};
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// Addresses of the proxy: those of the private interface.
@@ -148,7 +148,7 @@ pub(crate) fn resolve(site: &Site, name: &str, kind: TYPE) -> Vec<u8> {
     let mut answer = vec![0; 4096];
     loop {
         socket.send_to(&query(77, name, kind), (proxy, 53)).unwrap();
-        if let Ok(len) = socket.recv(&mut answer) {
+        if let Ok(len) = uninterrupted(|| socket.recv(&mut answer)) {
             answer.truncate(len);
             assert_eq!(&answer[..2], &77_u16.to_be_bytes());
             return answer;

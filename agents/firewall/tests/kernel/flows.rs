@@ -12,7 +12,7 @@ use agents_firewall::model::NftTable;
 use agents_firewall::netlink::Kernel;
 
 use crate::namespace::{Namespace, can_run};
-use crate::site::{CONTROLLERS, INSIDE, OUTSIDE, Site, arrives, udp};
+use crate::site::{CONTROLLERS, INSIDE, OUTSIDE, Site, arrives, udp, uninterrupted};
 
 /// Port that the rules let flows pass to, for both protocols.
 const PORT: u16 = 443;
@@ -103,7 +103,7 @@ fn passes(from: &mut TcpStream, to: &mut TcpStream, within: Duration) -> bool {
 
 fn reads(from: &mut TcpStream, within: Duration) -> bool {
     from.set_read_timeout(Some(within)).unwrap();
-    match from.read(&mut [0; 1]) {
+    match uninterrupted(|| from.read(&mut [0; 1])) {
         Ok(count) => count == 1,
         Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
         Err(error) => {
@@ -165,7 +165,7 @@ fn the_end_of_an_unknown_flow_is_invalid() {
     client.shutdown(Shutdown::Write).unwrap();
     server.shutdown(Shutdown::Write).unwrap();
     client.set_read_timeout(Some(SILENCE)).unwrap();
-    let end = client.read(&mut [0; 1]).map_err(|error| error.kind());
+    let end = uninterrupted(|| client.read(&mut [0; 1])).map_err(|error| error.kind());
     assert_eq!(end, Err(ErrorKind::WouldBlock));
     assert!(counted(&other, "invalid") >= 2);
 }

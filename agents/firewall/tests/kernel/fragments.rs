@@ -13,6 +13,7 @@ use crate::namespace::{Namespace, can_run};
 use crate::packets::{PacketSender, Part, datagram, icmp, packet};
 use crate::site::{
     CONTROLLERS, INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, answers_ping, arrives, udp,
+    uninterrupted,
 };
 use crate::spoofed::second;
 
@@ -70,7 +71,7 @@ fn assert_long_one_arrives(from: &UdpSocket, to: &UdpSocket, what: &str) {
     loop {
         from.send_to(&[b'x'; 3000], to.local_addr().unwrap())
             .unwrap();
-        if to.recv_from(&mut bytes).is_ok_and(|(len, _)| len == 3000) {
+        if uninterrupted(|| to.recv_from(&mut bytes)).is_ok_and(|(len, _)| len == 3000) {
             return;
         }
         assert!(Instant::now() < until, "{what}: it does not arrive");
@@ -151,7 +152,7 @@ fn a_fragment_comes_from_the_network_of_its_datagram() {
             forger.send_part(source.ip(), target.ip(), first, part(0, true));
             own.send_part(source.ip(), target.ip(), last, part(1000, false));
             assert!(
-                receiver.recv_from(&mut [0; 16]).is_err(),
+                uninterrupted(|| receiver.recv_from(&mut [0; 16])).is_err(),
                 "{source} to {target}"
             );
             assert_eq!(site.counted("spoofed").packets - before, 1);
@@ -200,7 +201,7 @@ fn assert_completed(
     let before = site.counted("spoofed").packets;
     forger.send_part(source.ip(), target.ip(), first, part(0, true));
     own.send_part(source.ip(), target.ip(), last, part(1000, false));
-    let received = receiver.recv_from(&mut [0; 16]);
+    let received = uninterrupted(|| receiver.recv_from(&mut [0; 16]));
     assert!(received.is_err(), "{source} to {target}");
     assert_eq!(site.counted("spoofed").packets - before, 1);
 }
@@ -220,15 +221,19 @@ fn a_fragment_of_another_network_gets_into_no_translated_flow() {
     ] {
         let (client, server) = (udp(&site.inside, from, 0), udp(&site.outside, to, 443));
         client.send_to(b"x", server.local_addr().unwrap()).unwrap();
-        let (_, translated) = server.recv_from(&mut [0; 16]).unwrap();
+        let (_, translated) = uninterrupted(|| server.recv_from(&mut [0; 16])).unwrap();
         assert_eq!(translated.ip(), ip(own));
         server.send_to(b"y", translated).unwrap();
-        client.recv_from(&mut [0; 16]).unwrap();
+        uninterrupted(|| client.recv_from(&mut [0; 16])).unwrap();
         let ends = [server.local_addr().unwrap(), translated];
         assert_completed(&site, [&forger, &outside], ends, &client);
         server.send_to(&[b'y'; 3000], translated).unwrap();
         let mut bytes = [0; 4000];
-        assert_eq!(client.recv_from(&mut bytes).unwrap().0, 3000, "{from}");
+        assert_eq!(
+            uninterrupted(|| client.recv_from(&mut bytes)).unwrap().0,
+            3000,
+            "{from}"
+        );
     }
 }
 
@@ -263,7 +268,7 @@ fn fragments_of_one_stranger_leave_those_of_others() {
         }
         let mut bytes = [0; 4000];
         for _ in 0..10 {
-            let (len, _) = client.recv_from(&mut bytes).unwrap();
+            let (len, _) = uninterrupted(|| client.recv_from(&mut bytes)).unwrap();
             assert_eq!(len, 3000);
         }
         let passed = 250 + 500 * began.elapsed().as_micros() / 1_000_000 + 2;
@@ -372,7 +377,10 @@ fn the_firewalls_own_flows_are_bound() {
         let before = site.counted("input/spoofed").packets;
         let forged = packet(b.ip(), a.ip(), 17, &datagram(b, a, b"FORGED"), None);
         forger.send(&forged, a.ip());
-        assert!(client.recv_from(&mut [0; 16]).is_err(), "{own} got it");
+        assert!(
+            uninterrupted(|| client.recv_from(&mut [0; 16])).is_err(),
+            "{own} got it"
+        );
         assert_eq!(site.counted("input/spoofed").packets - before, 1);
         assert!(arrives(&server, &client), "its answer");
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::namespace::can_run;
-use crate::site::{INSIDE, OUTSIDE, Site, table, udp};
+use crate::site::{INSIDE, OUTSIDE, Site, table, udp, uninterrupted};
 
 /// Changes while packets flow.
 const CHANGES: usize = 1000;
@@ -54,7 +54,7 @@ fn send_new_flows(site: &Site, port: u16, stop: &AtomicBool, sent: &AtomicU64) {
 fn count(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
     let mut count = 0;
     loop {
-        match socket.recv_from(&mut [0; 16]) {
+        match uninterrupted(|| socket.recv_from(&mut [0; 16])) {
             Ok(_) => count += 1,
             Err(_) if stop.load(Ordering::Relaxed) => return count,
             Err(_) => {}

@@ -17,7 +17,9 @@ use crate::dns_site::{
     resolve, resolve_by_tcp, start_agent, start_server, write_config,
 };
 use crate::namespace::{Namespace, can_run};
-use crate::site::{CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp};
+use crate::site::{
+    CONTROLLERS, INSIDE, NETWORKS, OUTSIDE, Site, arrives, rules, udp, uninterrupted,
+};
 use crate::spoofed::second;
 
 /// Records of the server. Each line of a name is an address more.
@@ -279,7 +281,7 @@ fn answers_that_nobody_asked_for_teach_nothing() {
         assert!(Instant::now() < until, "the proxy does not ask");
         let asked = query(5, "a.wild.example.test", TYPE::A);
         client.send_to(&asked, (PROXY, 53)).unwrap();
-        if let Ok(received) = server.recv_from(&mut buffer) {
+        if let Ok(received) = uninterrupted(|| server.recv_from(&mut buffer)) {
             break received;
         }
     };
@@ -307,7 +309,7 @@ fn receive_answer(client: &UdpSocket, id: u16) -> Vec<u8> {
     let mut buffer = [0; 512];
     loop {
         assert!(Instant::now() < until, "no answer");
-        if let Ok(len) = client.recv(&mut buffer)
+        if let Ok(len) = uninterrupted(|| client.recv(&mut buffer))
             && buffer[..2] == id.to_be_bytes()
             && !addresses(&buffer[..len]).is_empty()
         {

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use crate::namespace::{Namespace, can_run};
-use crate::site::{INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, udp};
+use crate::site::{INSIDE, INSIDE6, OUTSIDE, OUTSIDE6, Site, udp, uninterrupted};
 
 const ALL: &str = "    cwnp: {egress: [{name: all}]}\n";
 
@@ -18,11 +18,11 @@ fn sources(site: &Site, from: &str, to: &str) -> BTreeSet<IpAddr> {
         sender
             .send_to(b"x", receiver.local_addr().unwrap())
             .unwrap();
-        let (_, peer) = receiver.recv_from(&mut [0; 16]).unwrap();
+        let (_, peer) = uninterrupted(|| receiver.recv_from(&mut [0; 16])).unwrap();
         seen.insert(peer.ip());
         // The answer finds its way back.
         receiver.send_to(b"y", peer).unwrap();
-        sender.recv_from(&mut [0; 16]).unwrap();
+        uninterrupted(|| sender.recv_from(&mut [0; 16])).unwrap();
     }
     seen
 }
@@ -61,7 +61,7 @@ fn sources_are_replaced_in_every_protocol() {
     sender
         .send_to(b"x", receiver.local_addr().unwrap())
         .unwrap();
-    let (_, peer) = receiver.recv_from(&mut [0; 16]).unwrap();
+    let (_, peer) = uninterrupted(|| receiver.recv_from(&mut [0; 16])).unwrap();
     assert_eq!(set(&["203.0.113.50"]), [peer.ip()].into());
     assert_eq!(sources(&site, INSIDE6, OUTSIDE6), set(&["fd00:b::50"]));
     let target = SocketAddr::new(OUTSIDE.parse().unwrap(), 7000);
@@ -106,7 +106,12 @@ fn several_addresses_are_chosen_by_flow_and_stay() {
         sender
             .send_to(b"x", receiver.local_addr().unwrap())
             .unwrap();
-        all.insert(receiver.recv_from(&mut [0; 16]).unwrap().1.ip());
+        all.insert(
+            uninterrupted(|| receiver.recv_from(&mut [0; 16]))
+                .unwrap()
+                .1
+                .ip(),
+        );
     }
     assert_eq!(all, set(&addresses));
 }

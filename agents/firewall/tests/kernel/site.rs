@@ -1,6 +1,6 @@
 //! A private host, a router with the firewall, and a host outside.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -155,10 +155,21 @@ fn bind(address: SocketAddr) -> UdpSocket {
     }
 }
 
+/// Makes a call that has a limit again while a signal ends it: the end of a process that another test
+/// started is one, and such a call does not go on by itself (signal(7)).
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            ended => return ended,
+        }
+    }
+}
+
 /// `true` if a datagram from one socket arrives at the other.
 pub(crate) fn arrives(from: &UdpSocket, to: &UdpSocket) -> bool {
     from.send_to(b"x", to.local_addr().unwrap()).unwrap();
-    to.recv_from(&mut [0; 16]).is_ok()
+    uninterrupted(|| to.recv_from(&mut [0; 16])).is_ok()
 }
 
 /// `true` if an echo request to an address is answered.
@@ -180,5 +191,5 @@ pub(crate) fn answers_ping(from: &Namespace, target: &str) -> bool {
         .unwrap();
     let echo = [request, 0, 0, 0, 0, 1, 0, 1];
     socket.send_to(&echo, SocketAddr::new(target, 0)).unwrap();
-    socket.recv_from(&mut [0; 64]).is_ok()
+    uninterrupted(|| socket.recv_from(&mut [0; 64])).is_ok()
 }

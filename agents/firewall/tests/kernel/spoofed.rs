@@ -11,7 +11,7 @@ use agents_firewall::render::render;
 use agents_firewall::rule::RuleSet;
 
 use crate::namespace::{Namespace, can_run};
-use crate::site::{CONTROLLERS, Site, arrives, udp};
+use crate::site::{CONTROLLERS, Site, arrives, udp, uninterrupted};
 
 const CONFIG: &str = "
 sources:
@@ -98,10 +98,10 @@ fn assert_sources_belong(site: &Site, host: &Namespace) {
     // Through source NAT: the reply goes to the firewall's address.
     let (sender, receiver) = (udp(one, "10.0.0.2", 0), udp(outside, "203.0.113.2", 443));
     sender.send_to(b"x", "203.0.113.2:443").unwrap();
-    let (_, seen) = receiver.recv_from(&mut [0; 16]).unwrap();
+    let (_, seen) = uninterrupted(|| receiver.recv_from(&mut [0; 16])).unwrap();
     assert_eq!(seen.ip().to_string(), "203.0.113.1");
     receiver.send_to(b"y", seen).unwrap();
-    sender.recv_from(&mut [0; 16]).unwrap();
+    uninterrupted(|| sender.recv_from(&mut [0; 16])).unwrap();
 }
 
 /// A host of another network knows the addresses and ports of a flow, and sends packets into it: in

@@ -7,7 +7,7 @@ use super::await_rules;
 use super::releases::{Releases, agent};
 use super::supervised::AgentHome;
 use crate::namespace::can_run;
-use crate::site::Site;
+use crate::site::{Site, uninterrupted};
 
 /// Kills, each a little later after the start.
 const KILLS: u32 = 16;
@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(300);
 fn await_ready(ready: &UnixDatagram, round: u32) {
     loop {
         let mut message = [0; 64];
-        let length = ready.recv(&mut message).unwrap();
+        let length = uninterrupted(|| ready.recv(&mut message)).unwrap();
         match &message[..length] {
             b"READY=1" => return,
             other => assert_eq!(other, b"WATCHDOG=1", "round {round}"),
@@ -49,7 +49,7 @@ fn a_kill_at_any_moment_leaves_a_program_that_starts() {
         child.wait().unwrap();
         // Messages of that one.
         ready.set_nonblocking(true).unwrap();
-        while ready.recv(&mut [0; 64]).is_ok() {}
+        while uninterrupted(|| ready.recv(&mut [0; 64])).is_ok() {}
         ready.set_nonblocking(false).unwrap();
 
         let mut child = home.start();
