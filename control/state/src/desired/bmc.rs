@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use proto_types::PartitionId;
+use proto_types::{MachineId, PartitionId};
 
-use crate::cluster::read::restored;
+use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
 use crate::machine::read::is_left_alone;
 use crate::pool::entity::PoolHost;
@@ -51,4 +51,17 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .collect();
     orders.sort_by_key(|order| order.sequence);
     orders
+}
+
+/// The count that the epochs of a machine's orders belong to: the time at which control first knew the
+/// machine, or at which it was restored from a backup if that is later, milliseconds. Epochs of an earlier
+/// count come before it, however high: they go back with a restore, and when a machine is forgotten.
+/// Never 0.
+pub fn epoch_era(tables: &Tables, machine: MachineId) -> u64 {
+    let known = tables.get::<Machine>(&machine);
+    let known_at = known.map(|machine| machine.meta.created_at);
+    // Until the reconciliation the backup's time: orders that are not held then must reach agents too.
+    let backup = restored(tables).map(|restored| restored.made_at);
+    let since = known_at.max(backup).unwrap_or_default();
+    since.max(reconciled_at(tables)).ms().max(1)
 }
