@@ -6,8 +6,7 @@ use proto_types::{MachineId, PartitionId};
 
 use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
-use crate::machine::read::is_left_alone;
-use crate::pool::entity::PoolHost;
+use crate::machine::read::{is_left_alone, is_of_earlier_binding};
 use crate::tables::Tables;
 
 /// `true` if the order waits for the reconciliation of a restored state: an order from before the
@@ -25,13 +24,6 @@ fn is_machine_held(machine: &Machine, order: &BmcOrder) -> bool {
     machine.is_bmc_contested() || (!is_led && is_left_alone(machine))
 }
 
-/// `true` if the order is of an earlier epoch of its pool host: the machine is bound to another claim
-/// by now.
-fn is_outdated(tables: &Tables, order: &BmcOrder) -> bool {
-    let host = tables.get::<PoolHost>(&order.machine);
-    host.is_some_and(|host| order.epoch < host.epoch)
-}
-
 /// Open orders of a partition that are not held, oldest first.
 pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder>> {
     let mut orders: Vec<_> = tables
@@ -42,7 +34,7 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .flatten()
         .filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(|order| order.state == OrderState::Open)
-        .filter(|order| !is_held(tables, order) && !is_outdated(tables, order))
+        .filter(|order| !is_held(tables, order) && !is_of_earlier_binding(tables, order))
         .filter(|order| {
             let machine = tables.get::<Machine>(&order.machine);
             machine.is_none_or(|machine| !is_machine_held(machine, order))

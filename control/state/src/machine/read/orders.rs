@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proto_types::MachineId;
 
 use crate::machine::entity::BmcOrder;
+use crate::pool::entity::PoolHost;
 use crate::tables::Tables;
 
 /// Orders of a machine that are remembered, oldest first.
@@ -14,4 +15,11 @@ pub fn machine_orders(tables: &Tables, machine: MachineId) -> impl Iterator<Item
         .into_iter()
         .flat_map(|by_age| by_age.values())
         .filter_map(|id| tables.get::<BmcOrder>(id))
+}
+
+/// `true` if the order is of an earlier epoch of its pool host: the machine is bound to another claim
+/// by now.
+pub(crate) fn is_of_earlier_binding(tables: &Tables, order: &BmcOrder) -> bool {
+    let host = tables.get::<PoolHost>(&order.machine);
+    host.is_some_and(|host| order.epoch < host.epoch)
 }

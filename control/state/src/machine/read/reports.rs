@@ -54,6 +54,8 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
+        failing_since: bmc.failing_since,
+        unreached: bmc.unreached && reading.error.is_some(),
         ..bmc_of(reading)
     };
     // Measured power differs each time and would cost a log entry each: it is written along with
@@ -100,5 +102,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
+        failing_since: None,
+        unreached: false,
     }
 }

@@ -198,6 +198,17 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
         .unwrap();
     let sent = life::bmc_desired(&world.tables, &text(PARTITION));
     assert!(sent.is_empty(), "{sent:?}");
+    // Nor does an agent of the published stack get it, which looked before the binding.
+    let taken = TakeBmcOrder {
+        id: order.id,
+        partition: text(PARTITION),
+        stream: BmcStream {
+            node: 1,
+            id: uuid::Uuid::from_u128(1),
+        },
+        open: [].into(),
+    };
+    assert_eq!(world.refused(taken), ErrorCode::Conflict);
     for refused in [
         world.refused(DeleteClaim {
             epoch: Some(1),
