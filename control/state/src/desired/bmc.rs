@@ -6,7 +6,7 @@ use proto_types::{MachineId, PartitionId};
 
 use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
-use crate::machine::read::{is_left_alone, is_of_earlier_binding};
+use crate::machine::read::{binding_epoch, is_left_alone, is_of_earlier_binding};
 use crate::tables::Tables;
 
 /// `true` if the order waits for the reconciliation of a restored state: an order from before the
@@ -43,6 +43,13 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .collect();
     orders.sort_by_key(|order| order.sequence);
     orders
+}
+
+/// Number of a machine's last binding to a claim, which each order for it carries. 0 for one that was
+/// never bound.
+pub fn machine_epoch(tables: &Tables, machine: MachineId) -> u64 {
+    let machine = tables.get::<Machine>(&machine);
+    machine.map_or(0, |machine| binding_epoch(tables, machine))
 }
 
 /// The count that the epochs of a machine's orders belong to: the time at which control first knew the

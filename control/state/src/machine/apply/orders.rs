@@ -15,8 +15,7 @@ use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, BmcStream, EventKind, Machine, ORDER_DEADLINE_MS,
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
-use crate::machine::read::is_of_earlier_binding;
-use crate::pool::entity::PoolHost;
+use crate::machine::read::{binding_epoch, is_of_earlier_binding};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
@@ -136,8 +135,7 @@ fn order(
     // Derived from the log entry, and not random: every replica applies the entry by itself.
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
-    let host = tx.get::<PoolHost>(&machine.id);
-    let epoch = host.map_or(machine.bindings, |host| host.epoch);
+    let epoch = binding_epoch(tx.tables(), machine);
     Ok(tx.save(BmcOrder {
         id,
         machine: machine.id,
