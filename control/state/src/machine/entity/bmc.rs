@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::blob;
 use crate::machine::entity::Draw;
 
-/// Longest time without a report of a BMC, milliseconds: two refreshes of what is stored. Beyond it the
-/// BMC counts as not reached.
+/// Longest time without a reading of a BMC that succeeded, milliseconds: two refreshes of what is
+/// stored. Beyond it the BMC counts as not reached.
 pub const BMC_SILENT_AFTER_MS: u64 = 20 * 60_000;
 
-/// Longest time for which an agent fails to read a BMC, milliseconds. Beyond it the BMC counts as not
-/// reached.
+/// Longest time over which every attempt to read a BMC fails, milliseconds. Beyond it the BMC counts as
+/// not reached.
 pub const BMC_FAILED_AFTER_MS: u64 = 5 * 60_000;
 
 /// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's
@@ -40,17 +40,15 @@ impl Bmc {
         self.updated_at > Timestamp::ZERO
     }
 
-    /// `true` if it counts as not reached at `now`. Silence counts from `since` at the earliest. One
-    /// that was never read is not judged: a site may have machines without a BMC.
+    /// `true` if it counts as not reached at `now`. Silence and failures count from `since` at the
+    /// earliest. One that was never read is not judged: a site may have machines without a BMC.
     pub(crate) fn is_lost(&self, since: Timestamp, now: Timestamp) -> bool {
-        let (last, bound_ms) = match &self.error {
-            None => (self.updated_at, BMC_SILENT_AFTER_MS),
-            Some(_) => (
-                self.failing_since.unwrap_or(self.updated_at),
-                BMC_FAILED_AFTER_MS,
-            ),
-        };
-        self.was_read() && now.since_ms(last.max(since)) >= bound_ms
+        let failing_since = self.error.as_ref().and(self.failing_since);
+        let from = failing_since.unwrap_or(self.updated_at).max(since);
+        // One attempt that failed says little, however long ago it was: the last one counts.
+        let is_failing =
+            self.error.is_some() && self.updated_at.since_ms(from) >= BMC_FAILED_AFTER_MS;
+        self.was_read() && (is_failing || now.since_ms(from) >= BMC_SILENT_AFTER_MS)
     }
 
     /// `true` if `address` is the address of this BMC, with any port.
