@@ -9,6 +9,9 @@ use crate::config::{Interface, Speech};
 use crate::driver::Reading;
 use crate::nonce::Nonce;
 
+#[path = "orders_bindings_tests.rs"]
+mod bindings;
+
 /// A driver that answers from a list, and can be told to wait.
 #[derive(Default)]
 struct Script {
@@ -393,25 +396,5 @@ async fn an_order_that_the_journal_cannot_take_ends_without_being_started() {
     let orders = vec![order("a", 1, Action::PowerReset)];
     let reasons = reasons(crew, orders).await;
     assert!(reasons[0].starts_with("not started"), "{reasons:?}");
-    assert!(script.acts.lock().unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn an_order_of_an_earlier_binding_ends_without_being_started() {
-    let dir = tempfile::tempdir().unwrap();
-    let of = |id: &str, epoch| Order {
-        binding: Some(Binding { era: 1, epoch }),
-        ..order(id, 1, Action::PowerReset)
-    };
-    let (taken, script) = crew(Script::default(), dir.path());
-    // In whatever sequence they are listed: the highest counts from the beginning.
-    let told = reasons(taken, vec![of("late", 1), of("now", 2)]).await;
-    assert!(told[0].starts_with("not carried out: "), "{told:?}");
-    assert_eq!(told[1], "");
-    assert_eq!(script.acts.lock().unwrap().len(), 1);
-    // A restart, and another order of before.
-    let (again, script) = crew(Script::default(), dir.path());
-    let told = reasons(again, vec![of("later", 1)]).await;
-    assert!(told[0].contains("of binding 1, and this agent"), "{told:?}");
     assert!(script.acts.lock().unwrap().is_empty());
 }

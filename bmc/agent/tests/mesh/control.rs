@@ -147,15 +147,16 @@ impl Control {
 
     /// Orders something as a control that tells no bindings, and returns how it ended.
     pub(crate) async fn order(&self, machine: &str, action: BmcAction) -> BmcOrderDone {
-        self.order_in(machine, action, (0, 0)).await
+        self.order_in(machine, action, 0, 0).await
     }
 
-    /// Orders something for a binding, as era and epoch, and returns how it ended.
+    /// Orders something for a binding and returns how it ended.
     pub(crate) async fn order_in(
         &self,
         machine: &str,
         action: BmcAction,
-        (era, epoch): (u64, u64),
+        era: u64,
+        epoch: u64,
     ) -> BmcOrderDone {
         let id = {
             let mut orders = self.orders.lock().unwrap();

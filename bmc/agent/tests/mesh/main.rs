@@ -160,9 +160,9 @@ async fn an_order_of_an_earlier_binding_changes_nothing_however_late_it_arrives(
         format!("[[bmc]]\naddress = \"127.0.0.1\"\ninterface = \"ipmi\"\nipmi_port = {port}\n");
     let control = Control::start();
     let agent = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
-    let first = control.order_in(M1, BmcAction::BootPxe, (7, 1)).await;
+    let first = control.order_in(M1, BmcAction::BootPxe, 7, 1).await;
     assert_eq!(first.error, "");
-    let second = control.order_in(M1, BmcAction::PowerOn, (7, 2)).await;
+    let second = control.order_in(M1, BmcAction::PowerOn, 7, 2).await;
     assert_eq!(
         (second.error.as_str(), second.power_state.as_str()),
         ("", "on")
@@ -175,15 +175,16 @@ async fn an_order_of_an_earlier_binding_changes_nothing_however_late_it_arrives(
         assert!(done.error.contains(M1), "{done:?}");
     };
     // As after a partition: control's newest list has an order of before.
-    refused(&control.order_in(M1, BmcAction::PowerOff, (7, 1)).await);
+    refused(&control.order_in(M1, BmcAction::PowerOff, 7, 1).await);
     agent.stop().await;
 
     let again = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
-    refused(&control.order_in(M1, BmcAction::PowerCycle, (7, 1)).await);
+    refused(&control.order_in(M1, BmcAction::PowerCycle, 7, 1).await);
     assert_eq!(simulator.log(), log, "nothing reached the BMC");
     // A control that tells no bindings, and one that was restored and counts anew, are obeyed.
-    for binding in [(0, 0), (8, 1)] {
-        let done = control.order_in(M1, BmcAction::PowerReset, binding).await;
+    for (era, epoch) in [(0, 0), (8, 1)] {
+        let done = control.order_in(M1, BmcAction::PowerReset, era, epoch);
+        let done = done.await;
         assert_eq!((done.error.as_str(), done.power_state.as_str()), ("", "on"));
     }
     again.stop().await;

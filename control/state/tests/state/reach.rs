@@ -60,7 +60,7 @@ fn by_id(allocation: u128) -> AllocateMachine {
     }
 }
 
-/// What is told of a BMC: a reading that succeeds, or one that fails.
+/// A reading of a BMC that succeeds, and one that fails.
 const READ: Option<&str> = None;
 const FAILED: Option<&str> = Some("timeout");
 
@@ -68,7 +68,7 @@ const FAILED: Option<&str> = Some("timeout");
 fn a_bmc_is_reached_until_its_agent_fails_or_is_silent_for_too_long() {
     const SILENT_MS: u64 = BMC_SILENT_AFTER_MS;
     const FAILED_MS: u64 = BMC_FAILED_AFTER_MS;
-    // What was told at which times, and what a tick at another one finds.
+    // Each has the readings that were told at some times, and the judgement of a tick at another one.
     let cases: [(&str, &[(u64, Option<&str>)], u64, bool); 9] = [
         ("silent, not long", &[(0, READ)], SILENT_MS - 1, true),
         ("silent", &[(0, READ)], SILENT_MS, false),
@@ -156,7 +156,7 @@ fn a_young_leader_judges_no_bmc_by_the_time_before_it() {
             pass(&mut world, 0, began);
             assert_eq!(obstacle(&world).is_none(), is_offered, "{error:?}");
         }
-        // What was found before stays.
+        // A judgement of before stays.
         let next = world.now;
         pass(&mut world, 0, next);
         assert!(obstacle(&world).is_some());

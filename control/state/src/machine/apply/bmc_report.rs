@@ -113,8 +113,8 @@ pub(crate) fn unreached<'a>(
     now: Timestamp,
 ) -> impl Iterator<Item = &'a Arc<Machine>> + use<'a> {
     let is_judged = feature_level(tables) >= REACHED_BMCS && restored(tables).is_none();
-    // What agents told another leader, or before the reconciliation, is not all known: silence counts
-    // from there. A partition that is cut off is no excuse: nobody reaches its BMCs.
+    // Silence before this leader, or before the reconciliation, proves nothing: not all that agents told
+    // then is known. A partition that is cut off is no excuse: nobody reaches its BMCs.
     let since = op.listening_since.max(reconciled_at(tables));
     let machines = tables.all::<Machine>().filter(move |_| is_judged);
     machines.filter(move |machine| {
