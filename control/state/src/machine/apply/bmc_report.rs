@@ -82,7 +82,7 @@ fn read_bmc(tx: &Tx<'_>, known: Option<&Bmc>, reading: &BmcReading) -> Bmc {
     }
     let is_noted = feature_level(tx.tables()) >= REACHED_BMCS;
     let began = known.and_then(|old| old.failing_since);
-    let failing_since = is_noted.then(|| began.unwrap_or(bmc.updated_at));
+    let failing_since = is_noted.then_some(began.unwrap_or(bmc.updated_at));
     let (error, updated_at) = (bmc.error.clone(), bmc.updated_at);
     Bmc {
         error,
