@@ -20,7 +20,7 @@ use crate::lldp::Lldp;
 use crate::log::Tail;
 use crate::net::http::Http;
 use crate::net::{self, Network, clock, links};
-use crate::orders::{Action, Ledger};
+use crate::orders::{Action, BindingFence, Ledger};
 use crate::{ticket, wipe};
 
 /// Longest wait for queued events to reach control before a reboot. Events that are still queued
@@ -343,8 +343,14 @@ async fn receive(agent: Agent, boot_id: String, sender: watch::Sender<Option<Mac
         let (client, boot_id) = (client.clone(), boot_id.clone());
         async move { client.orders(MachineOrdersRequest { boot_id }).await }
     };
+    let mut fence = BindingFence::default();
     let on = |order: MachineOrder, _| {
-        sender.send_replace(Some(order));
+        if fence.admits(&order) {
+            sender.send_replace(Some(order));
+        } else {
+            let epoch = order.epoch;
+            tracing::warn!(epoch, "order of an earlier binding of the machine dropped");
+        }
         std::future::ready(())
     };
     agents_kit::run_desired(&agent, open, None, on, CancellationToken::new()).await;

@@ -29,6 +29,24 @@ pub enum Action {
     Nothing,
 }
 
+/// The highest binding of the machine to a claim that an order of this boot came from.
+#[derive(Debug, Default)]
+pub struct BindingFence {
+    /// Era and epoch. `None` before the first order that tells them.
+    highest: Option<(u64, u64)>,
+}
+
+impl BindingFence {
+    /// `false` if the order is of an earlier binding than another one of this boot: it arrived too
+    /// late. A control that tells no bindings has no era, and is obeyed.
+    pub fn admits(&mut self, order: &MachineOrder) -> bool {
+        let own = (order.era > 0).then_some((order.era, order.epoch));
+        let is_late = own.is_some() && own < self.highest;
+        self.highest = self.highest.max(own);
+        !is_late
+    }
+}
+
 /// The newest wipe and the newest installation carried out in this boot.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -91,6 +109,29 @@ mod tests {
             term: 1,
             generation,
             order: Some(order),
+            ..MachineOrder::default()
+        }
+    }
+
+    #[test]
+    fn orders_of_an_earlier_binding_are_dropped() {
+        let mut fence = BindingFence::default();
+        for (what, era, epoch, is_taken) in [
+            ("a control that tells none", 0, 0, true),
+            ("never bound", 7, 0, true),
+            ("bound", 7, 2, true),
+            ("late", 7, 1, false),
+            ("a control that tells none again", 0, 0, true),
+            ("still bound", 7, 2, true),
+            ("a restored control counts anew", 8, 1, true),
+            ("of before the restore", 7, 3, false),
+        ] {
+            let order = MachineOrder {
+                era,
+                epoch,
+                ..order(1, Order::Reboot(machine_order::Reboot {}))
+            };
+            assert_eq!(fence.admits(&order), is_taken, "{what}");
         }
     }
 

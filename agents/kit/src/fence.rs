@@ -129,6 +129,7 @@ mod tests {
             term,
             generation,
             order,
+            ..MachineOrder::default()
         }
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::discovery::run_discovery;
 use crate::driver::Driver;
@@ -24,6 +25,7 @@ pub struct BmcAgent {
     config: Config,
     driver: Arc<dyn Driver>,
     journal: Arc<Journal>,
+    bindings: Arc<Bindings>,
 }
 
 impl std::fmt::Debug for BmcAgent {
@@ -35,10 +37,10 @@ impl std::fmt::Debug for BmcAgent {
 }
 
 impl BmcAgent {
-    /// An agent for real BMCs. Its journal is in the state directory.
+    /// An agent for real BMCs. Its journal and the bindings of machines are in the state directory.
     ///
     /// # Errors
-    /// [`KitError`] if the journal cannot be read.
+    /// [`KitError`] if one of them cannot be read.
     pub fn new(agent: Agent, config: Config, dir: StateDir) -> Result<Self, KitError> {
         let driver = Arc::new(RealDriver::new(config.credentials.clone()));
         Self::with_driver(agent, config, dir, driver)
@@ -47,7 +49,7 @@ impl BmcAgent {
     /// An agent with another driver.
     ///
     /// # Errors
-    /// [`KitError`] if the journal cannot be read.
+    /// [`KitError`] if the journal or the bindings cannot be read.
     pub fn with_driver(
         agent: Agent,
         config: Config,
@@ -58,6 +60,7 @@ impl BmcAgent {
             agent,
             config,
             driver,
+            bindings: Bindings::open(dir.clone())?,
             journal: Journal::open(dir)?,
         })
     }
@@ -69,6 +72,7 @@ impl BmcAgent {
             config,
             driver,
             journal,
+            bindings,
         } = self;
         let client: BmcServiceClient = agent.client();
         let fleet = Arc::new(Fleet::new(config.bmcs, config.candidates));
@@ -85,6 +89,7 @@ impl BmcAgent {
             fleet: Arc::clone(&fleet),
             driver,
             journal: Arc::clone(&journal),
+            bindings,
             steps: agent.steps(),
             spans: agent.spans(),
         };

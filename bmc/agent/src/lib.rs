@@ -10,6 +10,8 @@
 //! - A reset or power cycle is executed at most once: its start and its end are on disk before the
 //!   next step, and one that a restart interrupted is reported, not repeated. Only idempotent orders
 //!   are executed again after a restart.
+//! - An order of an earlier binding of its machine than this agent has had an order of is refused, also
+//!   after a restart: the highest binding is on disk before an order of it begins.
 //! - An end is reported until control acknowledges it.
 //! - Each order ends by its deadline, with the machine's power state or a reason that names the BMC.
 //! - No argument, log, error or message contains a password or a [`Nonce`]; control gets the nonce's
@@ -19,6 +21,7 @@
 
 mod action;
 mod agent;
+mod bindings;
 pub mod config;
 mod discovery;
 pub mod driver;

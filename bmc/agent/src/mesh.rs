@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::driver::Action;
 use crate::fleet::CANDIDATES_MAX;
 use crate::nonce::Nonce;
-use crate::orders::Order;
+use crate::orders::{Binding, Order};
 
 /// Orders taken from one list. The rest comes with a later list.
 const ORDERS_MAX: usize = 10_000;
@@ -61,6 +61,10 @@ fn read(order: &BmcOrder) -> Result<Order, String> {
         },
         deadline: Instant::now() + remaining,
         trace: order.traceparent.parse().ok(),
+        binding: (order.era > 0).then_some(Binding {
+            era: order.era,
+            epoch: order.epoch,
+        }),
     })
 }
 

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::bindings::Bindings;
 use crate::config::Target;
 use crate::driver::{Action, DriveError, Driver, Power};
 use crate::fleet::Fleet;
@@ -41,6 +42,8 @@ const WITHDRAWN: &str = "control withdrew the order";
 /// The end of an order whose task panicked.
 const PANICKED: &str = "the agent failed in the middle of this order; it may have been carried out";
 
+pub use crate::bindings::Binding;
+
 /// An order of control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
@@ -53,6 +56,9 @@ pub struct Order {
     pub deadline: Instant,
     /// The trace that it belongs to.
     pub trace: Option<TraceContext>,
+    /// The machine's binding to a claim when it was given. `None` comes from a control that tells
+    /// none.
+    pub binding: Option<Binding>,
 }
 
 /// Control's newest list of orders, and the running ones.
@@ -103,6 +109,7 @@ pub(crate) struct Crew {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) journal: Arc<Journal>,
+    pub(crate) bindings: Arc<Bindings>,
     pub(crate) steps: Steps,
     pub(crate) spans: Spans,
 }
@@ -117,15 +124,13 @@ pub(crate) async fn run_orders(
     let mut tasks = JoinSet::new();
     loop {
         while let Some(order) = book.next(|id| crew.journal.knows(id)) {
-            if let Err(error) = crew
-                .journal
-                .begin(&order.id, order.action.is_idempotent())
-                .await
-            {
-                // Not started: without its start on disk, a restart would execute it again. It
-                // ends here, because control lists it once and the list's entry is used up.
+            if let Err(reason) = begin(&crew, &order).await {
+                // It ends here, because control lists it once and the list's entry is used up.
                 book.running.remove(&order.machine);
-                let reason = format!("not started: {}", Chain(&error));
+                tracing::warn!(
+                    order = order.id, machine = %order.machine, action = ?order.action, reason,
+                    "order not begun"
+                );
                 end_order(&crew.journal, &order.id, End::failed(reason)).await;
                 continue;
             }
@@ -144,6 +149,7 @@ pub(crate) async fn run_orders(
                     return;
                 }
                 book.take(wanted.borrow_and_update().clone());
+                raise_bindings(&crew.bindings, &book.wanted).await;
                 for order in &book.wanted {
                     crew.journal.tell_again(&order.id);
                 }
@@ -155,6 +161,26 @@ pub(crate) async fn run_orders(
             }
         }
     }
+}
+
+/// Raises the bindings to those of a whole list before one of its orders begins. Where this fails, the
+/// beginning of each order tries it again.
+async fn raise_bindings(bindings: &Bindings, wanted: &[Order]) {
+    let told = wanted.iter();
+    let told = told.filter_map(|order| Some((order.machine, order.binding?)));
+    let told: Vec<_> = told.collect();
+    if let Err(error) = bindings.raise(&told).await {
+        tracing::error!(error = %Chain(&error), "bindings not written");
+    }
+}
+
+/// Admits an order and records its start. The error is the reason why it must not begin: without its
+/// start on disk, a restart would execute it again.
+async fn begin(crew: &Crew, order: &Order) -> Result<(), String> {
+    crew.bindings.admit(order.machine, order.binding).await?;
+    let is_idempotent = order.action.is_idempotent();
+    let begun = crew.journal.begin(&order.id, is_idempotent).await;
+    begun.map_err(|error| format!("not started: {}", Chain(&error)))
 }
 
 /// Records the end of an order. It is reported even if it cannot be written.

@@ -9,6 +9,9 @@ use crate::config::{Interface, Speech};
 use crate::driver::Reading;
 use crate::nonce::Nonce;
 
+#[path = "orders_bindings_tests.rs"]
+mod bindings;
+
 /// A driver that answers from a list, and can be told to wait.
 #[derive(Default)]
 struct Script {
@@ -57,6 +60,7 @@ fn order(id: &str, n: u8, action: Action) -> Order {
         bmc: None,
         deadline: Instant::now() + Duration::from_secs(30),
         trace: None,
+        binding: None,
     }
 }
 
@@ -75,12 +79,14 @@ fn crew(driver: Script, dir: &std::path::Path) -> (Crew, Arc<Script>) {
     };
     let fleet = Arc::new(Fleet::new((1..=20).map(target).collect(), speech.clone()));
     let driver = Arc::new(driver);
-    let journal = Journal::open(StateDir::open(&dir.join("state")).unwrap()).unwrap();
+    let state = StateDir::open(&dir.join("state")).unwrap();
+    let journal = Journal::open(state.clone()).unwrap();
     (
         Crew {
             fleet,
             driver: Arc::clone(&driver) as Arc<dyn Driver>,
             journal,
+            bindings: Bindings::open(state).unwrap(),
             steps: agents_kit::Steps::default(),
             spans: Spans::default(),
         },

@@ -40,9 +40,10 @@ impl BmcService for GatewayParts {
             look: || {
                 desired::at_tables(self, |tables| {
                     let orders = life::bmc_desired(tables, &partition);
-                    let orders = orders.into_iter().map(|order| {
-                        let address = believed_address(tables, &order);
-                        (order, address)
+                    let orders = orders.into_iter().map(|order| Addressed {
+                        address: believed_address(tables, &order),
+                        era: life::epoch_era(tables, order.machine),
+                        order,
                     });
                     let orders: Vec<Addressed> = orders.collect();
                     let candidates = self.leases.candidates(&partition, self.store.now());
@@ -151,8 +152,15 @@ fn draw(draw: PowerDraw) -> Draw {
     Draw { metric, supplies }.clipped()
 }
 
-/// An order, and the address of the BMC that it is for.
-type Addressed = (Arc<Order>, String);
+/// An order, and what its machine has to do with it.
+#[derive(Clone, PartialEq)]
+struct Addressed {
+    order: Arc<Order>,
+    /// Where the machine's BMC is; empty while no agent has read it.
+    address: String,
+    /// The count that the order's epoch belongs to.
+    era: u64,
+}
 
 /// Where the machine's BMC is; empty while no agent has read it.
 fn believed_address(tables: &Tables, order: &Order) -> String {
@@ -165,7 +173,8 @@ fn believed_address(tables: &Tables, order: &Order) -> String {
 }
 
 /// An order as it is sent now: with the time that is left, as clocks differ.
-fn message((order, address): &Addressed, now: Timestamp) -> BmcOrder {
+fn message(addressed: &Addressed, now: Timestamp) -> BmcOrder {
+    let order = &addressed.order;
     let action = match order.action {
         Action::PowerOn => BmcAction::PowerOn,
         Action::PowerOff => BmcAction::PowerOff,
@@ -184,7 +193,9 @@ fn message((order, address): &Addressed, now: Timestamp) -> BmcOrder {
         action: action.into(),
         remaining_ms: order.deadline.since_ms(now),
         traceparent: traceparent(order).unwrap_or_default(),
-        bmc_address: address.clone(),
+        bmc_address: addressed.address.clone(),
+        epoch: order.epoch,
+        era: addressed.era,
     }
 }
 

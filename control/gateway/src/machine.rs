@@ -59,13 +59,18 @@ impl MachineService for GatewayParts {
             look: || {
                 desired::at_tables(self, |tables| match life::machine_order(tables, id) {
                     Order::Nothing => Ok(None),
-                    order => Ok(Some(order)),
+                    order => {
+                        let epoch = life::machine_epoch(tables, id);
+                        Ok(Some((order, epoch, life::epoch_era(tables, id))))
+                    }
                 })
             },
-            message: |fence: Fence, order: &Order| MachineOrder {
+            message: |fence: Fence, (order, epoch, era): &(Order, u64, u64)| MachineOrder {
                 term: fence.term,
                 generation: fence.generation,
                 order: self.order(order),
+                epoch: *epoch,
+                era: *era,
             },
             concern: Concern::Machine(id),
             beside: None,

@@ -15,8 +15,8 @@ use crate::firewall::apply::{
 use crate::identity::apply::{ca, certificate, identity, issue, join_ticket, token, user};
 use crate::lease::apply::{end, grant, node as lease_node, owner, transfer};
 use crate::machine::apply::{
-    allocate, bmc_claims, boots, capability, events, install, machine, orders, phone_home, reclaim,
-    register, restored, rewipe, sizing, vpn, wipe,
+    allocate, bmc_claims, bmc_report, boots, capability, events, install, machine, orders,
+    phone_home, reclaim, register, restored, rewipe, sizing, vpn, wipe,
 };
 use crate::network::apply::{child_network, ip, network};
 use crate::node::apply::{document as node_document, record as node_record};
@@ -171,7 +171,7 @@ routes! {
     TakeBmcOrder orders::take;
     DeleteBmcOrder orders::delete;
     KeepBmcAccess bmc_claims::keep_access;
-    ReportBmc orders::report;
+    ReportBmc bmc_report::report;
     ConfirmBmc bmc_claims::confirm;
     ReportVpn vpn::report;
     ForgetVpn vpn::forget;

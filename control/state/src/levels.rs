@@ -31,6 +31,9 @@ pub(crate) const SHARED_BOUNDS: u32 = 2;
 /// firewall, and allocations of firewalls say so.
 pub(crate) const CLOSED_FIREWALLS: u32 = 2;
 
+/// The feature level from which machines whose BMC nobody reaches are not on offer.
+pub(crate) const REACHED_BMCS: u32 = 2;
+
 /// The feature level that every control node knows; 1 until the first node has announced its level.
 pub fn feature_level(tables: &Tables) -> u32 {
     lowest_level(tables).unwrap_or(1).max(1)

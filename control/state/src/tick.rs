@@ -14,6 +14,7 @@ use crate::identity::apply::{ca, identity};
 use crate::identity::entity::{BootTicket, Certificate, Identity, JoinTicket, Token};
 use crate::lease::apply::expiry::expire_leases;
 use crate::lease::read::due_leases;
+use crate::machine::apply::bmc_report::{mark_unreached, unreached};
 use crate::machine::apply::deadlines::{deadlines, may_be_due, waiting};
 use crate::machine::apply::liveliness::{judged, liveliness};
 use crate::machine::apply::order_deadlines::{expire_orders, late};
@@ -42,6 +43,7 @@ pub(crate) fn tick(tx: &mut Tx<'_>, op: &Tick) -> ApplyResult {
     }
     // Liveliness first: the deadlines judge the machines that it marks.
     liveliness(tx, op);
+    mark_unreached(tx, op);
     expire_orders(tx, op)?;
     deadlines(tx, op)?;
     expire_leases(tx)?;
@@ -66,6 +68,7 @@ pub fn tick_may_change(tables: &Tables, op: &Tick, now: Timestamp) -> bool {
         return false;
     };
     judged(tables, op, now).next().is_some()
+        || unreached(tables, op, now).next().is_some()
         || late(tables, op, now).next().is_some()
         || waiting(tables, op, now).any(|machine| may_be_due(tables, op, machine, now))
         || due_leases(tables, now).next().is_some()

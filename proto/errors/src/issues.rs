@@ -91,8 +91,8 @@ issues! {
     BmcWithoutIp "bmc-without-ip" Major "the BMC's address is not known",
         "No agent has found the BMC, so the machine cannot be switched on or off.",
         "Check that the BMC gets an address from pixie, or list it in the configuration of metalmesh-bmc; then see its report: `metalmesh machine bmc MACHINE`";
-    BmcInfoOutdated "bmc-info-outdated" Minor "the BMC has not been read for a while",
-        "Nothing was read from the BMC for twenty minutes: it hangs, has another password, or its agent is away.",
+    BmcInfoOutdated "bmc-info-outdated" Major "the BMC has not been read for a while",
+        "Its agent failed to read the BMC for five minutes, or reported nothing for twenty: the BMC hangs, has another password, or the agent is away. A free machine whose BMC was read before is on offer to nobody until it is read again.",
         "See the last report: `metalmesh machine bmc MACHINE`; check the agents: `metalmesh doctor --only agents,partitions`";
     AsnUniqueness "asn-not-unique" Critical "another machine has the same AS number",
         "Two machines announce their addresses under one number: routes of one may lead to the other.",

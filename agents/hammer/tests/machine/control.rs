@@ -124,6 +124,7 @@ impl Control {
             term: 1,
             generation,
             order: Some(order),
+            ..MachineOrder::default()
         });
     }
 

@@ -20,6 +20,9 @@ pub use target::{Interface, Speech, Target};
 const BMCS_MAX: usize = 10_000;
 /// Shortest interval of readings, s. A configuration with a shorter one is refused.
 const INTERVAL_S_MIN: u64 = 5;
+/// Longest interval of readings, s, half of the time after which control takes a machine off the offer
+/// whose BMC is not read. A configuration with a longer one is refused.
+const INTERVAL_S_MAX: u64 = 600;
 
 /// The reason why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +74,10 @@ impl Config {
                 "more than {BMCS_MAX} [[bmc]] sections"
             )));
         }
-        if file.interval_s < INTERVAL_S_MIN {
-            let reason = format!("interval_s must be at least {INTERVAL_S_MIN}");
+        if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&file.interval_s) {
+            let reason = format!(
+                "interval_s must be at least {INTERVAL_S_MIN} and at most {INTERVAL_S_MAX}"
+            );
             return Err(ConfigError::Wrong(reason));
         }
         let mut bmcs: Vec<Target> = Vec::new();
@@ -249,6 +254,7 @@ mod tests {
         let base = "credentials = \"login.toml\"\n";
         for (more, reason) in [
             ("interval_s = 1", "at least 5"),
+            ("interval_s = 601", "at most 600"),
             (
                 "[[bmc]]\naddress = \"10.0.0.1\"\ninterface = \"redfish\"",
                 "needs tls_sha256",

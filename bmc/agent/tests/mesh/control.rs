@@ -145,8 +145,19 @@ impl Control {
         self.service.memory.lock().unwrap().refuse = times;
     }
 
-    /// Orders something and returns how it ended.
+    /// Orders something as a control that tells no bindings, and returns how it ended.
     pub(crate) async fn order(&self, machine: &str, action: BmcAction) -> BmcOrderDone {
+        self.order_in(machine, action, 0, 0).await
+    }
+
+    /// Orders something for a binding and returns how it ended.
+    pub(crate) async fn order_in(
+        &self,
+        machine: &str,
+        action: BmcAction,
+        era: u64,
+        epoch: u64,
+    ) -> BmcOrderDone {
         let id = {
             let mut orders = self.orders.lock().unwrap();
             let id = format!("00000000-0000-7000-8000-{:012x}", orders.len());
@@ -157,6 +168,8 @@ impl Control {
                 action: action.into(),
                 remaining_ms: 20_000,
                 bmc_address: String::new(),
+                epoch,
+                era,
             });
             id
         };

@@ -19,7 +19,7 @@ use agents_kit::StateDir;
 use bmc_agent::{BmcAgent, Config};
 use control::{Control, now_ms};
 use emulator::Emulator;
-use proto_mesh::{BmcAction, PowerMetric, PowerSupply};
+use proto_mesh::{BmcAction, BmcOrderDone, PowerMetric, PowerSupply};
 use simulator::{PASSWORD, Simulator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -145,6 +145,48 @@ async fn orders_switch_a_machine_and_their_ends_come_back() {
     control.send();
     control::eventually("the end told again", || control.done_count(&reset) > told).await;
     assert_eq!(simulator.log(), log, "nothing was done twice");
+    again.stop().await;
+    control.stop().await;
+}
+
+#[tokio::test]
+async fn an_order_of_an_earlier_binding_changes_nothing_however_late_it_arrives() {
+    let Some(simulator) = Simulator::start(M1) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let port = simulator.port;
+    let bmcs =
+        format!("[[bmc]]\naddress = \"127.0.0.1\"\ninterface = \"ipmi\"\nipmi_port = {port}\n");
+    let control = Control::start();
+    let agent = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    let first = control.order_in(M1, BmcAction::BootPxe, 7, 1).await;
+    assert_eq!(first.error, "");
+    let second = control.order_in(M1, BmcAction::PowerOn, 7, 2).await;
+    assert_eq!(
+        (second.error.as_str(), second.power_state.as_str()),
+        ("", "on")
+    );
+    let log = simulator.log();
+    let refused = |done: &BmcOrderDone| {
+        let reason =
+            "not carried out: the order is of binding 1, and this agent has orders of binding";
+        assert!(done.error.starts_with(reason), "{done:?}");
+        assert!(done.error.contains(M1), "{done:?}");
+    };
+    // As after a partition: control's newest list has an order of before.
+    refused(&control.order_in(M1, BmcAction::PowerOff, 7, 1).await);
+    agent.stop().await;
+
+    let again = Running::start(&control, dir.path(), config(dir.path(), &bmcs));
+    refused(&control.order_in(M1, BmcAction::PowerCycle, 7, 1).await);
+    assert_eq!(simulator.log(), log, "nothing reached the BMC");
+    // A control that tells no bindings, and one that was restored and counts anew, are obeyed.
+    for (era, epoch) in [(0, 0), (8, 1)] {
+        let done = control.order_in(M1, BmcAction::PowerReset, era, epoch);
+        let done = done.await;
+        assert_eq!((done.error.as_str(), done.power_state.as_str()), ("", "on"));
+    }
     again.stop().await;
     control.stop().await;
 }

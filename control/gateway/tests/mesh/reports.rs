@@ -301,6 +301,9 @@ async fn orders_carry_the_time_that_is_left() {
         let is_there = |desired: &BmcDesired| !desired.orders.is_empty();
         let desired = wait_for(&mut stream, is_there).await;
         assert_eq!(desired.orders[0].remaining_ms, 60_000);
+        // The machine was never bound to a claim, which agents can tell from a control without epochs.
+        assert_eq!(desired.orders[0].epoch, 0);
+        assert!(desired.orders[0].era > 0, "{desired:?}");
         control.clock.advance(20_000);
         let mut later = bmc.desired(BmcDesiredRequest {}).await.unwrap();
         let desired = wait_for(&mut later, is_there).await;

@@ -104,6 +104,7 @@ fn boot_tickets() {
         secret: digest(1),
         expires_at: NOW.plus_ms(1),
         redeemed_at: None,
+        epoch: 0,
     };
     let used = BootTicket {
         redeemed_at: ago(1),

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use proto_types::PartitionId;
+use proto_types::{MachineId, PartitionId};
 
-use crate::cluster::read::restored;
+use crate::cluster::read::{reconciled_at, restored};
 use crate::machine::entity::{BmcAction, BmcOrder, Machine, OrderPurpose, OrderState};
-use crate::machine::read::is_left_alone;
-use crate::pool::entity::PoolHost;
+use crate::machine::read::{binding_epoch, is_left_alone, is_of_earlier_binding};
 use crate::tables::Tables;
 
 /// `true` if the order waits for the reconciliation of a restored state: an order from before the
@@ -25,13 +24,6 @@ fn is_machine_held(machine: &Machine, order: &BmcOrder) -> bool {
     machine.is_bmc_contested() || (!is_led && is_left_alone(machine))
 }
 
-/// `true` if the order is of an earlier epoch of its pool host: the machine is bound to another claim
-/// by now.
-fn is_outdated(tables: &Tables, order: &BmcOrder) -> bool {
-    let host = tables.get::<PoolHost>(&order.machine);
-    host.is_some_and(|host| order.epoch < host.epoch)
-}
-
 /// Open orders of a partition that are not held, oldest first.
 pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder>> {
     let mut orders: Vec<_> = tables
@@ -42,7 +34,7 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .flatten()
         .filter_map(|id| tables.get::<BmcOrder>(id))
         .filter(|order| order.state == OrderState::Open)
-        .filter(|order| !is_held(tables, order) && !is_outdated(tables, order))
+        .filter(|order| !is_held(tables, order) && !is_of_earlier_binding(tables, order))
         .filter(|order| {
             let machine = tables.get::<Machine>(&order.machine);
             machine.is_none_or(|machine| !is_machine_held(machine, order))
@@ -51,4 +43,24 @@ pub fn bmc_desired(tables: &Tables, partition: &PartitionId) -> Vec<Arc<BmcOrder
         .collect();
     orders.sort_by_key(|order| order.sequence);
     orders
+}
+
+/// Number of a machine's last binding to a claim, which each order for it carries. 0 for one that was
+/// never bound.
+pub fn machine_epoch(tables: &Tables, machine: MachineId) -> u64 {
+    let machine = tables.get::<Machine>(&machine);
+    machine.map_or(0, |machine| binding_epoch(tables, machine))
+}
+
+/// The count that the epochs of a machine's orders belong to: the time at which control first knew the
+/// machine, or at which it was restored from a backup if that is later, milliseconds. Epochs of an earlier
+/// count come before it, however high: they go back with a restore, and when a machine is forgotten.
+/// Never 0.
+pub fn epoch_era(tables: &Tables, machine: MachineId) -> u64 {
+    let known = tables.get::<Machine>(&machine);
+    let known_at = known.map(|machine| machine.meta.created_at);
+    // Until the reconciliation the backup's time: orders that are not held then must reach agents too.
+    let backup = restored(tables).map(|restored| restored.made_at);
+    let since = known_at.max(backup).unwrap_or_default();
+    since.max(reconciled_at(tables)).ms().max(1)
 }

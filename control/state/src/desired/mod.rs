@@ -23,7 +23,7 @@ mod switch;
 mod userdata;
 
 pub use bgp::{BgpFilter, bgp_filter};
-pub use bmc::bmc_desired;
+pub use bmc::{bmc_desired, epoch_era, machine_epoch};
 pub use boot::{BootRelay, MachineBoot, boot_desired, boot_relays};
 pub use fabric::Fabric;
 pub use firewall::{

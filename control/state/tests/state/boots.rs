@@ -24,7 +24,7 @@ fn seen(world: &World) -> MachineSeen {
     }
 }
 
-fn issue_ticket(world: &World, ticket: u128) -> IssueBootTicket {
+pub(crate) fn issue_ticket(world: &World, ticket: u128) -> IssueBootTicket {
     IssueBootTicket {
         id: id(ticket),
         machine: id(1),
@@ -35,7 +35,7 @@ fn issue_ticket(world: &World, ticket: u128) -> IssueBootTicket {
     }
 }
 
-fn redeem(ticket: u128) -> RedeemBootTicket {
+pub(crate) fn redeem(ticket: u128) -> RedeemBootTicket {
     RedeemBootTicket {
         id: id(ticket),
         secret: sha(1),

@@ -51,6 +51,7 @@ mod policy;
 mod ports;
 mod properties;
 mod quota;
+mod reach;
 mod relayed_ports;
 mod repeats;
 mod restored;

@@ -363,3 +363,29 @@ fn a_port_that_a_registration_leaves_out_keeps_its_pin() {
     assert_eq!(world.port(1), OTHERS);
     assert_ne!(world.port(2), OTHERS, "vouched for");
 }
+
+/// BMC agents refuse orders of an earlier binding than they have had, and a backup, like a machine that
+/// was forgotten, counts the bindings from an earlier one on.
+#[test]
+fn epochs_belong_to_a_later_count_after_a_restore_and_when_a_machine_is_forgotten() {
+    let mut world = data_centre();
+    let era = |world: &World| life::epoch_era(&world.tables, id(1));
+    let first = era(&world);
+    world.later(HOUR_MS);
+    assert_eq!(era(&world), first, "it does not change by itself");
+    let mut backup = restored(&world);
+    let while_held = era(&backup);
+    assert!(while_held > first);
+    backup.later(1_000);
+    backup.ok(reconcile(true));
+    assert!(era(&backup) > while_held);
+    // Seen again after its record was deleted.
+    let mut again = World::new();
+    again.seen(9);
+    let known = life::epoch_era(&again.tables, id(9));
+    again.tick(DEAD_AFTER_MS + 1_000);
+    again.ok(DeleteMachine { id: id(9) });
+    assert_eq!(life::epoch_era(&again.tables, id(9)), 1);
+    again.seen(9);
+    assert!(life::epoch_era(&again.tables, id(9)) > known);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use control_convert::machine_query::matches;
-use control_state::{EventLog, Liveliness, Machine, Tables, query};
+use control_state::{BMC_SILENT_AFTER_MS, EventLog, Liveliness, Machine, Tables, query};
 use proto_errors::{IssueCode, IssueSeverity};
 use proto_public::api::v2::{
     MachineIssue, MachineIssueSeverity as Severity, MachineIssueType as Kind, MachineIssues,
@@ -11,8 +11,6 @@ use proto_public::api::v2::{
 };
 use proto_types::Timestamp;
 
-/// Largest age of a BMC's report, milliseconds. An older one is an issue.
-const BMC_REPORT_AGE_MAX_MS: u64 = 20 * 60 * 1000;
 /// Default age up to which an error event is an issue, milliseconds: a week.
 const LAST_ERROR_AGE_MS: u64 = 7 * 24 * 3600 * 1000;
 
@@ -170,11 +168,12 @@ fn bmc_findings(machine: &Machine, shared: &UsageCounts, now: Timestamp, out: &m
         );
         out.push((IssueCode::BmcContested, details));
     }
-    if now.since_ms(bmc.updated_at) > BMC_REPORT_AGE_MAX_MS {
-        out.push((
-            IssueCode::BmcInfoOutdated,
-            bmc.error.clone().unwrap_or_default(),
-        ));
+    if bmc.unreached || now.since_ms(bmc.updated_at) > BMC_SILENT_AFTER_MS {
+        let offer = bmc
+            .unreached
+            .then(|| "the machine is on offer to nobody".to_owned());
+        let details: Vec<String> = bmc.error.clone().into_iter().chain(offer).collect();
+        out.push((IssueCode::BmcInfoOutdated, details.join("; ")));
     }
 }
 

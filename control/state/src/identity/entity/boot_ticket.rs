@@ -19,4 +19,8 @@ pub struct BootTicket {
     /// Time of its use. `None` means that it is unused.
     #[serde(default)]
     pub redeemed_at: Option<Timestamp>,
+    /// Number of the machine's binding to a claim when it was issued; it is refused in a later one. 0
+    /// for a machine that was never bound.
+    #[serde(default, skip_serializing_if = "crate::machine::entity::is_zero")]
+    pub epoch: u64,
 }

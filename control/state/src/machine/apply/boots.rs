@@ -18,7 +18,7 @@ use crate::identity::entity::{BootTicket, Certificate, Identity, Token};
 use crate::machine::apply::nonce;
 use crate::machine::command::{CreateMachineToken, IssueBootTicket, RedeemBootTicket};
 use crate::machine::entity::Machine;
-use crate::machine::read::{hammer_may_boot, is_left_alone};
+use crate::machine::read::{binding_epoch, hammer_may_boot, is_left_alone};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
 
@@ -184,6 +184,7 @@ pub(crate) fn issue_boot_ticket(tx: &mut Tx<'_>, op: &IssueBootTicket) -> ApplyR
         secret: op.secret.clone(),
         expires_at: op.expires_at,
         redeemed_at: None,
+        epoch: binding_epoch(tx.tables(), &machine),
     };
     // Ordered now, so that the BMC holds the nonce by the time hammer is up and reads it.
     nonce::prepare(tx, &machine, op.expires_at)?;
@@ -216,6 +217,11 @@ pub(crate) fn redeem_boot_ticket(tx: &mut Tx<'_>, op: &RedeemBootTicket) -> Appl
     }
     let machine = tx.tables().require::<Machine>(&op.machine)?.clone();
     check_phase(tx.tables(), &machine)?;
+    // A boot from before the binding would end the hammer that the claim's installation runs on.
+    if ticket.epoch < binding_epoch(tx.tables(), &machine) {
+        let why = "is of an earlier binding of its machine";
+        return Err(refuse(ErrorCode::TicketForeign, KIND, op.id, why));
+    }
     // All checks come before the first change: a refused stranger must neither spend the nonce nor
     // end the credentials of the machine that runs.
     nonce::redeem(tx, op.machine, op.nonce.as_ref())?;

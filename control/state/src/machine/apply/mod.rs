@@ -3,6 +3,7 @@
 pub(crate) mod allocate;
 pub(crate) mod allocate_networks;
 pub(crate) mod bmc_claims;
+pub(crate) mod bmc_report;
 pub(crate) mod boots;
 pub(crate) mod candidates;
 pub(crate) mod capability;

@@ -10,14 +10,12 @@ use uuid::Uuid;
 use crate::cluster::read::{not_reconciled, restored};
 use crate::machine::apply::order_outcome::{observe, record_order_failure};
 use crate::machine::apply::{bmc_claims, events, reclaim};
-use crate::machine::command::{BmcOrderDone, DeleteBmcOrder, OrderBmc, ReportBmc, TakeBmcOrder};
+use crate::machine::command::{BmcOrderDone, DeleteBmcOrder, OrderBmc, TakeBmcOrder};
 use crate::machine::entity::{
     Availability, BmcAction, BmcOrder, BmcStream, EventKind, Machine, ORDER_DEADLINE_MS,
     ORDERS_KEPT_MAX, ORDERS_OPEN_MAX, OrderPurpose, OrderState, Phase,
 };
-use crate::machine::read::{bmc_of, has_bmc_room};
-use crate::node::apply::unconfirmed::end_unconfirmed;
-use crate::pool::entity::PoolHost;
+use crate::machine::read::{binding_epoch, is_of_earlier_binding};
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::Tx;
 
@@ -137,8 +135,7 @@ fn order(
     // Derived from the log entry, and not random: every replica applies the entry by itself.
     let id = OrderId::new(tx.derive_uuid());
     let sequence = tx.next_sequence();
-    let host = tx.get::<PoolHost>(&machine.id);
-    let epoch = host.map_or(machine.bindings, |host| host.epoch);
+    let epoch = binding_epoch(tx.tables(), machine);
     Ok(tx.save(BmcOrder {
         id,
         machine: machine.id,
@@ -255,6 +252,10 @@ pub(crate) fn take(tx: &mut Tx<'_>, op: &TakeBmcOrder) -> ApplyResult {
     if order.state != OrderState::Open {
         return refuse("is over");
     }
+    // That agent cannot be told the epoch: it must not get the order at all.
+    if is_of_earlier_binding(tx.tables(), &order) {
+        return refuse("is of an earlier binding of its machine");
+    }
     // All open orders of a machine go to one stream: two agents would break their sequence, and
     // power a machine on before its boot device is set.
     let elsewhere = open_orders(tx, order.machine).into_iter().any(|order| {
@@ -328,68 +329,4 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteBmcOrder) -> ApplyResult {
             Ok(Reply::BmcOrder(order))
         }
     }
-}
-
-/// Takes the readings of a BMC agent. Ids of machines that became known by them are the reply.
-pub(crate) fn report(tx: &mut Tx<'_>, op: &ReportBmc) -> ApplyResult {
-    let mut created = Vec::new();
-    for reading in &op.readings {
-        let Some(id) = reading.machine else { continue };
-        let known = tx
-            .get::<Machine>(&id)
-            .map(|machine| Machine::clone(machine));
-        let is_new = known.is_none();
-        // A broken or hostile BMC that tells new UUIDs must not fill the tables.
-        if is_new && !has_bmc_room(tx.tables(), &op.partition, &reading.address) {
-            continue;
-        }
-        let mut machine =
-            known.unwrap_or_else(|| Machine::seen(id, Some(op.partition.clone()), tx.now));
-        // The first agent that reads the BMC decides on the partition; agents of others are
-        // ignored.
-        if machine
-            .partition
-            .get_or_insert_with(|| op.partition.clone())
-            != &op.partition
-        {
-            continue;
-        }
-        end_unconfirmed(tx, &mut machine);
-        if bmc_claims::take(&mut machine, reading, tx.now) {
-            tx.save(machine);
-            continue;
-        }
-        let mut bmc = bmc_of(reading);
-        // An agent's clock may be ahead: a time in the future would look fresh for too long.
-        bmc.updated_at = bmc.updated_at.min(tx.now);
-        if let (Some(old), true) = (&machine.bmc, bmc.address.is_empty()) {
-            bmc.address.clone_from(&old.address);
-        }
-        if let (Some(old), Some(_)) = (&machine.bmc, &bmc.error) {
-            // The BMC is unreadable now: version, power and the rest stay as last read.
-            bmc = crate::machine::entity::Bmc {
-                error: bmc.error,
-                updated_at: bmc.updated_at,
-                ..old.clone()
-            };
-        }
-        machine.bmc = Some(bmc);
-        machine.fru.fill_from(&reading.fru);
-        for (mine, theirs) in [
-            (&mut machine.bios.version, &reading.bios_version),
-            (&mut machine.bios.vendor, &reading.bios_vendor),
-            (&mut machine.led.value, &reading.led_state),
-        ] {
-            if !theirs.is_empty() {
-                mine.clone_from(theirs);
-            }
-        }
-        if is_new {
-            tx.create(machine)?;
-            created.push(id);
-        } else {
-            tx.save(machine);
-        }
-    }
-    Ok(Reply::MachineIds(created))
 }

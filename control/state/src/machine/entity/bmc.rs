@@ -6,6 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::blob;
 use crate::machine::entity::Draw;
 
+/// Longest time without a reading of a BMC that succeeded, milliseconds: two refreshes of what is
+/// stored. Beyond it the BMC counts as not reached.
+pub const BMC_SILENT_AFTER_MS: u64 = 20 * 60_000;
+
+/// Longest time over which every attempt to read a BMC fails, milliseconds. Beyond it the BMC counts as
+/// not reached.
+pub const BMC_FAILED_AFTER_MS: u64 = 5 * 60_000;
+
 /// Login of a BMC for agents of the published stack, which get it with their orders. Metalmesh's
 /// own agents have it in their configuration.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +38,17 @@ impl Bmc {
     /// `true` if a BMC agent read it. Otherwise only hammer saw its address in band.
     pub fn was_read(&self) -> bool {
         self.updated_at > Timestamp::ZERO
+    }
+
+    /// `true` if it counts as not reached at `now`. Silence and failures count from `since` at the
+    /// earliest. One that was never read is not judged: a site may have machines without a BMC.
+    pub(crate) fn is_lost(&self, since: Timestamp, now: Timestamp) -> bool {
+        let failing_since = self.error.as_ref().and(self.failing_since);
+        let from = failing_since.unwrap_or(self.updated_at).max(since);
+        // One attempt that failed says little, however long ago it was: the last one counts.
+        let is_failing =
+            self.error.is_some() && self.updated_at.since_ms(from) >= BMC_FAILED_AFTER_MS;
+        self.was_read() && (is_failing || now.since_ms(from) >= BMC_SILENT_AFTER_MS)
     }
 
     /// `true` if `address` is the address of this BMC, with any port.
@@ -73,6 +92,14 @@ pub struct Bmc {
     pub error: Option<String>,
     /// Time of the agent's last report; zero means never.
     pub updated_at: Timestamp,
+    /// Time of the first of the attempts to read it that failed, up to the last one. `None` means that
+    /// the last one succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<Timestamp>,
+    /// `true` if no agent has reached it for too long, as the leader's tick found: its machine is on
+    /// offer to nobody.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unreached: bool,
 }
 
 /// A BMC that reports a machine's UUID, other than the one believed to be the machine's.

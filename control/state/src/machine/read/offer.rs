@@ -50,7 +50,12 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
     // system.
     let is_alive =
         log.is_some_and(|log| log.liveliness == Liveliness::Alive && !log.failed_reclaim);
-    (!is_alive).then(|| "it gives no sign of life".into())
+    if !is_alive {
+        return Some("it gives no sign of life".into());
+    }
+    // Its release begins with the BMC: nobody could take it back from a tenant.
+    let is_unreached = machine.bmc.as_ref().is_some_and(|bmc| bmc.unreached);
+    is_unreached.then(|| "no agent reaches its BMC".into())
 }
 
 /// Machines of a size in a partition that can be allocated now, rack by rack.

@@ -51,9 +51,17 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     {
         return true;
     }
+    // One that failed leaves the rest as last read. Each is written until the BMC counts as not
+    // reached: the time of the last attempt decides about that.
+    if reading.error.is_some() {
+        let is_known = bmc.unreached && bmc.error == reading.error;
+        return !is_known || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS;
+    }
     // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
+        failing_since: bmc.failing_since,
+        unreached: false,
         ..bmc_of(reading)
     };
     // Measured power differs each time and would cost a log entry each: it is written along with
@@ -100,5 +108,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
+        failing_since: None,
+        unreached: false,
     }
 }

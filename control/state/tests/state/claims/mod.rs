@@ -12,6 +12,7 @@ mod policies;
 mod power;
 mod properties;
 mod queue;
+mod reach;
 mod release;
 mod scale;
 mod site;

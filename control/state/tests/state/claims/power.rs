@@ -5,6 +5,7 @@ use proto_types::PartitionId;
 
 use super::site::*;
 use crate::agents::certificate;
+use crate::boots::{issue_ticket, redeem};
 use crate::world::*;
 
 fn running() -> World {
@@ -198,6 +199,17 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
         .unwrap();
     let sent = life::bmc_desired(&world.tables, &text(PARTITION));
     assert!(sent.is_empty(), "{sent:?}");
+    // Nor does an agent of the published stack get it, which looked before the binding.
+    let taken = TakeBmcOrder {
+        id: order.id,
+        partition: text(PARTITION),
+        stream: BmcStream {
+            node: 1,
+            id: uuid::Uuid::from_u128(1),
+        },
+        open: [].into(),
+    };
+    assert_eq!(world.refused(taken), ErrorCode::Conflict);
     for refused in [
         world.refused(DeleteClaim {
             epoch: Some(1),
@@ -219,6 +231,17 @@ fn commands_of_an_earlier_epoch_are_refused_and_its_orders_not_sent() {
     ] {
         assert_eq!(refused, ErrorCode::Conflict);
     }
+}
+
+#[test]
+fn a_boot_ticket_of_an_earlier_epoch_is_not_redeemed() {
+    let mut world = World::hosting(&[&[]]);
+    world.ok(issue_ticket(&world, 1));
+    world.ok(claim(1, 1, ClaimSpec::default()));
+    assert_eq!(life::machine_epoch(&world.tables, id(1)), 1);
+    assert_eq!(world.refused(redeem(1)), ErrorCode::TicketForeign);
+    world.ok(issue_ticket(&world, 2));
+    world.ok(redeem(2));
 }
 
 #[test]

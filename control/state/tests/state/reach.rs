@@ -1,0 +1,215 @@
+//! BMCs that no agent reaches: their machines are on offer to nobody until an agent reads them again.
+
+use control_state::*;
+use proto_types::Timestamp;
+
+use crate::restored::restored;
+use crate::world::*;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// How a reading of machine 1's BMC went.
+fn reading(world: &World, error: Option<&str>) -> BmcReading {
+    BmcReading {
+        machine: Some(id(1)),
+        address: "10.0.0.1:623".into(),
+        power_state: "on".into(),
+        error: error.map(str::to_owned),
+        observed_at: world.now,
+        ..BmcReading::default()
+    }
+}
+
+/// The agent of machine 1's BMC tells how a reading went.
+pub(crate) fn read(world: &mut World, error: Option<&str>) {
+    let reading = reading(world, error);
+    world.ok(ReportBmc {
+        partition: text(PARTITION),
+        readings: vec![reading],
+    });
+}
+
+/// Time passes under a leader that began to listen at a time; hammer is heard all along.
+pub(crate) fn pass(world: &mut World, by_ms: u64, listening_since: Timestamp) {
+    world.later(by_ms);
+    world.ok(Tick {
+        listening_since,
+        heard: [(id(1), world.now)].into(),
+        ..Tick::default()
+    });
+}
+
+/// A machine on offer whose BMC was read.
+fn offered() -> World {
+    let mut world = upgraded();
+    world.waiting(1);
+    read(&mut world, None);
+    world
+}
+
+fn obstacle(world: &World) -> Option<String> {
+    query::machine_obstacle(&world.tables, id(1))
+}
+
+fn by_id(allocation: u128) -> AllocateMachine {
+    AllocateMachine {
+        machine: Some(id(1)),
+        partition: None,
+        size: None,
+        ..allocation_of(allocation)
+    }
+}
+
+/// A reading of a BMC that succeeds, and one that fails.
+const READ: Option<&str> = None;
+const FAILED: Option<&str> = Some("timeout");
+
+#[test]
+fn a_bmc_is_reached_until_its_agent_fails_or_is_silent_for_too_long() {
+    const SILENT_MS: u64 = BMC_SILENT_AFTER_MS;
+    const FAILED_MS: u64 = BMC_FAILED_AFTER_MS;
+    // Each has the readings that were told at some times, and the judgement of a tick at another one.
+    let cases: [(&str, &[(u64, Option<&str>)], u64, bool); 9] = [
+        ("silent, not long", &[(0, READ)], SILENT_MS - 1, true),
+        ("silent", &[(0, READ)], SILENT_MS, false),
+        ("failed once", &[(0, FAILED)], SILENT_MS - 1, true),
+        ("and silent then", &[(0, FAILED)], SILENT_MS, false),
+        (
+            "failing, not long",
+            &[(0, FAILED), (FAILED_MS - 1, FAILED)],
+            FAILED_MS - 1,
+            true,
+        ),
+        (
+            "failing",
+            &[(0, FAILED), (60_000, FAILED), (FAILED_MS, FAILED)],
+            FAILED_MS,
+            false,
+        ),
+        (
+            "read in between",
+            &[(0, FAILED), (60_000, READ), (FAILED_MS, FAILED)],
+            FAILED_MS,
+            true,
+        ),
+        (
+            "read at last",
+            &[(0, FAILED), (FAILED_MS, FAILED), (FAILED_MS, READ)],
+            FAILED_MS,
+            true,
+        ),
+        (
+            "read all along",
+            &[(0, READ), (SILENT_MS / 2, READ)],
+            SILENT_MS,
+            true,
+        ),
+    ];
+    for (what, told, tick_ms, is_reached) in cases {
+        let mut world = offered();
+        let began = world.now;
+        for (at_ms, error) in told {
+            world.now = began.plus_ms(*at_ms);
+            read(&mut world, *error);
+        }
+        world.now = began.plus_ms(tick_ms);
+        pass(&mut world, 0, Timestamp::ZERO);
+        assert_eq!(obstacle(&world).is_none(), is_reached, "{what}");
+    }
+}
+
+#[test]
+fn a_machine_whose_bmc_nobody_reaches_is_on_offer_to_nobody() {
+    let mut world = offered();
+    world.ok(crate::node_allocations::capable(1, "gold", &[]));
+    pass(&mut world, BMC_SILENT_AFTER_MS, Timestamp::ZERO);
+    let why = obstacle(&world);
+    assert_eq!(why.as_deref(), Some("no agent reaches its BMC"));
+    assert!(world.apply(allocation_of(7)).result.is_err());
+    assert_eq!(world.refused(by_id(7)), ErrorCode::MachineNotReady);
+    let wanted = crate::node_allocations::wanted(60, None, "gold");
+    let held = world.ok(wanted).node_allocation().unwrap();
+    assert_eq!(held.machine, None, "{held:?}");
+    // An attempt that fails is no sign of it, one that succeeds is.
+    read(&mut world, FAILED);
+    assert!(obstacle(&world).is_some());
+    read(&mut world, READ);
+    assert_eq!(obstacle(&world), None);
+    let bmc = world.machine(1).bmc.as_ref().unwrap();
+    assert_eq!((bmc.failing_since, bmc.unreached), (None, false));
+    world.ok(by_id(7));
+}
+
+/// A new leader, also after the whole control was away, has heard no agent yet.
+#[test]
+fn a_young_leader_judges_no_bmc_by_the_time_before_it() {
+    for (error, bound_ms) in [(READ, BMC_SILENT_AFTER_MS), (FAILED, BMC_FAILED_AFTER_MS)] {
+        let mut world = offered();
+        read(&mut world, error);
+        world.later(HOUR_MS);
+        let began = world.now;
+        for (by_ms, is_offered) in [(0, true), (bound_ms - 1, true), (1, false)] {
+            world.later(by_ms);
+            if error.is_some() {
+                read(&mut world, error);
+            }
+            pass(&mut world, 0, began);
+            assert_eq!(obstacle(&world).is_none(), is_offered, "{error:?}");
+        }
+        // A judgement of before stays.
+        let next = world.now;
+        pass(&mut world, 0, next);
+        assert!(obstacle(&world).is_some());
+        read(&mut world, READ);
+        assert_eq!(obstacle(&world), None);
+    }
+}
+
+#[test]
+fn a_restored_state_judges_no_bmc_by_the_time_before_its_reconciliation() {
+    let mut world = restored(&offered());
+    for _ in 0..3 {
+        pass(&mut world, HOUR_MS / 2, Timestamp::ZERO);
+    }
+    world.ok(ReconcileRestore { judge_silent: true });
+    for (by_ms, is_reached) in [(0, true), (BMC_SILENT_AFTER_MS - 1, true), (1, false)] {
+        pass(&mut world, by_ms, Timestamp::ZERO);
+        let bmc = world.machine(1).bmc.as_ref().unwrap();
+        assert_eq!(!bmc.unreached, is_reached);
+    }
+}
+
+#[test]
+fn nobody_judges_a_bmc_that_was_never_read_or_before_every_node_knows_the_rule() {
+    let mut unread = upgraded();
+    unread.waiting(1);
+    let mut earlier = World::new();
+    earlier.waiting(1);
+    read(&mut earlier, Some("timeout"));
+    for world in [&mut unread, &mut earlier] {
+        for _ in 0..3 {
+            pass(world, HOUR_MS / 2, Timestamp::ZERO);
+            assert_eq!(obstacle(world), None);
+        }
+    }
+    let bmc = earlier.machine(1).bmc.as_ref().unwrap();
+    assert_eq!((bmc.failing_since, bmc.unreached), (None, false));
+}
+
+#[test]
+fn what_is_told_of_a_bmc_is_written_until_it_counts_as_not_reached() {
+    let mut world = offered();
+    let matters = |world: &World, error: Option<&str>| {
+        life::bmc_reading_matters(&world.tables, &reading(world, error), world.now)
+    };
+    assert!(!matters(&world, READ));
+    for _ in 0..6 {
+        assert!(matters(&world, FAILED));
+        read(&mut world, FAILED);
+        pass(&mut world, BMC_FAILED_AFTER_MS / 5, Timestamp::ZERO);
+    }
+    assert!(world.machine(1).bmc.as_ref().unwrap().unreached);
+    assert!(!matters(&world, FAILED), "it is known");
+    assert!(matters(&world, Some("refused")));
+    assert!(matters(&world, READ));
+}
