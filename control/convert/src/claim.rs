@@ -74,6 +74,16 @@ fn status(tables: &Tables, claim: &state::Claim) -> tenant::ClaimStatus {
             .userdata_sha256()
             .map(|hash| hash.hex())
             .unwrap_or_default(),
+        host_metadata: Some(metadata(&claim.metadata)),
+    }
+}
+
+fn metadata(found: &state::ClaimMetadata) -> tenant::ClaimHostMetadata {
+    tenant::ClaimHostMetadata {
+        revision: found.revision,
+        labels: map(&found.labels),
+        annotations: map(&found.annotations),
+        omitted: found.omitted,
     }
 }
 

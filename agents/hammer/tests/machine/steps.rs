@@ -43,7 +43,7 @@ impl Story {
 
     pub(crate) async fn is_wiped(&mut self) {
         assert!(qemu::disk_holds(&self.setup.disk, SECRET));
-        self.order(Order::Wipe(machine_order::Wipe {}));
+        self.order(Order::Wipe(machine_order::Wipe::default()));
         let News::Wiped(report) = self.next().await else {
             panic!("not wiped")
         };

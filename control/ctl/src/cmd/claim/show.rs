@@ -1,6 +1,6 @@
 //! The details of a claim for people.
 
-use proto_public::metalmesh::tenant::v1::{Claim, ClaimHost, ClaimStatus};
+use proto_public::metalmesh::tenant::v1::{Claim, ClaimHost, ClaimHostMetadata, ClaimStatus};
 
 use crate::out::printable;
 use crate::output::print_table;
@@ -30,6 +30,9 @@ pub(super) fn details(claim: &Claim) {
     );
     if let Some(host) = &status.host {
         hardware(host);
+    }
+    if let Some(found) = &status.host_metadata {
+        metadata(found);
     }
     for hold in &status.holds {
         line(
@@ -73,6 +76,24 @@ pub(crate) fn state(status: &ClaimStatus) -> String {
         ("", _) => status.state.clone(),
         (reason, 0) => format!("{}: {reason}", status.state),
         (reason, matching) => format!("{}: {reason} ({matching} fit)", status.state),
+    }
+}
+
+/// The metadata that the pool publishes: a line each, sorted by key.
+fn metadata(found: &ClaimHostMetadata) {
+    if found.revision == 0 {
+        return;
+    }
+    line("metadata", &format!("revision {}", found.revision));
+    for (title, pairs) in [("  label", &found.labels), ("  annotation", &found.annotations)] {
+        let mut pairs: Vec<_> = pairs.iter().collect();
+        pairs.sort();
+        for (key, value) in pairs {
+            line(title, &format!("{key}={value}"));
+        }
+    }
+    if found.omitted > 0 {
+        line("  left out", &found.omitted.to_string());
     }
 }
 

@@ -114,6 +114,7 @@ fn spec(claim: u128, kind: u8, image: bool, reuse: bool) -> ClaimSpec {
         key: "k".into(),
         required: false,
         keep_ms: 60_000,
+        wipe: None,
     });
     spec
 }

@@ -44,6 +44,8 @@ pub(super) fn pool(name: &str) -> SetPool {
         published: ["*".to_owned()].into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: 3_600_000,
+        reuse_floor: None,
+        metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
 }
@@ -63,6 +65,7 @@ pub(super) fn host(number: u128, of: &[&str]) -> SetPoolHost {
         expected: None,
         pool: text(POOL),
         labels: labels(of),
+        annotations: Labels::new(),
         taints: [].into(),
         domain: String::new(),
         only: vec![],

@@ -59,7 +59,7 @@ impl MachineAgent {
         while self.pause(cycle, LOOK_MS).await {
             self.go_away();
             match self.order(&boot) {
-                Some(MachineOrder::Wipe) => self.wipe(&mut boot).await,
+                Some(MachineOrder::Wipe | MachineOrder::WipeMetadata) => self.wipe(&mut boot).await,
                 Some(MachineOrder::Wait) => self.wait(&boot).await,
                 Some(MachineOrder::Install(order)) => self.install(&mut boot, &order).await,
                 Some(MachineOrder::Reboot) => return self.leave(&boot).await,

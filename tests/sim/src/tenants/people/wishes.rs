@@ -23,6 +23,7 @@ pub(super) fn spec(random: &mut Random, tenant: u64) -> ClaimSpec {
         key: "workers".to_owned(),
         required: random.chance(20),
         keep_ms: 30_000,
+        wipe: None,
     };
     let mut spec = ClaimSpec {
         pools: pool.map(|pool| text(pool)).into_iter().collect(),
