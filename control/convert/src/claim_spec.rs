@@ -51,7 +51,11 @@ pub fn spec(spec: &ClaimSpec) -> tenant::ClaimSpec {
             key: reuse.key.clone(),
             required: reuse.required,
             keep: (reuse.keep_ms > 0).then(|| duration(reuse.keep_ms)),
-            wipe: reuse.wipe.map(WipeLevel::as_str).unwrap_or_default().to_owned(),
+            wipe: reuse
+                .wipe
+                .map(WipeLevel::as_str)
+                .unwrap_or_default()
+                .to_owned(),
         }),
         spread: spec.spread.clone(),
         rebind: spec.on_lost == LostRule::Rebind,

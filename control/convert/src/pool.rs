@@ -48,7 +48,9 @@ pub fn pool(tables: &Tables, pool: &state::HostPool) -> mesh::HostPool {
 
 /// The name of a strength of a wipe; empty for none.
 fn level(level: Option<WipeLevel>) -> String {
-    level.map(|level| level.as_str().to_owned()).unwrap_or_default()
+    level
+        .map(|level| level.as_str().to_owned())
+        .unwrap_or_default()
 }
 
 fn key_rules(rules: &state::KeyRules) -> mesh::HostKeyRules {

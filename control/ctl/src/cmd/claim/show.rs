@@ -85,7 +85,10 @@ fn metadata(found: &ClaimHostMetadata) {
         return;
     }
     line("metadata", &format!("revision {}", found.revision));
-    for (title, pairs) in [("  label", &found.labels), ("  annotation", &found.annotations)] {
+    for (title, pairs) in [
+        ("  label", &found.labels),
+        ("  annotation", &found.annotations),
+    ] {
         let mut pairs: Vec<_> = pairs.iter().collect();
         pairs.sort();
         for (key, value) in pairs {

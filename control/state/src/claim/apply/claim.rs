@@ -248,13 +248,17 @@ fn reserve(tx: &mut Tx<'_>, claim: &Claim) {
         return;
     };
     let wipe = pool.and_then(|pool| pool.lowered(reuse.wipe));
-    let machine = tx.get::<Machine>(&binding.machine).filter(|_| wipe.is_some());
+    let machine = tx
+        .get::<Machine>(&binding.machine)
+        .filter(|_| wipe.is_some());
     host.reserved = Some(HostReservation {
         project: claim.project,
         key: reuse.key.clone(),
         until: tx.now.plus_ms(keep_ms),
         wipe,
-        disks: machine.map(|machine| known_serials(machine)).unwrap_or_default(),
+        disks: machine
+            .map(|machine| known_serials(machine))
+            .unwrap_or_default(),
     });
     tx.save(host);
 }
