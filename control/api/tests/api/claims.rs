@@ -149,7 +149,7 @@ async fn a_lost_answer_is_asked_for_again_and_a_dry_run_leaves_nothing() {
 }
 
 /// The next message of a watch that is no bookmark.
-async fn told(
+pub(crate) async fn told(
     watch: &mut Streaming<tenant::ClaimServiceWatchResponse>,
 ) -> tenant::ClaimServiceWatchResponse {
     loop {
