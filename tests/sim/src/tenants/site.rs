@@ -131,7 +131,7 @@ pub(crate) fn open_pool(name: &str) -> SetPool {
         published: ["kind", "disk"].map(str::to_owned).into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: REUSE_MAX_MS,
-        reuse_floor: None,
+        reuse_floor: Some(WipeLevel::Metadata),
         metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
