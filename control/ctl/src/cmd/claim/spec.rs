@@ -54,7 +54,12 @@ pub(crate) struct ClaimSpecArgs {
     /// The wipe that is enough for the next claim with the key, down to what the pool allows: with
     /// metadata only partition tables and signatures go. By default what the pool asks for between two
     /// projects.
-    #[arg(long, value_name = "LEVEL", value_parser = ["metadata", "erase", "sanitize"], requires = "reuse_key")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = ["metadata", "erase", "sanitize"],
+        requires = "reuse_key"
+    )]
     reuse_wipe: Option<String>,
     /// Claims of the project with the same text are spread over racks.
     #[arg(long, value_name = "TEXT")]
