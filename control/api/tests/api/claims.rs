@@ -37,6 +37,7 @@ async fn a_simple_workload_on_a_claimed_host() {
     let host = status.host.unwrap();
     assert_eq!(host.labels, owned(&medium), "the shelf is not published");
     assert_eq!(host.nics[0].mac, "02:00:00:00:00:01");
+    assert_eq!((host.health.as_str(), host.gpus.len()), ("alive", 0));
     assert_eq!(
         (host.size.as_str(), host.partition.as_str()),
         ("small", "lab")

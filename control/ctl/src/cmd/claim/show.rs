@@ -115,6 +115,10 @@ fn hardware(host: &ClaimHost) {
         "hardware",
         &format!("{} cores, {}", host.cores, bytes(host.memory)),
     );
+    line("health", &or_dash(host.health.clone()));
+    for gpu in &host.gpus {
+        line("gpu", &format!("{} {}", gpu.vendor, gpu.model));
+    }
     for disk in &host.disks {
         line("disk", &format!("{} {}", disk.name, bytes(disk.size)));
     }
