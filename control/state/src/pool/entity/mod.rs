@@ -17,7 +17,7 @@ pub(crate) use compiled::{Claimant, CompiledPolicies};
 pub use hold::*;
 pub use host::*;
 pub use host_parts::*;
-pub(crate) use key_filter::{KeyFilter, MetadataFilter};
+pub(crate) use key_filter::MetadataFilter;
 pub use metadata::*;
 pub use patterns::PATTERN_BYTES_MAX;
 pub use policy::*;
