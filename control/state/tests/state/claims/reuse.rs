@@ -227,7 +227,18 @@ fn a_limit_that_is_raised_and_a_clean_host_leave_no_data() {
     let by_hand = |world: &mut World| {
         world.ok(CleanHost { machine: id(1) });
     };
-    let asks: [(&str, &dyn Fn(&mut World)); 2] = [("limit", &by_limit), ("hand", &by_hand)];
+    let by_pool = |world: &mut World| {
+        world.ok(pool("other"));
+        world.ok(SetPoolHost {
+            pool: text("other"),
+            ..host(1, &[])
+        });
+    };
+    let asks: [(&str, &dyn Fn(&mut World)); 3] = [
+        ("limit", &by_limit),
+        ("hand", &by_hand),
+        ("another pool", &by_pool),
+    ];
     for (what, ask) in asks {
         let mut world = kept();
         ask(&mut world);
