@@ -62,7 +62,7 @@ async fn a_host_is_kept_with_its_data_for_its_project_alone() {
         reuse_floor: "metadata".into(),
         ..Default::default()
     };
-    let shown = set(&node, limits.clone()).await.unwrap();
+    let shown = set(&node, limits).await.unwrap();
     assert_eq!(
         (shown.wipe_floor.as_str(), shown.reuse_floor.as_str()),
         ("erase", "metadata")
