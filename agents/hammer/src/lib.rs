@@ -9,7 +9,9 @@
 //! - Pure functions plan the changes to disks and files ([`wipe`], [`install`]); a runner executes
 //!   the plan. Tests compare the plans.
 //! - Every disk gets a wipe record. It names a method only if overwriting reached every block or
-//!   the samples read back after the method were erased; else it has the error ([`wipe::run`]).
+//!   the samples read back after the method were erased; else it has the error ([`wipe::run`]). A wipe
+//!   that leaves data has a name of its own, and is run only if the order says so
+//!   ([`wipe::run_metadata`]).
 //! - A layout is checked as a whole before the first byte is written ([`install::layout::plan`]).
 //! - A failed installation unmounts the target and removes signatures and partition tables of all
 //!   disks of the layout ([`install::run`]); what it cannot remove it logs.

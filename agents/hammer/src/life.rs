@@ -234,6 +234,14 @@ impl Life {
                 ledger.wiped(order);
                 self.report_wipe(&done.wipe).await
             }
+            Action::WipeMetadata => {
+                tracing::info!("order: remove partition tables and signatures");
+                done.wipe = WipeReport {
+                    disks: wipe::run_metadata(&self.sys).await,
+                };
+                ledger.wiped(order);
+                self.report_wipe(&done.wipe).await
+            }
             Action::WipeAgainReported => self.report_wipe(&done.wipe).await,
             Action::Wait => {
                 self.events.send("Waiting", "");

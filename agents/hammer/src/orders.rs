@@ -8,11 +8,16 @@
 use proto_mesh::MachineOrder;
 use proto_mesh::machine_order::Order;
 
+/// The level of a wipe that leaves the data.
+const METADATA: &str = "metadata";
+
 /// hammer's next action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Wipe all disks and report.
     Wipe,
+    /// Remove partition tables and signatures of all disks and report: the disks stay with their project.
+    WipeMetadata,
     /// Repeat the wipe report: control has not received it.
     WipeAgainReported,
     /// Wait for the next order; the machine is on offer.
@@ -66,6 +71,8 @@ impl Ledger {
             Some(Order::Wipe(_)) if self.wiped == Some((order.term, order.generation)) => {
                 Action::WipeAgainReported
             }
+            Some(Order::Wipe(wipe)) if wipe.level == METADATA => Action::WipeMetadata,
+            // Also for a level that this version does not know: a full wipe is never too little.
             Some(Order::Wipe(_)) => Action::Wipe,
             Some(Order::Wait(_)) => Action::Wait,
             // An installation is named by allocation and attempt, not by the generation, which
@@ -146,7 +153,7 @@ mod tests {
     #[test]
     fn nothing_is_done_twice() {
         let mut ledger = Ledger::default();
-        let wipe = |g| order(g, Order::Wipe(machine_order::Wipe {}));
+        let wipe = |g| order(g, Order::Wipe(machine_order::Wipe::default()));
         assert_eq!(ledger.decide(&wipe(1)), Action::Wipe);
         ledger.wiped(&wipe(1));
         assert_eq!(ledger.decide(&wipe(1)), Action::WipeAgainReported);
@@ -164,6 +171,26 @@ mod tests {
             ledger.decide(&order(5, Order::Install(install(2)))),
             Action::Install(_)
         ));
+    }
+
+    #[test]
+    fn only_the_level_metadata_leaves_data() {
+        let wipe = |generation, level: &str| {
+            let level = level.to_owned();
+            order(generation, Order::Wipe(machine_order::Wipe { level }))
+        };
+        let mut ledger = Ledger::default();
+        for (level, action) in [
+            ("", Action::Wipe),
+            ("metadata", Action::WipeMetadata),
+            ("sanitize", Action::Wipe),
+            ("of a later version", Action::Wipe),
+        ] {
+            assert_eq!(ledger.decide(&wipe(1, level)), action, "{level}");
+        }
+        // A full wipe that is ordered after it is carried out.
+        ledger.wiped(&wipe(1, "metadata"));
+        assert_eq!(ledger.decide(&wipe(2, "")), Action::Wipe);
     }
 
     #[test]

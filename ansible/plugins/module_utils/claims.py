@@ -27,7 +27,8 @@ PREFERRED = {"type": "list", "elements": "dict", "options": {
 TOLERATIONS = {"type": "list", "elements": "dict", "options": {"key": NEEDED, "value": TEXT}}
 DOMAIN = {"type": "dict", "options": {"name": NEEDED, "required": FLAG}}
 REUSE = {"type": "dict", "options": {
-    "key": dict(NEEDED, no_log=False), "required": FLAG, "keep": {"type": "str", "default": "0s"}}}
+    "key": dict(NEEDED, no_log=False), "required": FLAG, "keep": {"type": "str", "default": "0s"},
+    "wipe": {"type": "str", "choices": ["metadata", "erase", "sanitize"]}}}
 NETWORKS = {"type": "list", "elements": "dict", "options": {"network": NEEDED, "ips": TEXTS}}
 TREE = Tree(maps=("match_labels",))
 

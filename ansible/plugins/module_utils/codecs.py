@@ -66,6 +66,16 @@ class Number(Codec):
         return int(value or 0)
 
 
+class Pairs(Codec):
+    """A map of texts."""
+
+    def wanted(self, value):
+        return {str(key): str(item) for key, item in value.items() if item is not None}
+
+    def observed(self, value):
+        return dict(value or {})
+
+
 class Choice(Codec):
     """One value of an enum."""
 

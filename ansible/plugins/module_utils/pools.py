@@ -19,6 +19,25 @@ POLICIES = {"type": "list", "elements": "dict", "options": {
     "priority_max": {"type": "int", "default": 0},
 }}
 TREE = Tree()
+RULES = {"type": "dict", "options": {
+    "keys": {"type": "list", "elements": "str", "no_log": False},
+    "prefixes": {"type": "list", "elements": "str"},
+    "patterns": {"type": "list", "elements": "str"},
+}}
+METADATA = {"type": "dict", "options": {"labels": RULES, "annotations": RULES}}
+
+
+class Metadata(Tree):
+    """Rules of keys, whose order means nothing."""
+
+    def same(self, wanted, observed):
+        return super().same(_in_order(wanted), _in_order(observed))
+
+
+def _in_order(value):
+    if isinstance(value, dict):
+        return {key: _in_order(item) for key, item in value.items()}
+    return sorted(value) if isinstance(value, list) else value
 
 
 class Replaced(Handler):

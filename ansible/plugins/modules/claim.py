@@ -138,6 +138,13 @@ options:
         description: How long the host is kept for the next claim, such as V(30m).
         type: str
         default: 0s
+      wipe:
+        description:
+          - The wipe that is enough for the next claim, not below the limit of the pool. With V(metadata)
+            partition tables and signatures go, and the data may stay. Default is what the pool asks for
+            between two projects.
+        type: str
+        choices: [metadata, erase, sanitize]
   spread:
     description: Claims of the project with the same text are spread over racks.
     type: str

@@ -39,6 +39,51 @@ options:
       - Longest time for which a host is kept for the next claim of its project, such as V(1h). V(0s) means
         none.
     type: str
+  reuse_floor:
+    description:
+      - The least by which a host is wiped that is kept for the next claim of its project, at most
+        O(wipe_floor). With V(metadata) its partition tables and signatures go, and its data may stay.
+        Default is O(wipe_floor).
+    type: str
+    choices: [metadata, erase, sanitize]
+  metadata:
+    description:
+      - Labels and annotations of the hosts that claims repeat in their status. A key is published if one of
+        the rules names it.
+    type: dict
+    suboptions:
+      labels:
+        description: Rules of labels.
+        type: dict
+        suboptions:
+          keys:
+            description: Keys.
+            type: list
+            elements: str
+          prefixes:
+            description: Beginnings of keys.
+            type: list
+            elements: str
+          patterns:
+            description: Regular expressions for whole keys.
+            type: list
+            elements: str
+      annotations:
+        description: Rules of annotations.
+        type: dict
+        suboptions:
+          keys:
+            description: Keys.
+            type: list
+            elements: str
+          prefixes:
+            description: Beginnings of keys.
+            type: list
+            elements: str
+          patterns:
+            description: Regular expressions for whole keys.
+            type: list
+            elements: str
   evict_after:
     description:
       - Claims that the policies do not admit any more lose their host after this time. V(0s) means that
@@ -71,7 +116,7 @@ pool:
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Duration, Items
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import (
-    POLICIES, TREE, Replaced)
+    METADATA, POLICIES, TREE, Metadata, Replaced)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
 
@@ -92,6 +137,9 @@ class Pool(Replaced):
             Field("wipe_floor", "wipeFloor",
                   spec={"type": "str", "choices": ["erase", "sanitize"]}),
             Field("reuse_max", "reuseMax", Duration()),
+            Field("reuse_floor", "reuseFloor",
+                  spec={"type": "str", "choices": ["metadata", "erase", "sanitize"]}),
+            Field("metadata", "metadata", Metadata(), spec=METADATA),
             Field("evict_after", "evictAfter", Duration()),
         )
 

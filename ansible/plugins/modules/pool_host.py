@@ -26,6 +26,9 @@ options:
   pool:
     description: Pool of the machine. It is required for a machine that is in none.
     type: str
+  annotations:
+    description: Texts by which nothing is decided, all of them. The pool says which of them claims repeat.
+    type: dict
   taints:
     description: Taints, which a claim has to tolerate.
     type: list
@@ -71,6 +74,7 @@ pool_host:
   type: dict
 """
 
+from ansible_collections.metalmesh.metalmesh.plugins.module_utils.codecs import Pairs
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.plan import Field
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import (
     POLICIES, TREE, Replaced)
@@ -95,6 +99,7 @@ class PoolHost(Replaced):
     def table(cls):
         return (
             Field("pool", "pool"),
+            Field("annotations", "annotations", Pairs(), spec={"type": "dict"}),
             Field("taints", "taints", TREE,
                   spec={"type": "list", "elements": "dict", "options": TAINT}),
             Field("failure_domain", "failureDomain"),

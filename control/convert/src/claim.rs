@@ -1,7 +1,9 @@
 //! Claims for the wire, as their project sees them: no id of a machine, no BMC, no neighbour.
 
 use control_state::query::{host_of_claim, published_labels};
-use control_state::{self as state, ClaimState, Machine, PoolHost, RebootMode, Tables};
+use control_state::{
+    self as state, ClaimState, EventLog, Liveliness, Machine, PoolHost, RebootMode, Tables,
+};
 use proto_public::metalmesh::tenant::v1 as tenant;
 
 use super::claim_spec::{map, spec};
@@ -74,6 +76,16 @@ fn status(tables: &Tables, claim: &state::Claim) -> tenant::ClaimStatus {
             .userdata_sha256()
             .map(|hash| hash.hex())
             .unwrap_or_default(),
+        host_metadata: Some(metadata(&claim.metadata)),
+    }
+}
+
+fn metadata(found: &state::ClaimMetadata) -> tenant::ClaimHostMetadata {
+    tenant::ClaimHostMetadata {
+        revision: found.revision,
+        labels: map(&found.labels),
+        annotations: map(&found.annotations),
+        omitted: found.omitted,
     }
 }
 
@@ -164,6 +176,24 @@ fn host(tables: &Tables, bound: &BoundHost<'_>) -> tenant::ClaimHost {
             })
             .collect(),
         nics: hardware.nics.iter().map(nic).collect(),
+        gpus: hardware
+            .gpus
+            .iter()
+            .map(|gpu| tenant::ClaimGpu {
+                vendor: gpu.vendor.clone(),
+                model: gpu.model.clone(),
+            })
+            .collect(),
+        health: health(tables, bound.machine).to_owned(),
+    }
+}
+
+fn health(tables: &Tables, machine: &Machine) -> &'static str {
+    let log = tables.get::<EventLog>(&machine.id);
+    match log.map(|log| log.liveliness) {
+        Some(Liveliness::Alive) => "alive",
+        Some(Liveliness::Dead) => "dead",
+        Some(Liveliness::Unknown | Liveliness::Unspecified) | None => "unknown",
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use control_gate::refusal::invalid;
 use control_state::{
     ClaimSelector, ClaimSpec, ClaimToleration, DomainWish, Labels, LostRule, PreferredTerm,
-    RebootMode, ReuseWish, SelectorOp, SelectorTerm, WantedNetwork,
+    RebootMode, ReuseWish, SelectorOp, SelectorTerm, WantedNetwork, WipeLevel,
 };
 use proto_public::metalmesh::tenant::v1 as tenant;
 use tonic::Status;
@@ -51,6 +51,11 @@ pub fn spec(spec: &ClaimSpec) -> tenant::ClaimSpec {
             key: reuse.key.clone(),
             required: reuse.required,
             keep: (reuse.keep_ms > 0).then(|| duration(reuse.keep_ms)),
+            wipe: reuse
+                .wipe
+                .map(WipeLevel::as_str)
+                .unwrap_or_default()
+                .to_owned(),
         }),
         spread: spec.spread.clone(),
         rebind: spec.on_lost == LostRule::Rebind,
@@ -149,7 +154,25 @@ fn from_reuse(reuse: tenant::ClaimReuse) -> Result<ReuseWish, Status> {
         key: reuse.key,
         required: reuse.required,
         keep_ms: from_duration("spec.reuse.keep", reuse.keep.as_ref())?,
+        wipe: from_wipe_level("spec.reuse.wipe", &reuse.wipe)?,
     })
+}
+
+/// The strength of a wipe from the wire; `None` for an empty text.
+///
+/// # Errors
+/// `invalid_argument` with the field for another text.
+pub(crate) fn from_wipe_level(field: &str, text: &str) -> Result<Option<WipeLevel>, Status> {
+    match text {
+        "" => Ok(None),
+        "metadata" => Ok(Some(WipeLevel::Metadata)),
+        "erase" => Ok(Some(WipeLevel::Erase)),
+        "sanitize" => Ok(Some(WipeLevel::Sanitize)),
+        other => {
+            let rule = format!("{other:?} is none of metadata, erase and sanitize");
+            Err(invalid(field, rule))
+        }
+    }
 }
 
 /// Milliseconds of a duration; 0 for none.

@@ -9,7 +9,7 @@ use proto_public::metalmesh::admin::v1 as mesh;
 use tonic::Status;
 
 use super::claim::claim;
-use super::claim_spec::{from_duration, map};
+use super::claim_spec::{from_duration, from_wipe_level, map};
 use super::{duration, parse_all, time};
 
 /// A pool for the wire, with the numbers of its hosts.
@@ -30,6 +30,11 @@ pub fn pool(tables: &Tables, pool: &state::HostPool) -> mesh::HostPool {
         policies: pool.policies.iter().map(policy).collect(),
         published_labels: pool.published.iter().cloned().collect(),
         wipe_floor: pool.floor.as_str().to_owned(),
+        reuse_floor: level(pool.reuse_floor),
+        metadata: (!pool.metadata.is_empty()).then(|| mesh::HostMetadataRules {
+            labels: Some(key_rules(&pool.metadata.labels)),
+            annotations: Some(key_rules(&pool.metadata.annotations)),
+        }),
         reuse_max: (pool.reuse_max_ms > 0).then(|| duration(pool.reuse_max_ms)),
         evict_after: match pool.on_revoke {
             RevokeRule::Keep => None,
@@ -38,6 +43,38 @@ pub fn pool(tables: &Tables, pool: &state::HostPool) -> mesh::HostPool {
         hosts,
         bound,
         free,
+    }
+}
+
+/// The name of a strength of a wipe; empty for none.
+fn level(level: Option<WipeLevel>) -> String {
+    level
+        .map(|level| level.as_str().to_owned())
+        .unwrap_or_default()
+}
+
+fn key_rules(rules: &state::KeyRules) -> mesh::HostKeyRules {
+    mesh::HostKeyRules {
+        keys: rules.keys.iter().cloned().collect(),
+        prefixes: rules.prefixes.iter().cloned().collect(),
+        patterns: rules.patterns.iter().cloned().collect(),
+    }
+}
+
+/// Rules of metadata from the wire.
+pub fn from_metadata(rules: Option<mesh::HostMetadataRules>) -> state::MetadataRules {
+    let keys = |rules: Option<mesh::HostKeyRules>| {
+        let rules = rules.unwrap_or_default();
+        state::KeyRules {
+            keys: rules.keys.into_iter().collect(),
+            prefixes: rules.prefixes.into_iter().collect(),
+            patterns: rules.patterns.into_iter().collect(),
+        }
+    };
+    let rules = rules.unwrap_or_default();
+    state::MetadataRules {
+        labels: keys(rules.labels),
+        annotations: keys(rules.annotations),
     }
 }
 
@@ -94,6 +131,14 @@ pub fn from_wipe_floor(text: &str) -> Result<WipeLevel, Status> {
             Err(invalid("pool.wipe_floor", rule))
         }
     }
+}
+
+/// The weakest wipe of a host that is kept for its project, from the wire; `None` for an empty text.
+///
+/// # Errors
+/// `invalid_argument` for another text.
+pub fn from_reuse_floor(text: &str) -> Result<Option<WipeLevel>, Status> {
+    from_wipe_level("pool.reuse_floor", text)
 }
 
 /// The rule for projects that are not admitted any more, from the wire.
@@ -155,6 +200,8 @@ pub fn host(tables: &Tables, host: &state::PoolHost) -> mesh::PoolHost {
         machine: host.machine.to_string(),
         pool: host.pool.to_string(),
         labels: map(&host.meta.labels),
+        annotations: map(&host.annotations),
+        light_wipe: level(host.light_wipe),
         taints: taints.collect(),
         failure_domain: host.domain.clone(),
         only: host.only.iter().map(policy).collect(),

@@ -6,7 +6,7 @@ use control_state::life::{self, MachineOrder as Order};
 use control_state::{
     Bios, BlockDevice, Certificate, Cpu, DiskWipe, ErrorCode, EventKind, Firmware, Fru, Gpu,
     Hardware, InstallDone, Machine, MachineEvent as Event, Neighbour, Nic, Phase, RegisterMachine,
-    StateError, WipeDone,
+    StateError, WipeDone, WipeLevel,
 };
 use proto_link::{LinkStatus, Peer, Sink};
 use proto_mesh::machine_order::{self as wire, Order as WireOrder};
@@ -246,7 +246,10 @@ impl GatewayParts {
     fn order(&self, order: &Order) -> Option<WireOrder> {
         Some(match order {
             Order::Nothing => return None,
-            Order::Wipe => WireOrder::Wipe(wire::Wipe {}),
+            Order::Wipe => WireOrder::Wipe(wire::Wipe::default()),
+            Order::WipeMetadata => WireOrder::Wipe(wire::Wipe {
+                level: WipeLevel::Metadata.as_str().to_owned(),
+            }),
             Order::Wait => WireOrder::Wait(wire::Wait {}),
             Order::Reboot => WireOrder::Reboot(wire::Reboot {}),
             Order::Hold { reason } => WireOrder::Hold(wire::Hold {

@@ -165,7 +165,8 @@ impl Life<'_> {
         done: &mut Reports,
     ) -> Result<()> {
         match action {
-            Action::Wipe => {
+            // The disks of this world know no tables: all of them go.
+            Action::Wipe | Action::WipeMetadata => {
                 self.machine.stage.send_replace(Stage::Away);
                 done.wipe = self.wipe().await;
                 ledger.wiped(order);

@@ -101,6 +101,17 @@ impl Sys {
     pub fn disks(&self) -> Vec<Disk> {
         disk::list(self)
     }
+
+    /// Paths of the partitions of a disk that the kernel found.
+    #[must_use]
+    pub fn partitions(&self, disk: &Disk) -> Vec<String> {
+        let folder = format!("sys/block/{}", disk.name);
+        let names = self.names(&folder).into_iter();
+        // Each partition is a folder with its number in it.
+        let partitions =
+            names.filter(|name| !self.text(&format!("{folder}/{name}/partition")).is_empty());
+        partitions.map(|name| format!("/dev/{name}")).collect()
+    }
 }
 
 /// Builds the request of `Register`.
@@ -211,6 +222,11 @@ pub(crate) mod testing {
         );
         assert_eq!(r.firmware(), Firmware::Bios);
         assert_eq!(r.fru.unwrap().product_serial, "SER-M1");
+        fake.put("sys/block/vda/size", "2048");
+        fake.put("sys/block/vda/vda1/partition", "1");
+        fake.put("sys/block/vda/queue/rotational", "1");
+        let disks = fake.sys().disks();
+        assert_eq!(fake.sys().partitions(&disks[0]), ["/dev/vda1"]);
         fake.put("sys/firmware/efi/fw_platform_size", "64");
         assert!(fake.sys().is_uefi());
     }

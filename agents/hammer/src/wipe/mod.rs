@@ -15,7 +15,7 @@ use proto_mesh::DiskWipe;
 use tokio::task::JoinSet;
 
 use crate::cmd::{Cmd, run_all};
-use crate::inventory::Disk;
+use crate::inventory::{Disk, Sys};
 use blocks::Samples;
 pub use plan::{AtaSecurity, Method, methods, release_commands};
 
@@ -27,14 +27,31 @@ const ASK_LIMIT: Duration = Duration::from_secs(30);
 
 /// Wipes all disks concurrently. Returns one record per disk, with a method or an error.
 pub async fn run(disks: Vec<Disk>) -> Vec<DiskWipe> {
+    let wipes = disks.into_iter();
+    collect(wipes.map(|disk| record(disk, Depth::Full)).collect()).await
+}
+
+/// Removes partition tables, and signatures of file systems, RAID and LVM, from all disks concurrently.
+/// The data between stays: only for disks that stay with their project. Returns one record per disk.
+pub async fn run_metadata(sys: &Sys) -> Vec<DiskWipe> {
+    let wipes = sys.disks().into_iter();
+    let wipes = wipes.map(|disk| {
+        let partitions = sys.partitions(&disk);
+        record(disk, Depth::Metadata { partitions })
+    });
+    collect(wipes.collect()).await
+}
+
+/// Runs the wipes of all disks at once.
+async fn collect(wipes: Vec<impl Future<Output = DiskWipe> + Send + 'static>) -> Vec<DiskWipe> {
     // Before any disk is touched: an active array or volume group holds its disks open. It would
     // make the erase commands fail with EBUSY, and a running mirror could write old data back.
     if let Err(error) = run_all(&release_commands(), ASK_LIMIT).await {
         tracing::warn!(%error, "arrays and volumes not released");
     }
     let mut running = JoinSet::new();
-    for disk in disks {
-        running.spawn(record(disk));
+    for wipe in wipes {
+        running.spawn(wipe);
     }
     let mut records = Vec::new();
     while let Some(done) = running.join_next().await {
@@ -52,16 +69,31 @@ pub async fn run(disks: Vec<Disk>) -> Vec<DiskWipe> {
     records
 }
 
+/// How much of a disk is wiped.
+enum Depth {
+    /// All of it, by the strongest method that works.
+    Full,
+    /// Partition tables and signatures, also those of the partitions with these paths.
+    Metadata {
+        /// Paths of the partitions.
+        partitions: Vec<String>,
+    },
+}
+
 /// Wipes a disk and describes the result.
-async fn record(disk: Disk) -> DiskWipe {
+async fn record(disk: Disk, depth: Depth) -> DiskWipe {
     let started = Instant::now();
     let mut record = DiskWipe {
         name: disk.path(),
         serial: disk.serial.clone(),
         ..DiskWipe::default()
     };
-    match wipe(&disk).await {
-        Ok(method) => record.method = method.name().to_string(),
+    let method = match depth {
+        Depth::Full => wipe(&disk).await.map(Method::name),
+        Depth::Metadata { partitions } => wipe_metadata(&disk, &partitions).await,
+    };
+    match method {
+        Ok(method) => record.method = method.to_string(),
         Err(error) => record.error = format!("{error:#}"),
     }
     record.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -114,6 +146,21 @@ async fn wipe(disk: &Disk) -> Result<Method> {
         }
     }
     bail!("no method worked: {}", failures.join("; "))
+}
+
+/// Removes the tables and signatures of a disk and of its partitions.
+async fn wipe_metadata(disk: &Disk, partitions: &[String]) -> Result<&'static str> {
+    let path = disk.path();
+    // The partitions first: without the table the kernel does not know them any more, and the next
+    // installation may put one at the same place, where an old signature would come to life again.
+    for partition in partitions {
+        run_all(&plan::signature_commands(partition), ASK_LIMIT).await?;
+    }
+    run_all(&plan::metadata_commands(&path), ASK_LIMIT).await?;
+    blocking(&path, blocks::zero_ends)
+        .await
+        .context("cannot overwrite the ends of the disk")?;
+    Ok(plan::METADATA)
 }
 
 async fn apply(disk: &Disk, method: Method, before: &Samples) -> Result<()> {

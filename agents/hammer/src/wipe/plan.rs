@@ -5,6 +5,9 @@ use strum::IntoStaticStr;
 use crate::cmd::Cmd;
 use crate::inventory::Disk;
 
+/// The name in `DiskWipe.method` of a wipe that removes partition tables and signatures only.
+pub(super) const METADATA: &str = "metadata";
+
 /// A way to make data unreadable, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -26,7 +29,7 @@ impl Method {
         self.into()
     }
 
-    /// The commands of the method. Empty for overwriting, which hammer does itself.
+    /// The commands of the method. Empty for those that hammer carries out itself.
     #[must_use]
     pub fn commands(self, path: &str) -> Vec<Cmd> {
         // ATA requires a password before it erases; the erase removes it again. It is a constant,
@@ -103,6 +106,11 @@ pub fn release_commands() -> Vec<Cmd> {
         Cmd::new("mdadm", ["--stop", "--scan"]).optional(),
         Cmd::new("dmsetup", ["remove_all", "--force"]).optional(),
     ]
+}
+
+/// Removes signatures of file systems, RAID and LVM of a partition.
+pub(super) fn signature_commands(path: &str) -> Vec<Cmd> {
+    vec![Cmd::new("wipefs", ["--all", "--force", path])]
 }
 
 /// Removes signatures of file systems, RAID and LVM, and both partition tables.
@@ -183,5 +191,6 @@ mod tests {
         ];
         let names = ["nvme-format", "ata-secure-erase", "discard", "zero"];
         assert_eq!(all.map(Method::name), names);
+        assert_eq!(METADATA, "metadata");
     }
 }

@@ -41,9 +41,28 @@ impl Story {
         self.say("registered");
     }
 
+    /// The host stays with its project: the data does too, and nothing boots from the disk.
+    pub(crate) async fn loses_its_tables(&mut self) {
+        let level = "metadata".to_owned();
+        self.order(Order::Wipe(machine_order::Wipe { level }));
+        let News::Wiped(report) = self.next().await else {
+            panic!("not cleared")
+        };
+        let of = |serial: &str| report.disks.iter().find(|d| d.serial == serial).unwrap();
+        let (good, stuck) = (of("DISK-1"), of("STUCK"));
+        assert_eq!(
+            (good.error.as_str(), good.method.as_str()),
+            ("", "metadata")
+        );
+        assert!(qemu::disk_holds(&self.setup.disk, SECRET));
+        assert!(!qemu::has_partition_table(&self.setup.disk));
+        assert!(!stuck.error.is_empty() && stuck.method.is_empty());
+        self.say(&format!("cleared in {} ms", good.duration_ms));
+    }
+
     pub(crate) async fn is_wiped(&mut self) {
         assert!(qemu::disk_holds(&self.setup.disk, SECRET));
-        self.order(Order::Wipe(machine_order::Wipe {}));
+        self.order(Order::Wipe(machine_order::Wipe::default()));
         let News::Wiped(report) = self.next().await else {
             panic!("not wiped")
         };

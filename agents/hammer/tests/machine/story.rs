@@ -113,6 +113,9 @@ impl Story {
 
     async fn chapters(&mut self, mut machine: Machine) {
         self.joins_and_registers().await;
+        if self.shape == Shape::Bios {
+            self.loses_its_tables().await;
+        }
         self.is_wiped().await;
         match self.shape {
             Shape::Bios | Shape::Uefi => self.refuses_bad_images().await,

@@ -2,8 +2,8 @@
 
 use control_convert::claim_spec::{from_duration, from_map};
 use control_convert::pool::{
-    from_evict_after, from_policies, from_taints, from_wipe_floor, host, pool, pool_claim,
-    project_labels,
+    from_evict_after, from_metadata, from_policies, from_reuse_floor, from_taints, from_wipe_floor,
+    host, pool, pool_claim, project_labels,
 };
 use control_convert::{parse, required};
 use control_front::listing::{EncodedItems, listing_encoded};
@@ -39,6 +39,8 @@ impl PoolService for Services {
             published: wanted.published_labels.into_iter().collect(),
             floor: from_wipe_floor(&wanted.wipe_floor)?,
             reuse_max_ms: from_duration("pool.reuse_max", wanted.reuse_max.as_ref())?,
+            reuse_floor: from_reuse_floor(&wanted.reuse_floor)?,
+            metadata: from_metadata(wanted.metadata),
             on_revoke: from_evict_after(wanted.evict_after.as_ref())?,
         };
         let pool = Some(self.pool_reply(&caller, op).await?);
@@ -93,6 +95,7 @@ impl PoolService for Services {
             expected: request.expected_generation,
             pool: parse("pool", &request.pool)?,
             labels: from_map(request.labels),
+            annotations: from_map(request.annotations),
             taints: from_taints(request.taints),
             domain: request.failure_domain,
             only: from_policies("only", request.only)?,

@@ -180,10 +180,15 @@ impl Node {
 
     /// Machine `number`, which was freed, is wiped and waits.
     pub(crate) async fn reclaimed(&self, number: u128) {
+        self.boots_again().await;
+        self.waiting_machine(number).await;
+    }
+
+    /// A machine that was freed is powered off, isolated, and boots from the network again.
+    pub(crate) async fn boots_again(&self) {
         self.bmc_obeys(BmcAction::PowerOff).await;
         self.leaf_obeys().await;
         self.bmc_obeys(BmcAction::BootPxe).await;
         self.bmc_obeys(BmcAction::PowerOn).await;
-        self.waiting_machine(number).await;
     }
 }

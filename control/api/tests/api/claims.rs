@@ -37,6 +37,7 @@ async fn a_simple_workload_on_a_claimed_host() {
     let host = status.host.unwrap();
     assert_eq!(host.labels, owned(&medium), "the shelf is not published");
     assert_eq!(host.nics[0].mac, "02:00:00:00:00:01");
+    assert_eq!((host.health.as_str(), host.gpus.len()), ("alive", 0));
     assert_eq!(
         (host.size.as_str(), host.partition.as_str()),
         ("small", "lab")
@@ -149,7 +150,7 @@ async fn a_lost_answer_is_asked_for_again_and_a_dry_run_leaves_nothing() {
 }
 
 /// The next message of a watch that is no bookmark.
-async fn told(
+pub(crate) async fn told(
     watch: &mut Streaming<tenant::ClaimServiceWatchResponse>,
 ) -> tenant::ClaimServiceWatchResponse {
     loop {

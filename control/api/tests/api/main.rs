@@ -15,6 +15,7 @@ mod catalogue;
 mod claiming;
 mod claims;
 mod claims_access;
+mod claims_hosts;
 mod claims_reach;
 mod contention;
 mod coverage;

@@ -84,6 +84,7 @@ row!(HostPool, "metalmesh.admin.v1.HostPool", |pool| [
 ], wide [
     "published": or_dash(pool.published_labels.join(",")),
     "reuse": seconds(pool.reuse_max.as_ref()),
+    "reuse wipe": or_dash(pool.reuse_floor.clone()),
     "evicts after": seconds(pool.evict_after.as_ref()),
     "labels": pairs(&pool.labels),
 ]);
@@ -114,6 +115,8 @@ row!(PoolHost, "metalmesh.admin.v1.PoolHost", |host| [
     "partition": or_dash(host.partition.clone()),
     "size": or_dash(host.size.clone()),
     "rack": or_dash(host.rack.clone()),
+    "annotations": pairs(&host.annotations),
+    "light wipe": or_dash(host.light_wipe.clone()),
     "holds": host.holds.len().to_string(),
     "provisions": host.provisions.to_string(),
 ]);

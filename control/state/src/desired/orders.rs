@@ -7,7 +7,9 @@ use proto_types::{AllocationId, Digest, ImageId, MacAddr, MachineId, ProjectId};
 use crate::catalog::entity::{BondMode, Disk, Image, Layout, Networking, Partition};
 use crate::cluster::read::restored;
 use crate::desired::userdata::{UserdataContent, userdata_contents};
-use crate::machine::entity::{Allocation, AllocationNetwork, AllocationType, Machine, Phase};
+use crate::machine::entity::{
+    Allocation, AllocationNetwork, AllocationType, Machine, Phase, WipeLevel,
+};
 use crate::machine::read::is_left_alone;
 use crate::tables::Tables;
 
@@ -16,8 +18,10 @@ use crate::tables::Tables;
 pub enum MachineOrder {
     /// No new order: send nothing.
     Nothing,
-    /// Wipe every disk, then report.
+    /// Wipe every disk as strongly as it can be, then report.
     Wipe,
+    /// Remove partition tables and signatures of every disk, then report: its data may stay.
+    WipeMetadata,
     /// Say "Waiting" and stay.
     Wait,
     /// Install.
@@ -118,8 +122,8 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
     }
     match machine.phase {
         Phase::New => hold("the machine did not register yet"),
-        Phase::Wiping => MachineOrder::Wipe,
-        Phase::Waiting if machine.dirty => MachineOrder::Wipe,
+        Phase::Wiping => wipe(machine),
+        Phase::Waiting if machine.dirty => wipe(machine),
         Phase::Waiting => MachineOrder::Wait,
         Phase::Installing => match &machine.allocation {
             Some(allocation) => install(tables, machine, allocation),
@@ -132,6 +136,14 @@ pub fn machine_order(tables: &Tables, machine: MachineId) -> MachineOrder {
         | Phase::ReclaimBoot
         | Phase::ReclaimRegister => hold("the machine is being reclaimed"),
         Phase::Held(_) => hold(&machine.reason),
+    }
+}
+
+const fn wipe(machine: &Machine) -> MachineOrder {
+    match machine.wipe_level {
+        Some(WipeLevel::Metadata) => MachineOrder::WipeMetadata,
+        // There is nothing between: each disk is wiped as strongly as it can be.
+        Some(WipeLevel::Erase | WipeLevel::Sanitize) | None => MachineOrder::Wipe,
     }
 }
 

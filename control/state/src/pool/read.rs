@@ -18,6 +18,31 @@ pub fn pool_hosts<'a>(
     ids.filter_map(|id| tables.get::<PoolHost>(id))
 }
 
+/// Labels and annotations of a host that its pool publishes as metadata of its claim.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PublishedMetadata {
+    /// Labels.
+    pub(crate) labels: Labels,
+    /// Annotations.
+    pub(crate) annotations: Labels,
+    /// Number of those that do not fit.
+    pub(crate) omitted: usize,
+}
+
+/// The metadata that a host's pool publishes of it.
+pub(crate) fn published_metadata(tables: &Tables, host: &PoolHost) -> PublishedMetadata {
+    let Some(filter) = tables.index().hosts.metadata.get(&host.pool) else {
+        return PublishedMetadata::default();
+    };
+    let (labels, labels_omitted) = filter.labels.published(&host.meta.labels);
+    let (annotations, omitted) = filter.annotations.published(&host.annotations);
+    PublishedMetadata {
+        labels,
+        annotations,
+        omitted: labels_omitted + omitted,
+    }
+}
+
 /// The labels of a host that projects see.
 pub fn published_labels(tables: &Tables, host: &PoolHost) -> Labels {
     let pool = tables.get::<HostPool>(&host.pool);

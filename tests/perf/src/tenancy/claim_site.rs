@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use control_state::{
     Budgets, ClaimSelector, ClaimSpec, Command, CreateClaim, CreateImage, CreatePartition,
-    CreateSize, DeleteClaim, DeployPolicy, EventKind, Labels, MachineEvent, MachineSeen, Meta, Op,
-    Partition, RevokeRule, SetPool, SetPoolHost, SetSettings, Tables, UNKNOWN_MACHINES_MAX,
-    WipeDone, WipeLevel, apply, label, query,
+    CreateSize, DeleteClaim, DeployPolicy, EventKind, Labels, MachineEvent, MachineSeen, Meta,
+    MetadataRules, Op, Partition, RevokeRule, SetPool, SetPoolHost, SetSettings, Tables,
+    UNKNOWN_MACHINES_MAX, WipeDone, WipeLevel, apply, label, query,
 };
 use proto_types::{ClaimId, Timestamp};
 use tests_support::announcement;
@@ -157,6 +157,7 @@ impl ClaimSite {
             expected: None,
             pool: text(POOL),
             labels,
+            annotations: Labels::new(),
             taints: [].into(),
             domain: String::new(),
             only: Vec::new(),
@@ -225,6 +226,8 @@ fn pool() -> SetPool {
         published: ["*".to_owned()].into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: 0,
+        reuse_floor: None,
+        metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use control_state::{
-    DeployPolicy, HostTaint, Labels, RequiredLabel, RevokeRule, SetPool, SetPoolHost, WipeLevel,
+    DeployPolicy, HostTaint, Labels, MetadataRules, RequiredLabel, RevokeRule, SetPool,
+    SetPoolHost, WipeLevel,
 };
 use proto_types::{NetworkId, PoolId};
 use tests_support::objects::text;
@@ -94,6 +95,7 @@ pub(crate) fn host(number: u64) -> SetPoolHost {
         expected: None,
         pool: pool_of(number),
         labels,
+        annotations: Labels::new(),
         taints: is_tainted.then_some(taint).into_iter().collect(),
         domain: DOMAINS[(number % 2) as usize].to_owned(),
         only: Vec::new(),
@@ -129,6 +131,8 @@ pub(crate) fn open_pool(name: &str) -> SetPool {
         published: ["kind", "disk"].map(str::to_owned).into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: REUSE_MAX_MS,
+        reuse_floor: Some(WipeLevel::Metadata),
+        metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
 }

@@ -124,6 +124,24 @@ def test_a_pool_keeps_what_the_task_leaves_out():
         "policies": [{"name": "x", "allowAll": True}], "reuseMax": "3600s"}})]
 
 
+def test_rules_of_metadata_in_another_order_are_the_same():
+    pool = {"id": "p", "generation": "3", "reuseFloor": "metadata",
+            "metadata": {"labels": {"keys": ["a", "b"]}, "annotations": {}}}
+    task = {"id": "p", "reuse_floor": "metadata", "metadata": {"labels": {"keys": ["b", "a"]}}}
+    result, client, _module = run("pool", "Pool", task, {"PoolService.Get": [{"pool": pool}]})
+    assert not client.writes() and not result["changed"]
+
+
+def test_a_host_keeps_its_annotations():
+    host = {"machine": "m", "pool": "p", "generation": "2", "annotations": {"cost/center": "4711"}}
+    _result, client, _module = run(
+        "pool_host", "PoolHost", {"machine": "m", "cordon": "broken"},
+        {"PoolService.ListHosts": [{"hosts": [host]}], "PoolService.SetHost": [{"host": host}]})
+    assert client.writes() == [("SetHost", {
+        "machine": "m", "pool": "p", "annotations": {"cost/center": "4711"}, "cordon": "broken",
+        "expectedGeneration": "2"})]
+
+
 def test_a_claim_sends_its_whole_intent():
     claim = {"uuid": "u", "name": "c", "generation": "2", "status": {"state": "bound"},
              "spec": {"priority": 5, "image": "old", "selector": {"matchLabels": {"a": ""}}}}

@@ -68,6 +68,13 @@ impl Node {
 
     /// The same, which says that it hangs at `swp<port>`.
     pub(crate) async fn waiting_machine_at(&self, number: u128, port: u128) -> String {
+        let id = self.registered_machine(number, port).await;
+        self.wiped_machine(id, "").await;
+        id.to_string()
+    }
+
+    /// A machine that booted and registered; it says that it hangs at `swp<port>`.
+    pub(crate) async fn registered_machine(&self, number: u128, port: u128) -> MachineId {
         let id = MachineId::new(Uuid::from_u128(number));
         let mac: MacAddr = format!("02:00:00:00:00:{number:02x}").parse().unwrap();
         let partition: PartitionId = "lab".parse().unwrap();
@@ -86,8 +93,14 @@ impl Node {
             self.event(id, kind).await;
         }
         self.hardware(registration(id, mac, port)).await;
+        id
+    }
+
+    /// The disk of a machine was wiped by a method, and it waits.
+    pub(crate) async fn wiped_machine(&self, id: MachineId, method: &str) {
         let disk = DiskWipe {
             name: "/dev/vda".into(),
+            method: method.into(),
             ..Default::default()
         };
         self.hardware(WipeDone {
@@ -96,7 +109,6 @@ impl Node {
         })
         .await;
         self.event(id, EventKind::Waiting).await;
-        id.to_string()
     }
 
     pub(crate) async fn event(&self, id: MachineId, kind: EventKind) {

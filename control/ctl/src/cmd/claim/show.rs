@@ -1,6 +1,6 @@
 //! The details of a claim for people.
 
-use proto_public::metalmesh::tenant::v1::{Claim, ClaimHost, ClaimStatus};
+use proto_public::metalmesh::tenant::v1::{Claim, ClaimHost, ClaimHostMetadata, ClaimStatus};
 
 use crate::out::printable;
 use crate::output::print_table;
@@ -30,6 +30,9 @@ pub(super) fn details(claim: &Claim) {
     );
     if let Some(host) = &status.host {
         hardware(host);
+    }
+    if let Some(found) = &status.host_metadata {
+        metadata(found);
     }
     for hold in &status.holds {
         line(
@@ -76,6 +79,27 @@ pub(crate) fn state(status: &ClaimStatus) -> String {
     }
 }
 
+/// The metadata that the pool publishes: a line each, sorted by key.
+fn metadata(found: &ClaimHostMetadata) {
+    if found.revision == 0 {
+        return;
+    }
+    line("metadata", &format!("revision {}", found.revision));
+    for (title, pairs) in [
+        ("  label", &found.labels),
+        ("  annotation", &found.annotations),
+    ] {
+        let mut pairs: Vec<_> = pairs.iter().collect();
+        pairs.sort();
+        for (key, value) in pairs {
+            line(title, &format!("{key}={value}"));
+        }
+    }
+    if found.omitted > 0 {
+        line("  left out", &found.omitted.to_string());
+    }
+}
+
 fn hardware(host: &ClaimHost) {
     let mut labels: Vec<String> = host
         .labels
@@ -91,6 +115,10 @@ fn hardware(host: &ClaimHost) {
         "hardware",
         &format!("{} cores, {}", host.cores, bytes(host.memory)),
     );
+    line("health", &or_dash(host.health.clone()));
+    for gpu in &host.gpus {
+        line("gpu", &format!("{} {}", gpu.vendor, gpu.model));
+    }
     for disk in &host.disks {
         line("disk", &format!("{} {}", disk.name, bytes(disk.size)));
     }

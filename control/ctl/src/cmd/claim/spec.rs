@@ -51,6 +51,16 @@ pub(crate) struct ClaimSpecArgs {
     /// How long the host is kept for the next claim with the key, for example 30m.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "reuse_key")]
     reuse_keep: Option<Duration>,
+    /// The wipe that is enough for the next claim with the key, down to what the pool allows: with
+    /// metadata only partition tables and signatures go. By default what the pool asks for between two
+    /// projects.
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = ["metadata", "erase", "sanitize"],
+        requires = "reuse_key"
+    )]
+    reuse_wipe: Option<String>,
     /// Claims of the project with the same text are spread over racks.
     #[arg(long, value_name = "TEXT")]
     spread: Option<String>,
@@ -110,6 +120,7 @@ impl ClaimSpecArgs {
             spec.reuse = Some(ClaimReuse {
                 key,
                 required: self.reuse_required,
+                wipe: self.reuse_wipe.unwrap_or_default(),
                 keep,
             });
         }

@@ -65,6 +65,9 @@ pub(crate) struct HostSetArgs {
     /// Label; all of them are replaced. Repeatable.
     #[arg(long = "label", value_name = "NAME=VALUE")]
     labels: Vec<String>,
+    /// Annotation, a text by which nothing is decided; all of them are replaced. Repeatable.
+    #[arg(long = "annotation", value_name = "NAME=VALUE")]
+    annotations: Vec<String>,
     /// Taint; all of them are replaced. Repeatable.
     #[arg(long = "taint", value_name = "KEY[=VALUE]")]
     taints: Vec<String>,
@@ -136,6 +139,7 @@ async fn change(app: &App, set: HostSetArgs) -> Result<Option<PoolHost>> {
     let known = hosts.into_iter().find(|host| host.machine == set.machine);
     let known = known.unwrap_or_default();
     let labels = pairs(&set.labels)?;
+    let annotations = pairs(&set.annotations)?;
     let taints: Vec<HostTaint> = set.taints.iter().map(|flag| taint(flag)).collect();
     let request = PoolServiceSetHostRequest {
         machine: set.machine,
@@ -144,6 +148,11 @@ async fn change(app: &App, set: HostSetArgs) -> Result<Option<PoolHost>> {
             known.labels
         } else {
             labels
+        },
+        annotations: if annotations.is_empty() {
+            known.annotations
+        } else {
+            annotations
         },
         taints: match (set.no_taints, taints.is_empty()) {
             (true, _) => Vec::new(),

@@ -29,7 +29,8 @@ pub(crate) enum PoolCommand {
     ///
     /// The file is YAML or JSON: `id`, `description`, `policies` (each with `name` and `allowAll`,
     /// `projects`, `pattern` or `labels`), `publishedLabels`, `wipeFloor` (erase or sanitize),
-    /// `reuseMax`, `evictAfter`.
+    /// `reuseMax`, `reuseFloor` (metadata, erase or sanitize), `metadata` (`labels` and `annotations`,
+    /// each with `keys`, `prefixes` and `patterns`), `evictAfter`.
     Set {
         /// The file; `-` is stdin.
         #[arg(short = 'f', long, value_name = "FILE")]
@@ -147,11 +148,14 @@ mod tests {
     #[test]
     fn a_file_is_a_pool() {
         let text = "id: shared\npolicies:\n- name: all\n  allowAll: true\n\
-                    publishedLabels: [infra-kind]\nwipeFloor: sanitize\nreuseMax: 3600s\n";
+                    publishedLabels: [infra-kind]\nwipeFloor: sanitize\nreuseMax: 3600s\n\
+                    reuseFloor: metadata\nmetadata: {labels: {prefixes: [gpu-]}}\n";
         let pool = parse(text).unwrap();
         assert_eq!(pool.id, "shared");
         assert!(pool.policies[0].allow_all);
         assert_eq!(pool.reuse_max.unwrap().seconds, 3600);
+        assert_eq!(pool.reuse_floor, "metadata");
+        assert_eq!(pool.metadata.unwrap().labels.unwrap().prefixes, ["gpu-"]);
         let error = parse("id: shared\npolicy: []\n").unwrap_err();
         assert!(error.to_string().contains("policy"), "{error:#}");
     }

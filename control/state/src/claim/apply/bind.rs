@@ -3,6 +3,7 @@
 use proto_types::{ClaimId, MachineId};
 
 use super::provision;
+use super::verify::verify;
 use super::write::put;
 use crate::claim::entity::{Claim, ClaimBinding, ClaimPower, PendingReason};
 use crate::claim::phase::{ClaimEvent, enter};
@@ -151,6 +152,12 @@ pub(super) fn unbind(tx: &mut Tx<'_>, id: MachineId, quarantine: Option<String>)
     if quarantine.is_some() {
         host.quarantine = quarantine;
         host.reserved = None;
+    }
+    // It may have come to the claim with data of its project.
+    if host.light_wipe.is_some()
+        && let Some(machine) = tx.get::<Machine>(&id).cloned()
+    {
+        verify(tx, &mut host, &machine);
     }
     tx.save(host);
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::provision::to_allocation;
 use crate::claim::entity::{
     CLAIMS_PER_PROJECT_MAX, CLASSES_PER_PROJECT_MAX, Claim, ClaimSelector, ClaimSpec, LostRule,
-    SELECTOR_TERMS_MAX, SELECTOR_VALUES_MAX, SelectorOp, SelectorTerm,
+    ReuseWish, SELECTOR_TERMS_MAX, SELECTOR_VALUES_MAX, SelectorOp, SelectorTerm,
 };
 use crate::machine::apply::allocate::check_wanted;
 use crate::pool::entity::{PRIORITY_MAX, REUSE_MAX_MS};
@@ -179,6 +179,10 @@ pub(super) fn class_of(spec: &ClaimSpec) -> Result<Digest, Error> {
         hostname: None,
         ssh_public_keys: Vec::new(),
         userdata: String::new(),
+        reuse: spec.reuse.clone().map(|reuse| ReuseWish {
+            wipe: None,
+            ..reuse
+        }),
         ..spec.clone()
     };
     let mut bytes = Vec::new();

@@ -10,9 +10,13 @@ use super::checks::{check_budget, check_name, check_spec, class_of, own};
 use super::write::put;
 use super::{bind, power, provision, settle};
 use crate::claim::command::{CreateClaim, DeleteClaim, UpdateClaim};
-use crate::claim::entity::{Claim, ClaimPower, ClaimQueue, ClaimSpec, ClaimState, PendingReason};
+use crate::claim::entity::{
+    Claim, ClaimMetadata, ClaimPower, ClaimQueue, ClaimSpec, ClaimState, PendingReason,
+};
 use crate::claim::phase::{ClaimEvent, enter};
 use crate::holdings::may_reserve;
+use crate::machine::apply::wipe::known_serials;
+use crate::machine::entity::Machine;
 use crate::meta::{LabelsUpdate, Meta, check_generation};
 use crate::pool::entity::{HostPool, HostReservation, PoolHost};
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -70,6 +74,7 @@ fn pending(tx: &mut Tx<'_>, op: &CreateClaim) -> Result<Claim, Error> {
         power: ClaimPower::default(),
         reboots: Vec::new(),
         conditions: Vec::new(),
+        metadata: ClaimMetadata::default(),
         notes: Vec::new(),
     })
 }
@@ -226,13 +231,14 @@ pub(crate) fn delete(tx: &mut Tx<'_>, op: &DeleteClaim) -> ApplyResult {
     shown(tx, op.id)
 }
 
-/// Reserves the host of a claim that ends for the next one of its project with the same key.
+/// Reserves the host of a claim that ends for the next one of its project with the same key, and says
+/// by how much it is wiped for it.
 fn reserve(tx: &mut Tx<'_>, claim: &Claim) {
     let (Some(reuse), Some(binding)) = (&claim.spec.reuse, &claim.binding) else {
         return;
     };
-    let pool = tx.get::<HostPool>(&binding.pool);
-    let longest = pool.map_or(0, |pool| pool.reuse_max_ms);
+    let pool = tx.get::<HostPool>(&binding.pool).cloned();
+    let longest = pool.as_ref().map_or(0, |pool| pool.reuse_max_ms);
     let keep_ms = reuse.keep_ms.min(longest);
     let host = tx.get::<PoolHost>(&binding.machine);
     let Some(mut host) = host.map(|host| PoolHost::clone(host)).filter(|host| {
@@ -241,10 +247,18 @@ fn reserve(tx: &mut Tx<'_>, claim: &Claim) {
     }) else {
         return;
     };
+    let wipe = pool.and_then(|pool| pool.lowered(reuse.wipe));
+    let machine = tx
+        .get::<Machine>(&binding.machine)
+        .filter(|_| wipe.is_some());
     host.reserved = Some(HostReservation {
         project: claim.project,
         key: reuse.key.clone(),
         until: tx.now.plus_ms(keep_ms),
+        wipe,
+        disks: machine
+            .map(|machine| known_serials(machine))
+            .unwrap_or_default(),
     });
     tx.save(host);
 }

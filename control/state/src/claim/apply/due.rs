@@ -102,6 +102,8 @@ fn end_reservation(tx: &mut Tx<'_>, id: MachineId) {
     if let Some(mut host) = tx.get::<PoolHost>(&id).map(|host| PoolHost::clone(host)) {
         host.reserved = None;
         tx.save(host);
+        // At once, before a claim searches: what is left for the project must be wiped first.
+        settle(tx, id);
     }
 }
 

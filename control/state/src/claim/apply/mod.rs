@@ -13,6 +13,7 @@ mod follow;
 pub(crate) mod power;
 mod provision;
 mod settle;
+mod verify;
 mod write;
 
 pub(crate) use follow::follow;

@@ -2,14 +2,15 @@
 
 use proto_types::{ClaimId, MachineId, ProjectId, Timestamp};
 
+use super::verify::{set_level, verify};
 use super::write::{facts_of, put};
 use super::{bind, power, provision};
 use crate::claim::entity::{Claim, ClaimBinding, ClaimState, LostRule, PendingReason};
 use crate::claim::phase::{ClaimEvent, HostSight, enter, event_of};
 use crate::claim::read::claimant;
-use crate::machine::entity::{Availability, Machine, Phase, WipeLevel, WipeRecord};
+use crate::machine::entity::{Availability, Machine};
 use crate::machine::read::obstacle;
-use crate::pool::entity::{HostPool, PoolHost, SeenMachine};
+use crate::pool::entity::{PoolHost, SeenMachine};
 use crate::tables::{Tables, Tx};
 
 /// The machine as its host repeats it.
@@ -23,21 +24,6 @@ pub(super) fn seen(tables: &Tables, machine: &Machine) -> SeenMachine {
         rack: machine.rack.clone(),
         is_ready,
     }
-}
-
-/// Why a clean machine may not be handed out by a pool. `None` means that it may.
-fn too_weak(tables: &Tables, host: &PoolHost, machine: &Machine) -> Option<String> {
-    let pool = tables.get::<HostPool>(&host.pool)?;
-    // No record means that there was no disk to wipe.
-    let level = machine.wipes.last().map(WipeRecord::level);
-    let level = level.unwrap_or(WipeLevel::Sanitize);
-    (level < pool.floor).then(|| {
-        format!(
-            "its disks were wiped by {}, and the pool asks for {}",
-            level.as_str(),
-            pool.floor.as_str()
-        )
-    })
 }
 
 /// `true` if the policies of a host and of its pool admit a project.
@@ -80,18 +66,13 @@ pub(super) fn settle(tx: &mut Tx<'_>, id: MachineId) {
         }
         return;
     };
-    host.seen = seen(tx.tables(), &machine);
-    let is_clean =
-        machine.phase == Phase::Waiting && !machine.dirty && machine.allocation.is_none();
-    if machine.dirty {
-        host.clean_epoch = None;
-    } else if is_clean && host.clean_epoch != Some(host.epoch) && host.quarantine.is_none() {
-        match too_weak(tx.tables(), &host, &machine) {
-            None => host.clean_epoch = Some(host.epoch),
-            Some(reason) => host.quarantine = Some(reason),
-        }
-    }
+    // First: with the reservation ends that less than a full wipe is enough.
     judge_by_policies(tx.tables(), &mut host, tx.now);
+    set_level(tx, &host, &machine);
+    verify(tx, &mut host, &machine);
+    if let Some(machine) = tx.get::<Machine>(&id) {
+        host.seen = seen(tx.tables(), machine);
+    }
     let claim = host.binding.as_ref().map(|binding| binding.claim);
     tx.save(host);
     if let Some(claim) = claim {

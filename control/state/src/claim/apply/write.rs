@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::conditions::{HostFacts, judge};
-use crate::claim::entity::{Claim, ClaimBinding};
+use crate::claim::entity::{Claim, ClaimBinding, ClaimMetadata};
 use crate::claim::phase::HostSight;
 use crate::machine::entity::{ClaimGrant, Machine};
 use crate::pool::entity::PoolHost;
+use crate::pool::read::published_metadata;
 use crate::tables::{Tables, Tx};
 
 /// The grant of a claim's binding.
@@ -33,12 +34,33 @@ pub(super) fn facts_of(tables: &Tables, claim: &Claim) -> Option<HostFacts> {
     })
 }
 
-/// Writes a claim, with its conditions judged anew.
+/// The metadata of the host of a claim, by the host's own word. Empty without a host.
+fn host_metadata(tables: &Tables, claim: &Claim) -> ClaimMetadata {
+    let binding = claim.binding.as_ref();
+    let host = binding.and_then(|binding| tables.get::<PoolHost>(&binding.machine));
+    let own = host.filter(|host| {
+        let bound = host.binding.as_ref();
+        bound.is_some_and(|bound| bound.claim == claim.id)
+    });
+    let Some(host) = own else {
+        return ClaimMetadata::default();
+    };
+    let published = published_metadata(tables, host);
+    ClaimMetadata {
+        revision: 0,
+        labels: published.labels,
+        annotations: published.annotations,
+        omitted: u32::try_from(published.omitted).unwrap_or(u32::MAX),
+    }
+}
+
+/// Writes a claim, with its conditions judged and its metadata made anew.
 pub(super) fn put(tx: &mut Tx<'_>, mut claim: Claim) -> Arc<Claim> {
     if !claim.spec.paused {
         claim.observed_generation = claim.meta.generation;
     }
     let facts = facts_of(tx.tables(), &claim);
     claim.conditions = judge(&claim, facts.as_ref(), tx.now);
+    claim.metadata.take(host_metadata(tx.tables(), &claim));
     tx.save(claim)
 }

@@ -6,8 +6,8 @@ use proto_types::{AllocationId, ClaimId, MachineId, PoolId, ProjectId, Timestamp
 use serde::{Deserialize, Serialize};
 
 use crate::claim::entity::{
-    ClaimCondition, ClaimNote, ClaimPower, ClaimQueue, ClaimSelector, ClaimSpec, ClaimState,
-    NOTES_KEPT_MAX, RebootRecord,
+    ClaimCondition, ClaimMetadata, ClaimNote, ClaimPower, ClaimQueue, ClaimSelector, ClaimSpec,
+    ClaimState, NOTES_KEPT_MAX, RebootRecord,
 };
 use crate::meta::Meta;
 use crate::pool::entity::PowerHold;
@@ -94,6 +94,9 @@ pub struct Claim {
     /// Conditions.
     #[serde(default)]
     pub conditions: Vec<ClaimCondition>,
+    /// Labels and annotations of its host that the pool publishes.
+    #[serde(default, skip_serializing_if = "ClaimMetadata::is_default")]
+    pub metadata: ClaimMetadata,
     /// The last events, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<ClaimNote>,

@@ -2,6 +2,7 @@
 
 mod claim;
 mod condition;
+mod metadata;
 mod note;
 mod power;
 mod queue;
@@ -12,6 +13,7 @@ mod wishes;
 
 pub use claim::*;
 pub use condition::*;
+pub use metadata::*;
 pub use note::*;
 pub use power::*;
 pub use queue::*;

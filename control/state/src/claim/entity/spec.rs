@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::claim::entity::{ClaimSelector, ClaimToleration, DomainWish, PreferredTerm};
 use crate::machine::command::WantedNetwork;
+use crate::machine::entity::WipeLevel;
 
 /// The rule for a claim whose host is taken away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,6 +34,10 @@ pub struct ReuseWish {
     /// limit.
     #[serde(default)]
     pub keep_ms: u64,
+    /// Strength of the wipe that is enough for the next claim of the project with the key; the pool
+    /// has a lower limit. `None` means the floor of the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wipe: Option<WipeLevel>,
 }
 
 /// The intent of a claim.

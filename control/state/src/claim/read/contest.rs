@@ -42,6 +42,10 @@ pub(crate) fn contest(tables: &Tables, host: &PoolHost, now: Timestamp) -> Optio
 
 /// `true` unless the host is reserved for others, or the claim waits for a host of its own.
 fn may_have(tables: &Tables, claim: &Claim, host: &PoolHost) -> bool {
+    // Data of the project that had it may be left, and nobody has it: it is about to be wiped.
+    if host.light_wipe.is_some() && host.reserved.is_none() {
+        return false;
+    }
     let reuse = claim.spec.reuse.as_ref();
     match (&host.reserved, reuse) {
         (Some(reserved), Some(reuse)) => {

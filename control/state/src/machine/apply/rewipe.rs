@@ -1,4 +1,4 @@
-//! The wipe of a free machine that a client asks for.
+//! The further wipe of a free machine.
 
 use proto_errors::{Error, ErrorCode};
 
@@ -13,7 +13,7 @@ use crate::tables::Tx;
 
 /// Has a free machine wiped again: it is told to come up anew, and is wiped because it registers dirty.
 pub(crate) fn wipe_node(tx: &mut Tx<'_>, op: &WipeNode) -> ApplyResult {
-    let mut machine: Machine = tx.require(&op.machine)?;
+    let machine: Machine = tx.require(&op.machine)?;
     check_free(&machine)?;
     // Since the backup the machine may have been given to a tenant.
     if restored(tx.tables()).is_some() {
@@ -21,10 +21,7 @@ pub(crate) fn wipe_node(tx: &mut Tx<'_>, op: &WipeNode) -> ApplyResult {
     }
     match machine.phase {
         Phase::New | Phase::Waiting => {
-            machine.dirty = true;
-            machine.clean_disks.clear();
-            tx.save(machine);
-            nudge(tx, op.machine, "wiped again")?;
+            wipe_again(tx, machine)?;
         }
         // An operator has to look first.
         Phase::Held(_) => return Err(wrong_phase(&machine, "wiped")),
@@ -33,6 +30,40 @@ pub(crate) fn wipe_node(tx: &mut Tx<'_>, op: &WipeNode) -> ApplyResult {
     }
     let machine = tx.tables().require::<Machine>(&op.machine)?;
     Ok(Reply::Machine(machine.clone()))
+}
+
+/// Has a machine that hammer runs on wiped again, by a full wipe: it is told to come up anew, and is wiped
+/// because it registers dirty.
+pub(crate) fn wipe_again(tx: &mut Tx<'_>, mut machine: Machine) -> CheckResult {
+    let id = machine.id;
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    machine.wipe_level = None;
+    tx.save(machine);
+    nudge(tx, id, "wiped again")
+}
+
+/// Marks the disks of a machine for a full wipe and begins it if that can be done now. A machine that is
+/// locked, whose BMC is unknown, or that waits for the operator of a restored cluster is wiped at its
+/// next boot: until then it is on offer to nobody.
+pub(crate) fn wipe_or_wait(tx: &mut Tx<'_>, mut machine: Machine) {
+    machine.dirty = true;
+    machine.clean_disks.clear();
+    machine.wipe_level = None;
+    let id = machine.id;
+    let machine = tx.save(machine);
+    let may_begin = machine.phase == Phase::Waiting
+        && !is_left_alone(&machine)
+        && restored(tx.tables()).is_none();
+    if !may_begin {
+        return;
+    }
+    if let Err(error) = tx.part(|tx| nudge(tx, id, "wiped again")) {
+        tx.save(Machine {
+            reason: format!("it is wiped at its next boot: {}", error.message),
+            ..Machine::clone(&machine)
+        });
+    }
 }
 
 /// Refuses a machine that somebody uses, holds or claims, or that control leaves alone.

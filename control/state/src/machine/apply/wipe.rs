@@ -11,7 +11,7 @@ use crate::tables::Tx;
 
 /// Serial numbers that identify the machine's fixed disks across boots. A number that is blank, or
 /// that two of the disks have, identifies no disk.
-fn known_serials(machine: &Machine) -> BTreeSet<String> {
+pub(crate) fn known_serials(machine: &Machine) -> BTreeSet<String> {
     let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
     let fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
     for serial in fixed.map(|disk| disk.serial.trim()) {
@@ -21,6 +21,16 @@ fn known_serials(machine: &Machine) -> BTreeSet<String> {
     }
     once.retain(|serial| !serial.is_empty() && !twice.contains(serial));
     once
+}
+
+/// `true` if each fixed disk of the machine is one of these, by its serial number.
+pub(crate) fn has_only_disks(machine: &Machine, serials: &BTreeSet<String>) -> bool {
+    let known = known_serials(machine);
+    let mut fixed = machine.hardware.disks.iter().filter(|disk| disk.is_fixed());
+    fixed.all(|disk| {
+        let serial = disk.serial.trim();
+        known.contains(serial) && serials.contains(serial)
+    })
 }
 
 /// `true` if a fixed disk may hold data: it was not wiped since the last allocation. Disks may be
@@ -46,14 +56,21 @@ pub(crate) fn wipe_done(tx: &mut Tx<'_>, op: &WipeDone) -> ApplyResult {
     if machine.phase != Phase::Wiping {
         return Err(wrong_phase(&machine, "wiped"));
     }
-    machine.wipes.push(WipeRecord {
+    let record = WipeRecord {
         at: tx.now,
         disks: op.disks.clone(),
-    });
+        asked: machine.wipe_level,
+    };
+    let failure = wipe_failure(&machine, op);
+    // The order was for less, and a full wipe is due since: the newer order is on its way to hammer.
+    if failure.is_none() && record.level() < machine.wipe_level.unwrap_or_default() {
+        return Ok(Reply::Machine(tx.save(machine)));
+    }
+    machine.wipes.push(record);
     let surplus = machine.wipes.len().saturating_sub(WIPES_MAX);
     machine.wipes.drain(..surplus);
 
-    match wipe_failure(&machine, op) {
+    match failure {
         Some(reason) => {
             // Tainted as well as held: the next registration ends the hold of an available machine,
             // and an operator has to look at the disk first.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::{
     Allocation, Availability, Bios, Bmc, BmcAccess, BmcClaim, Capability, Condition, Fru, Hardware,
-    HoldCause, MachinePool, Phase, PortLink, RelayedPort, Segment, Tenure, WipeRecord,
+    HoldCause, MachinePool, Phase, PortLink, RelayedPort, Segment, Tenure, WipeLevel, WipeRecord,
 };
 use crate::meta::Meta;
 
@@ -101,6 +101,10 @@ pub struct Machine {
     /// The last wipes, newest last.
     #[serde(default)]
     pub wipes: Vec<WipeRecord>,
+    /// Strength of the next wipe if less than a full one will do, because the host is kept for the
+    /// project that had it. `None` means as strong as each disk can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wipe_level: Option<WipeLevel>,
     /// Availability, with reason and issuer.
     #[serde(default)]
     pub condition: Condition,
@@ -168,6 +172,7 @@ impl Machine {
             dirty: true,
             clean_disks: BTreeSet::new(),
             wipes: Vec::new(),
+            wipe_level: None,
             condition: Condition::default(),
             allocation: None,
             tenure: Tenure::default(),
@@ -199,6 +204,12 @@ impl Machine {
     pub fn obeys(&self, project: ProjectId) -> bool {
         let is_for_it = self.tenure.pool() == MachinePool::Of(project);
         self.is_held_by(project) || (self.allocation.is_none() && is_for_it)
+    }
+
+    /// `true` if its last wipe left data on its disks, for the project that had them.
+    pub(crate) fn has_light_wipe(&self) -> bool {
+        let last = self.wipes.last();
+        !self.dirty && last.is_some_and(|last| last.level() < WipeLevel::Erase)
     }
 
     /// `true` if every project may get it by partition and size: nobody owns, leases or holds it, it is

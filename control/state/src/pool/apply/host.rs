@@ -6,14 +6,14 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
-use crate::machine::apply::reclaim::nudge;
+use crate::machine::apply::rewipe::wipe_again;
 use crate::machine::entity::{Machine, Phase};
 use crate::machine::read::is_left_alone;
-use crate::meta::{LabelsUpdate, Meta, check_generation};
+use crate::meta::{Labels, LabelsUpdate, Meta, check_generation};
 use crate::pool::command::{CleanHost, HoldHost, RemovePoolHost, SetPoolHost};
 use crate::pool::entity::{
-    CompiledPolicies, HOLDS_MAX, HostPool, HostShape, PoolHost, PowerHold, SeenMachine, TAINTS_MAX,
-    check_hold_key,
+    ANNOTATIONS_MAX, CompiledPolicies, HOLDS_MAX, HostPool, HostShape, PoolHost, PowerHold,
+    SeenMachine, TAINTS_MAX, check_hold_key,
 };
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::tables::{Tables, Tx};
@@ -48,6 +48,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPoolHost) -> ApplyResult {
     }
     host.pool = op.pool.clone();
     LabelsUpdate::Replace(op.labels.clone()).apply(&mut host.meta.labels)?;
+    host.annotations.clone_from(&op.annotations);
     host.taints.clone_from(&op.taints);
     host.domain.clone_from(&op.domain);
     host.only.clone_from(&op.only);
@@ -68,6 +69,7 @@ fn new_host(op: &SetPoolHost, epoch: u64) -> PoolHost {
         machine: op.machine,
         meta: Meta::default(),
         pool: op.pool.clone(),
+        annotations: Labels::new(),
         taints: BTreeSet::new(),
         domain: String::new(),
         only: Vec::new(),
@@ -75,6 +77,7 @@ fn new_host(op: &SetPoolHost, epoch: u64) -> PoolHost {
         holds: BTreeMap::new(),
         epoch,
         clean_epoch: None,
+        light_wipe: None,
         quarantine: None,
         binding: None,
         reserved: None,
@@ -121,6 +124,7 @@ fn check_is_nobodys(machine: &Machine) -> CheckResult {
 
 fn check(op: &SetPoolHost) -> CheckResult {
     CompiledPolicies::check("only", &op.only)?;
+    check_annotations(&op.annotations)?;
     let is_text = |text: &str| text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control);
     if op.taints.len() > TAINTS_MAX {
         let rule = format!("must be at most {TAINTS_MAX}");
@@ -137,6 +141,25 @@ fn check(op: &SetPoolHost) -> CheckResult {
         return Err(Error::invalid("failure_domain", rule));
     }
     op.cordon.as_deref().map_or(Ok(()), check_description)
+}
+
+/// Refuses annotations that are too many, or whose keys cannot be shown.
+fn check_annotations(annotations: &Labels) -> CheckResult {
+    if annotations.len() > ANNOTATIONS_MAX {
+        let rule = format!("must be at most {ANNOTATIONS_MAX}");
+        return Err(Error::invalid("annotations", rule));
+    }
+    let is_key = |key: &String| {
+        (1..=TEXT_BYTES_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match annotations.keys().all(is_key) {
+        true => Ok(()),
+        false => {
+            let rule =
+                format!("must have keys of 1 to {TEXT_BYTES_MAX} printable ASCII characters");
+            Err(Error::invalid("annotations", rule))
+        }
+    }
 }
 
 /// Refuses a host that would be a further kind beyond the bound.
@@ -165,7 +188,13 @@ pub(crate) fn remove(tx: &mut Tx<'_>, op: &RemovePoolHost) -> ApplyResult {
         check_may_be_freed(&machine)?;
         machine.pool = None;
         machine.bindings = host.epoch;
-        tx.save(machine);
+        // Outside of the pool nothing is kept for a project.
+        machine.wipe_level = None;
+        if machine.has_light_wipe() {
+            wipe_or_wait(tx, machine);
+        } else {
+            tx.save(machine);
+        }
     }
     tx.delete::<PoolHost>(&op.machine);
     Ok(Reply::PoolHost(host))
@@ -214,15 +243,17 @@ pub(crate) fn clean(tx: &mut Tx<'_>, op: &CleanHost) -> ApplyResult {
     }
     host.quarantine = None;
     host.clean_epoch = None;
+    host.light_wipe = None;
+    // The administrator asks for a full wipe, whatever was enough for the project.
+    if let Some(reserved) = &mut host.reserved {
+        reserved.wipe = None;
+    }
     let host = tx.save(host);
-    let mut machine: Machine = tx.require(&op.machine)?;
+    let machine: Machine = tx.require(&op.machine)?;
     // A machine that waits is told to come up anew, and is wiped because it registers dirty. In
     // other phases it is on its way to a wipe already, or waits for an operator.
     if machine.phase == Phase::Waiting && machine.allocation.is_none() {
-        machine.dirty = true;
-        machine.clean_disks.clear();
-        tx.save(machine);
-        nudge(tx, op.machine, "wiped again")?;
+        wipe_again(tx, machine)?;
     }
     Ok(Reply::PoolHost(host))
 }

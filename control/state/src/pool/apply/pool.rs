@@ -5,10 +5,12 @@ use proto_types::MachineId;
 use uuid::Uuid;
 
 use crate::fields::{check_description, in_use};
+use crate::machine::entity::WipeLevel;
 use crate::meta::{LabelsUpdate, Meta, check_generation};
 use crate::pool::command::{DeletePool, SetPool};
 use crate::pool::entity::{
-    CompiledPolicies, HostPool, POOLS_MAX, PUBLISHED_MAX, PoolHost, REUSE_MAX_MS, RevokeRule,
+    CompiledPolicies, HostPool, MetadataFilter, POOLS_MAX, PUBLISHED_MAX, PoolHost, REUSE_MAX_MS,
+    RevokeRule,
 };
 use crate::pool::read::pool_hosts;
 use crate::reply::{ApplyResult, CheckResult, Reply};
@@ -35,25 +37,28 @@ pub(crate) fn set(tx: &mut Tx<'_>, op: &SetPool) -> ApplyResult {
         let pool = filled(op, Meta::default(), None)?;
         return tx.create(pool).map(Reply::HostPool);
     };
-    // All bound hosts are held against the policies anew, in pieces, by the tick.
+    // All bound hosts are held against the policies anew, in pieces, by the tick. So are the metadata of
+    // their claims.
     let first = MachineId::new(Uuid::nil());
-    let unchecked = match known.policies == op.policies {
+    let is_same = known.policies == op.policies && known.metadata == op.metadata;
+    let unchecked = match is_same {
         true => known.unchecked_from,
         false => Some(first),
     };
     let pool = filled(op, known.meta.clone(), unchecked)?;
-    let is_raised = pool.floor > known.floor;
     let pool = tx.update(pool);
-    if is_raised {
-        verify_again(tx, &pool);
+    if (pool.floor, pool.reuse_floor) != (known.floor, known.reuse_floor) {
+        verify_again(tx, &pool, known.floor);
     }
     Ok(Reply::HostPool(pool))
 }
 
-/// Has free hosts verified anew, after the pool asks for a stronger wipe.
-fn verify_again(tx: &mut Tx<'_>, pool: &HostPool) {
+/// Has hosts that no claim has verified anew, after the pool asks for another wipe: all if it asks for
+/// a stronger one between claims, and else those that were wiped by less.
+fn verify_again(tx: &mut Tx<'_>, pool: &HostPool, known: WipeLevel) {
+    let is_raised = pool.floor > known;
     let hosts: Vec<_> = pool_hosts(tx.tables(), &pool.id)
-        .filter(|host| host.binding.is_none())
+        .filter(|host| host.binding.is_none() && (is_raised || host.light_wipe.is_some()))
         .map(|host| PoolHost::clone(host))
         .collect();
     for mut host in hosts {
@@ -72,6 +77,8 @@ fn filled(op: &SetPool, mut meta: Meta, unchecked: Option<MachineId>) -> Result<
         published: op.published.clone(),
         floor: op.floor,
         reuse_max_ms: op.reuse_max_ms,
+        reuse_floor: op.reuse_floor,
+        metadata: op.metadata.clone(),
         on_revoke: op.on_revoke,
         unchecked_from: unchecked,
     })
@@ -102,6 +109,18 @@ fn check(op: &SetPool) -> CheckResult {
     if op.reuse_max_ms > REUSE_MAX_MS {
         return Err(Error::invalid("reuse_max", "must be at most 30 days"));
     }
+    if op.floor < WipeLevel::Erase {
+        let rule = "must be erase or sanitize: another project must not read what is left";
+        return Err(Error::invalid("wipe_floor", rule));
+    }
+    if op.reuse_floor.is_some_and(|reuse| reuse > op.floor) {
+        let rule = format!(
+            "must be at most wipe_floor, {}: raise that one instead",
+            op.floor.as_str()
+        );
+        return Err(Error::invalid("reuse_floor", rule));
+    }
+    MetadataFilter::check(&op.metadata)?;
     match op.on_revoke {
         RevokeRule::Evict { grace_ms } if grace_ms > GRACE_MAX_MS => {
             Err(Error::invalid("evict_after", "must be at most 30 days"))

@@ -21,6 +21,9 @@ pub struct SetPoolHost {
     /// All labels.
     #[serde(default)]
     pub labels: Labels,
+    /// All annotations: texts for people and programs, by which nothing is decided.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub annotations: Labels,
     /// All taints.
     #[serde(default)]
     pub taints: BTreeSet<HostTaint>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::WipeLevel;
 use crate::meta::Labels;
-use crate::pool::entity::{DeployPolicy, RevokeRule};
+use crate::pool::entity::{DeployPolicy, MetadataRules, RevokeRule};
 
 /// See [`Op::SetPool`](crate::Op::SetPool).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,12 @@ pub struct SetPool {
     /// Longest reservation of a released host, milliseconds. 0 means none.
     #[serde(default)]
     pub reuse_max_ms: u64,
+    /// Weakest wipe of a host that is kept for its last project. `None` means the floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse_floor: Option<WipeLevel>,
+    /// Labels and annotations of the hosts that claims repeat.
+    #[serde(default, skip_serializing_if = "MetadataRules::is_empty")]
+    pub metadata: MetadataRules,
     /// The rule for projects that are not admitted any more.
     #[serde(default)]
     pub on_revoke: RevokeRule,

@@ -5,13 +5,11 @@ use std::fmt;
 
 use proto_errors::Error;
 use proto_types::ProjectId;
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::RegexSet;
 
+use super::patterns::{broken_rule, compile};
 use crate::meta::Labels;
-use crate::pool::entity::{DEPLOY_POLICIES_MAX, DeployPolicy, PATTERN_BYTES_MAX, PRIORITY_MAX};
-
-/// Largest compiled patterns of a list of policies, bytes; larger ones are refused.
-const COMPILED_BYTES_MAX: usize = 256 * 1024;
+use crate::pool::entity::{DEPLOY_POLICIES_MAX, DeployPolicy, PRIORITY_MAX};
 
 /// A project as policies see it. Each part of it is an administrator's, and none is the project's
 /// own word.
@@ -42,7 +40,7 @@ impl CompiledPolicies {
     pub(crate) fn of(policies: &[DeployPolicy]) -> Self {
         Self {
             policies: policies.to_vec(),
-            patterns: compile(policies).ok(),
+            patterns: compile(patterns_of(policies)).ok(),
         }
     }
 
@@ -73,7 +71,7 @@ impl CompiledPolicies {
             }
         }
         let wrong = |reason| Error::invalid(field, format!("a pattern is wrong: {reason}"));
-        compile(policies).map(drop).map_err(wrong)
+        compile(patterns_of(policies)).map(drop).map_err(wrong)
     }
 
     /// The highest priority that the policies let a project's claims have. `None` means that no
@@ -115,6 +113,10 @@ impl CompiledPolicies {
     }
 }
 
+fn patterns_of(policies: &[DeployPolicy]) -> impl Iterator<Item = &String> {
+    policies.iter().filter_map(|policy| policy.pattern.as_ref())
+}
+
 /// `true` if all conditions but the pattern hold.
 fn has_plain_conditions(policy: &DeployPolicy, claimant: &Claimant<'_>) -> bool {
     let is_named = policy.projects.is_empty() || policy.projects.contains(&claimant.project);
@@ -123,52 +125,6 @@ fn has_plain_conditions(policy: &DeployPolicy, claimant: &Claimant<'_>) -> bool 
         value.is_some_and(|value| wanted.value.as_ref().is_none_or(|wanted| wanted == value))
     });
     policy.is_explicit() && is_named && has_labels
-}
-
-/// The rule that a pattern breaks; `None` means that it breaks none that is checked before it is
-/// compiled.
-fn broken_rule(pattern: &str) -> Option<String> {
-    if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
-        return Some(format!(
-            "a pattern must have 1 to {PATTERN_BYTES_MAX} bytes"
-        ));
-    }
-    // Options of groups could switch to Unicode's tables, which not every build of a program has:
-    // two control nodes would come to different results.
-    if !pattern.is_ascii() || pattern.contains("(?") {
-        return Some("a pattern must be ASCII and have no options of groups, \"(?\"".to_owned());
-    }
-    None
-}
-
-/// Compiles the patterns. Each must match the whole text: "prod" must not admit "not-prod".
-fn compile(policies: &[DeployPolicy]) -> Result<RegexSet, String> {
-    let patterns = policies.iter().filter_map(|policy| policy.pattern.as_ref());
-    let mut anchored = Vec::new();
-    for pattern in patterns {
-        if let Some(rule) = broken_rule(pattern) {
-            return Err(rule);
-        }
-        // By itself first: "a)|(b" would break out of the group below.
-        RegexSetBuilder::new([pattern])
-            .unicode(false)
-            .size_limit(COMPILED_BYTES_MAX)
-            .build()
-            .map_err(|error| short(&error))?;
-        anchored.push(format!("^(?:{pattern})$"));
-    }
-    RegexSetBuilder::new(anchored)
-        .unicode(false)
-        .size_limit(COMPILED_BYTES_MAX)
-        .build()
-        .map_err(|error| short(&error))
-}
-
-/// The last line of an error of the compiler: the lines before it repeat the pattern.
-fn short(error: &regex::Error) -> String {
-    let text = error.to_string();
-    let last = text.lines().next_back().unwrap_or_default();
-    last.trim_start_matches("error: ").to_owned()
 }
 
 /// Two lists are equal if their policies are: the patterns follow from them.

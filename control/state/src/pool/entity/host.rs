@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto_types::{ClaimId, MachineId, PoolId, ProjectId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::meta::Meta;
+use crate::machine::entity::WipeLevel;
+use crate::meta::{Labels, Meta};
 use crate::pool::entity::{DeployPolicy, HostReservation, HostTaint, PowerHold, SeenMachine};
 
 /// The one truth about who has a host. A claim only repeats it.
@@ -34,6 +35,10 @@ pub struct PoolHost {
     pub meta: Meta,
     /// The pool.
     pub pool: PoolId,
+    /// Texts for people and programs, by which nothing is decided. The pool says which of them claims
+    /// repeat.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub annotations: Labels,
     /// Taints.
     #[serde(default)]
     pub taints: BTreeSet<HostTaint>,
@@ -57,6 +62,10 @@ pub struct PoolHost {
     /// the pool asks. `None` means that it is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean_epoch: Option<u64>,
+    /// Strength of the last wipe if it is less than the pool asks for: only claims of the project that
+    /// had the host, with its key, may get it so. `None` means that it is not less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub light_wipe: Option<WipeLevel>,
     /// Why nobody gets the host before an administrator has it wiped again. `None` means that it is
     /// not in quarantine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,10 +98,10 @@ impl PoolHost {
 
     /// `true` if any claim could get the host.
     pub(crate) fn is_free(&self) -> bool {
-        self.is_open() && self.reserved.is_none()
+        self.is_open() && self.reserved.is_none() && self.light_wipe.is_none()
     }
 
-    /// `true` if nothing of the last claim can be left on it.
+    /// `true` if nothing is left on it that those must not see that may get it.
     pub fn is_clean(&self) -> bool {
         self.quarantine.is_none() && self.clean_epoch == Some(self.epoch)
     }

@@ -1,7 +1,11 @@
 //! Parts of a host: the machine as it repeats it, and its reservation.
 
+use std::collections::BTreeSet;
+
 use proto_types::{PartitionId, ProjectId, SizeId, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use crate::machine::entity::WipeLevel;
 
 /// A machine as its host repeats it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,4 +30,12 @@ pub struct HostReservation {
     pub key: String,
     /// Time from which everybody may get the host.
     pub until: Timestamp,
+    /// Strength of the wipe that is enough for the project, as far as the pool allows less than its
+    /// floor. `None` means the floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wipe: Option<WipeLevel>,
+    /// Serial numbers of the disks that the claim had. With another disk in the host, which may hold
+    /// anybody's data, the floor counts.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub disks: BTreeSet<String>,
 }

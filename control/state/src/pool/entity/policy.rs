@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 /// Most policies of a pool or host; a request with more is refused.
 pub const DEPLOY_POLICIES_MAX: usize = 64;
-/// Longest pattern of a policy, bytes; a longer one is refused.
-pub const PATTERN_BYTES_MAX: usize = 256;
 /// Highest priority that a policy lets claims have; a higher one is refused.
 pub const PRIORITY_MAX: u32 = 1_000;
 

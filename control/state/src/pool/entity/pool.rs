@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::entity::WipeLevel;
 use crate::meta::Meta;
-use crate::pool::entity::DeployPolicy;
+use crate::pool::entity::{DeployPolicy, MetadataRules};
 
 /// Most pools of a cluster; a further one is refused.
 pub const POOLS_MAX: usize = 1_000;
@@ -54,6 +54,12 @@ pub struct HostPool {
     /// Longest reservation of a released host for its last project, milliseconds. 0 means none.
     #[serde(default)]
     pub reuse_max_ms: u64,
+    /// Weakest wipe of a host that is kept for its last project. `None` means the floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse_floor: Option<WipeLevel>,
+    /// Labels and annotations of the hosts that claims repeat.
+    #[serde(default, skip_serializing_if = "MetadataRules::is_empty")]
+    pub metadata: MetadataRules,
     /// The rule for projects that are not admitted any more.
     #[serde(default)]
     pub on_revoke: RevokeRule,
@@ -64,6 +70,14 @@ pub struct HostPool {
 }
 
 impl HostPool {
+    /// The strength of the wipe of a host that is kept for its project, by the wish of the claim that
+    /// had it. `None` means that the floor counts.
+    pub fn lowered(&self, wish: Option<WipeLevel>) -> Option<WipeLevel> {
+        let lowest = self.reuse_floor.unwrap_or(self.floor);
+        let level = wish.map(|wish| wish.max(lowest));
+        level.filter(|level| *level < self.floor)
+    }
+
     /// `true` if projects see the labels of this key.
     pub fn publishes(&self, key: &str) -> bool {
         let is_named = self.published.contains(key);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto_types::{ClaimId, MachineId, PoolId, ProjectId, Timestamp};
 
-use crate::pool::entity::{CompiledPolicies, DeployPolicy, HostPool, HostShape, PoolHost};
+use crate::pool::entity::{
+    CompiledPolicies, DeployPolicy, HostPool, HostShape, MetadataFilter, PoolHost,
+};
 use crate::tables::index::{Index, Indexed, insert, remove, subtract};
 
 /// A rack as a key: its hash first, so that claims do not all begin with the same rack.
@@ -31,6 +33,8 @@ pub(crate) struct HostIndex {
     pub(crate) revoked: BTreeSet<(Timestamp, MachineId)>,
     /// Policies of pools, compiled.
     pub(crate) policies: BTreeMap<PoolId, CompiledPolicies>,
+    /// Rules of the metadata that pools publish, compiled. A pool that publishes none has no entry.
+    pub(crate) metadata: BTreeMap<PoolId, MetadataFilter>,
     /// Policies of hosts, compiled.
     pub(crate) narrowing: BTreeMap<Vec<DeployPolicy>, CompiledPolicies>,
     /// Number of hosts with a list of policies.
@@ -163,12 +167,17 @@ impl Indexed for HostPool {
         let hosts = &mut index.hosts;
         let compiled = CompiledPolicies::of(&self.policies);
         hosts.policies.insert(self.id.clone(), compiled);
+        if !self.metadata.is_empty() {
+            let filter = MetadataFilter::of(&self.metadata);
+            hosts.metadata.insert(self.id.clone(), filter);
+        }
         if self.unchecked_from.is_some() {
             hosts.rechecks.insert(self.id.clone());
         }
     }
     fn remove_from(&self, index: &mut Index) {
         index.hosts.policies.remove(&self.id);
+        index.hosts.metadata.remove(&self.id);
         index.hosts.rechecks.remove(&self.id);
     }
 }

@@ -13,6 +13,7 @@ fn reusing() -> ClaimSpec {
             key: "workers".into(),
             required: false,
             keep_ms: 1_800_000,
+            wipe: None,
         }),
         ..asking(&[])
     }

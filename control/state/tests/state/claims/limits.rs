@@ -20,6 +20,7 @@ fn wishes_of_a_claim_are_bounded() {
         key: key.into(),
         required: false,
         keep_ms,
+        wipe: None,
     };
     let toleration = ClaimToleration {
         key: "gpu".into(),

@@ -114,12 +114,14 @@ fn spec(claim: u128, kind: u8, image: bool, reuse: bool) -> ClaimSpec {
         key: "k".into(),
         required: false,
         keep_ms: 60_000,
+        wipe: (kind > 0).then_some(WipeLevel::Metadata),
     });
     spec
 }
 
 fn start() -> World {
     let mut world = World::pooled();
+    world.ok(keeping_pool());
     world.ok(child("other", 2));
     world.ok(SetQuota {
         subject: QuotaSubject::Project(id(1)),
@@ -203,7 +205,7 @@ fn take(world: &mut World, step: &ClaimStep, counter: u128) {
         .into(),
         ClaimStep::Admit { project } => SetPool {
             policies: vec![project.map_or_else(everybody, only)],
-            ..pool(POOL)
+            ..keeping_pool()
         }
         .into(),
         ClaimStep::Remove { host } => RemovePoolHost {
@@ -237,7 +239,7 @@ fn named(world: &World, number: u128) -> Option<Claim> {
 }
 
 /// At most one claim a host and one host a claim, and both say so; quotas hold; nothing that is
-/// dirty is bound to somebody new; no host is a project's own or held; BMCs get orders of the current
+/// dirty, or has data of another project, is bound to somebody new; BMCs get orders of the current
 /// epoch alone.
 fn check(before: &Tables, after: &Tables) {
     let mut bound = BTreeSet::new();
@@ -266,6 +268,10 @@ fn check(before: &Tables, after: &Tables) {
             let now = after.get::<Machine>(&host.machine).unwrap();
             let is_allocated = now.allocation.is_some();
             assert!(is_allocated || !now.dirty, "{machine:?}");
+            // Data that was left is the project's own.
+            let kept = was.and_then(|was| was.reserved.as_ref());
+            let is_own = kept.is_some_and(|kept| kept.project == binding.project);
+            assert!(!is_light(now) || is_own, "{was:?} {now:?}");
             // Nobody is bound whom the pool does not admit at that time.
             let pool = after.get::<HostPool>(&host.pool).unwrap();
             let admits = |policy: &DeployPolicy| {
@@ -287,7 +293,14 @@ fn check(before: &Tables, after: &Tables) {
         let is_current = host.is_none_or(|host| order.epoch == host.epoch);
         assert!(is_current, "of another binding: {order:?}");
     }
+    check_machines(after);
+}
+
+/// A machine is where its host says, serves its claim alone, and is offered without data.
+fn check_machines(after: &Tables) {
     for machine in after.all::<Machine>() {
+        let is_offered = !machine.dirty && machine.pool.is_none();
+        assert!(!(is_offered && is_light(machine)), "{machine:?}");
         let host = after.get::<PoolHost>(&machine.id);
         assert_eq!(machine.pool.as_ref(), host.map(|host| &host.pool));
         assert!(host.is_none() || machine.tenure.is_default(), "{machine:?}");
@@ -340,7 +353,7 @@ fn drain(world: &mut World) {
             advance(world, number);
         }
     }
-    world.ok(pool(POOL));
+    world.ok(keeping_pool());
     let all = world.tables.all::<NodeAllocation>();
     let held: Vec<_> = all.map(|held| held.id).collect();
     for allocation in held {
@@ -355,8 +368,11 @@ fn drain(world: &mut World) {
     }
     // Reservations end, and whoever waits is looked at once more.
     world.tick(61_000);
+    // A host that was kept with data is wiped in full first.
     for number in 1..=HOSTS {
-        world.event(number, EventKind::Waiting);
+        for _ in 0..ROUND_MAX {
+            advance(world, number);
+        }
     }
 }
 

@@ -186,6 +186,7 @@ fn reusing(key: &str, required: bool) -> ClaimSpec {
             key: key.into(),
             required,
             keep_ms: 30 * MINUTE_MS,
+            wipe: None,
         }),
         ..installing(&[])
     }

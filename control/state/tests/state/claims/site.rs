@@ -1,6 +1,6 @@
 //! A data centre with a pool, and what its machines do.
 
-use control_state::life::bmc_desired;
+use control_state::life::{MachineOrder, bmc_desired};
 use control_state::*;
 use proto_types::*;
 
@@ -44,8 +44,24 @@ pub(super) fn pool(name: &str) -> SetPool {
         published: ["*".to_owned()].into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: 3_600_000,
+        reuse_floor: None,
+        metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
+}
+
+/// The pool, which lets a host be kept with its data.
+pub(super) fn keeping_pool() -> SetPool {
+    SetPool {
+        reuse_floor: Some(WipeLevel::Metadata),
+        ..pool(POOL)
+    }
+}
+
+/// `true` if the last wipe of a machine left data.
+pub(super) fn is_light(machine: &Machine) -> bool {
+    let last = machine.wipes.last();
+    last.is_some_and(|last| last.level() < WipeLevel::Erase)
 }
 
 /// Labels from `a=b` texts.
@@ -63,6 +79,7 @@ pub(super) fn host(number: u128, of: &[&str]) -> SetPoolHost {
         expected: None,
         pool: text(POOL),
         labels: labels(of),
+        annotations: Labels::new(),
         taints: [].into(),
         domain: String::new(),
         only: vec![],
@@ -170,8 +187,21 @@ pub(super) fn advance(world: &mut World, number: u128) {
             world.boot(number, &boot);
         }
         Phase::Wiping => {
-            world.wipe(number);
+            let is_light = world.order(number) == MachineOrder::WipeMetadata;
+            let method = if is_light { "metadata" } else { "zero" };
+            world.ok(WipeDone {
+                id: id(number),
+                disks: vec![DiskWipe {
+                    method: method.into(),
+                    ..wiped("/dev/vda", None)
+                }],
+            });
             world.event(number, EventKind::Waiting);
+        }
+        // It was told to come up anew, to be wiped again.
+        Phase::Waiting if machine.dirty => {
+            let boot = format!("boot-{}", world.now.ms());
+            world.boot(number, &boot);
         }
         Phase::Waiting => world.event(number, EventKind::Waiting),
         Phase::Held(HoldCause::Bmc | HoldCause::Ports | HoldCause::Wipe) => {

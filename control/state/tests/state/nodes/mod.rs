@@ -109,6 +109,8 @@ pub(crate) fn empty_pool(name: &str) -> SetPool {
         published: [].into(),
         floor: WipeLevel::Erase,
         reuse_max_ms: 0,
+        reuse_floor: None,
+        metadata: MetadataRules::default(),
         on_revoke: RevokeRule::Keep,
     }
 }
@@ -120,6 +122,7 @@ pub(crate) fn pool_host(number: u128, pool: &str) -> SetPoolHost {
         expected: None,
         pool: text(pool),
         labels: Labels::new(),
+        annotations: Labels::new(),
         taints: [].into(),
         domain: String::new(),
         only: vec![],

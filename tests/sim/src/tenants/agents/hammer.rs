@@ -19,6 +19,8 @@ use crate::tenants::{ledger, site};
 const LOOK_MS: Range<u64> = 700..2_500;
 /// Time of a wipe and of an installation, milliseconds.
 const WIPE_MS: Range<u64> = 2_000..12_000;
+/// Time of the removal of partition tables and signatures, milliseconds.
+const CLEAR_MS: Range<u64> = 100..1_000;
 const INSTALL_MS: Range<u64> = 6_000..25_000;
 /// Of a hundred wipes, those that fail, and those of disks that cannot erase themselves.
 const BROKEN_PERCENT: u64 = 1;
@@ -60,6 +62,7 @@ impl MachineAgent {
             self.go_away();
             match self.order(&boot) {
                 Some(MachineOrder::Wipe) => self.wipe(&mut boot).await,
+                Some(MachineOrder::WipeMetadata) => self.wipe_metadata(&boot).await,
                 Some(MachineOrder::Wait) => self.wait(&boot).await,
                 Some(MachineOrder::Install(order)) => self.install(&mut boot, &order).await,
                 Some(MachineOrder::Reboot) => return self.leave(&boot).await,
@@ -136,6 +139,21 @@ impl MachineAgent {
             true => "zero",
             false => "nvme-format",
         };
+        self.tell_wiped(boot, method, error).await;
+    }
+
+    /// The system goes, and the data stays.
+    async fn wipe_metadata(&mut self, boot: &HammerBoot) {
+        if !self.pause(boot.cycle, CLEAR_MS).await {
+            return;
+        }
+        if let Disk::System { project, .. } = ledger::disk(self.id) {
+            ledger::set_disk(self.id, Disk::Data(project));
+        }
+        self.tell_wiped(boot, "metadata", None).await;
+    }
+
+    async fn tell_wiped(&mut self, boot: &HammerBoot, method: &str, error: Option<&str>) {
         let disk = DiskWipe {
             method: method.into(),
             ..wiped("/dev/vda", error)

@@ -2,7 +2,7 @@
 
 use control_state::{
     ClaimSelector, ClaimSpec, ClaimToleration, DomainWish, LAYOUT_DEFAULT, LostRule, ReuseWish,
-    SelectorOp, SelectorTerm, WantedNetwork,
+    SelectorOp, SelectorTerm, WantedNetwork, WipeLevel,
 };
 use tests_support::objects::text;
 
@@ -23,6 +23,7 @@ pub(super) fn spec(random: &mut Random, tenant: u64) -> ClaimSpec {
         key: "workers".to_owned(),
         required: random.chance(20),
         keep_ms: 30_000,
+        wipe: random.chance(60).then_some(WipeLevel::Metadata),
     };
     let mut spec = ClaimSpec {
         pools: pool.map(|pool| text(pool)).into_iter().collect(),
