@@ -6,12 +6,12 @@
 mod collect;
 mod facts;
 mod plan;
-#[cfg(test)]
-mod plan_tests;
 mod print;
 mod program;
 mod progress;
 mod remark;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
