@@ -162,6 +162,9 @@ impl Keeper {
             place.newest = Some(Timestamp::from_ms(now_ms));
         });
         let surplus = (there.len() + 1).saturating_sub(self.schedule.keep);
+        let latest = self.place.name_of(now_ms.saturating_add(every_ms));
+        let mut there = there;
+        there.sort_by_key(|backup| !backup.is_after(&latest));
         let removed = self.remove(&there[..surplus.min(there.len())]).await;
         tracing::info!(place = %self.place.name, backup = %name, removed, "backup made");
         Ok(RETRY.min(self.schedule.every))

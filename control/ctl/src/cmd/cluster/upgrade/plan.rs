@@ -233,7 +233,7 @@ fn pauses(cluster: &ClusterServiceStatusResponse) -> Option<UpgradeRemark> {
     Some(UpgradeRemark::new(
         what,
         "while a voter restarts nothing can be written; agents go on with what they were told last",
-        "metalmesh cluster join (docs/how-to/run-three-nodes.md), or choose a quiet hour",
+        "metalmesh cluster invite HOST:PORT (docs/how-to/run-three-nodes.md), or choose a quiet hour",
     ))
 }
 
