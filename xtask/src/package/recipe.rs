@@ -32,7 +32,7 @@ pub(crate) struct Recipe {
     pub(crate) units: &'static [&'static str],
     /// Directory of the data, which a purge leaves if it is not empty.
     pub(crate) data: Option<&'static str>,
-    /// Directories of configuration, which a purge removes if they are empty.
+    /// Further directories, of configuration and backups, which a purge removes if they are empty.
     pub(crate) folders: &'static [&'static str],
     /// Further places where files of its user may be left; while one exists, a purge keeps the user.
     pub(crate) leavings: &'static [&'static str],
@@ -84,9 +84,9 @@ const CONTROL: Recipe = Recipe {
     user: Some("metalmesh"),
     units: &["metalmeshd.service"],
     data: Some("/var/lib/metalmesh/control"),
-    folders: &["/etc/metalmesh"],
-    // Backups, and the state of nodes that were set up in the directory above.
-    leavings: &["/var/backups/metalmesh", "/var/lib/metalmesh/NODE"],
+    folders: &["/etc/metalmesh", "/var/backups/metalmesh"],
+    // The state of nodes that were set up in the directory above.
+    leavings: &["/var/lib/metalmesh/NODE"],
     assets: &[
         asset(
             "xtask/package/control/metalmeshd.service",
