@@ -13,6 +13,9 @@ use super::remark::UpgradeRemark;
 const BEHIND_MAX: u64 = 1_000;
 /// Age from which a backup is too old to undo an upgrade with, seconds: a day.
 const BACKUP_AGE_MAX_S: i64 = 86_400;
+/// Time by which a backup may be dated ahead of the clock of this host, seconds: an hour, as the
+/// cluster's own time.
+const BACKUP_AHEAD_MAX_S: i64 = 3_600;
 
 /// A step of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -266,10 +269,16 @@ fn backup(facts: &UpgradeFacts) -> Option<UpgradeRemark> {
     let what = match &facts.backup {
         Ok(Some(made_s)) => {
             let age_s = facts.now_s.saturating_sub(*made_s);
-            if age_s < BACKUP_AGE_MAX_S {
-                return None;
+            match age_s {
+                age_s if age_s >= BACKUP_AGE_MAX_S => {
+                    format!("the newest backup is {} hours old", age_s / 3600)
+                }
+                age_s if age_s < -BACKUP_AHEAD_MAX_S => format!(
+                    "the newest backup is dated {} hours ahead: a clock is wrong, and it may be old",
+                    age_s.saturating_neg() / 3600
+                ),
+                _ => return None,
             }
-            format!("the newest backup is {} hours old", age_s / 3600)
         }
         Ok(None) => "there is no backup".to_owned(),
         Err(reason) => format!("the age of the newest backup is not known: {reason}"),

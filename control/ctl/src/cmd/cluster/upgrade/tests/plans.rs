@@ -230,6 +230,20 @@ fn a_backup_is_needed_where_it_is_the_only_way_back() {
             &["30 hours old"],
             &[],
         ),
+        (
+            "of a clock that is a little ahead",
+            &next,
+            Ok(Some(NOW_S + 3_600)),
+            &[],
+            &[],
+        ),
+        (
+            "of a wrong clock",
+            &next,
+            Ok(Some(NOW_S + 48 * 3600)),
+            &["48 hours ahead"],
+            &[],
+        ),
         ("none", &next, Ok(None), &["there is no backup"], &[]),
         (
             "unknown",
