@@ -14,6 +14,7 @@ use proto_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use proto_types::Timestamp;
 
 use crate::data_dir::{DATA_KEY, SEALING_KEY};
+use crate::files;
 use crate::guarded_dir::{self, FileOwner, GuardedDir};
 
 /// Maximum size of a key file, bytes. The rest is not read, so a larger file is not a valid key.
@@ -278,7 +279,7 @@ fn beside(dir: &Path) -> Result<PathBuf> {
         .context("--data-dir: has no name; give a path like /var/lib/metalmesh/control")?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(parent)
+    files::make_open_dirs(parent)
         .with_context(|| format!("--data-dir: cannot make {}", parent.display()))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);

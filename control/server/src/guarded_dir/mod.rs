@@ -151,6 +151,23 @@ pub(crate) fn owner_of(path: &Path) -> Result<Option<FileOwner>> {
     Ok(Some(owner).filter(|owner| !owner.is_root()))
 }
 
+/// Refuses root as the user that a node runs as, in a directory of another user.
+///
+/// # Errors
+/// The directory belongs to another user.
+pub(crate) fn check_runner(path: &Path) -> Result<()> {
+    let owner = std::fs::metadata(path).map_or(0, |found| found.uid());
+    if owner == 0 || !geteuid().is_root() {
+        return Ok(());
+    }
+    bail!(
+        "data_dir: {} belongs to user {owner}, and files that root makes in it would keep that user's \
+         service from starting; start the service (systemctl start metalmeshd), or run this as that \
+         user (runuser -u USER -- metalmeshd ...)",
+        path.display()
+    )
+}
+
 /// Gives a file of root that is outside the data directory to its owner. A file that does not exist, or
 /// that is another user's, stays as it is.
 ///

@@ -188,6 +188,9 @@ async fn set_up(
 
 /// Runs the node until stopped.
 pub(crate) async fn run(config: Config, run: &RunArgs, asked: CancellationToken) -> Result<()> {
+    if let Some(dir) = &config.data_dir {
+        guarded_dir::check_runner(dir)?;
+    }
     let stop = NodeStop::spawn(asked);
     let listener = TcpListener::bind(config.api_listen)
         .await

@@ -74,6 +74,11 @@ fn root_gives_the_directory_to_its_user_and_is_led_nowhere() {
     assert!(made.status.success(), "{made:?}");
     let is_owners = |path: &PathBuf| fs::metadata(path).unwrap().uid() == owner;
     assert!(tree(&data).iter().all(is_owners));
+    // Nor does a node that root starts by mistake.
+    let mut command = Command::new(program());
+    command.arg("--config").arg(host.config());
+    let error = failure(&command.stdin(Stdio::null()).output().unwrap());
+    assert!(error.contains("belongs to user"), "{error}");
     // A link that the user put there leads root nowhere.
     let secret = dir.path().join("secret");
     fs::write(&secret, "x").unwrap();
