@@ -37,7 +37,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
 pub(crate) fn check_new(path: &Path) -> Result<()> {
     ensure!(
         path.symlink_metadata().is_err(),
-        "{} exists already; choose a new file",
+        "cannot create {}: it exists already; choose a new file",
         path.display()
     );
     let parent = path
