@@ -77,7 +77,7 @@ fn joined_texts(text: &str) -> String {
     parts.fold(first, |joined, part| joined + part.trim_start())
 }
 
-/// What is wrong with a command in a message, given without the name of the program.
+/// The fault of a command in a message, given without the name of the program. `None` means that it exists.
 fn fault(mut command: &Command, said: &str) -> Option<String> {
     for (index, word) in said.split(' ').enumerate() {
         let name = word.trim_end_matches(['.', ':']);

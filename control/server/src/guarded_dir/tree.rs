@@ -1,4 +1,4 @@
-//! What is in the data directory: taken from the service's user, and given to it.
+//! The contents of the data directory: taken from the user of the service, and given to it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use super::{DIRECTORY, FILE, FileOwner, stat_of};
 const DEPTH_MAX: usize = 32;
 const ROOT: Uid = Uid::from_raw(0);
 
-/// What to do with an entry of a directory that is taken.
+/// The treatment of an entry of a directory that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryVerdict {
     /// A directory that has to be root's too.

@@ -72,7 +72,7 @@ pub(super) fn plan(facts: &UpgradeFacts) -> UpgradePlan {
     }
     plan.steps = steps(cluster, plan.target.as_ref());
     if plan.steps.is_empty() {
-        // What a node that is away ran last is no proof that it runs it.
+        // The program that a node ran before it went away proves nothing about now.
         plan.obstacles.extend(away(cluster));
         return plan;
     }
