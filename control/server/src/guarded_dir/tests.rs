@@ -176,6 +176,22 @@ fn what_the_services_user_put_in_the_way_is_refused_and_stays() {
 }
 
 #[test]
+fn a_directory_that_changed_hands_meanwhile_is_not_given_again() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let guarded = GuardedDir::take(&data, Some(service())).unwrap().unwrap();
+    lchown(&data, Some(SERVICE), Some(SERVICE)).unwrap();
+    let secret = data.join("secret");
+    write(&secret, 0);
+    let error = guarded.give().unwrap_err().to_string();
+    assert!(error.contains("meanwhile"), "{error}");
+    assert_eq!(uid(&secret), 0);
+}
+
+#[test]
 fn a_directory_in_use_stays_its_users() {
     if !is_root() {
         return;

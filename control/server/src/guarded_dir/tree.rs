@@ -108,7 +108,16 @@ fn judge(entry: &FileStat, owner: FileOwner, was_open: bool) -> EntryVerdict {
 
 /// Gives the directory to the owner, with everything in it that is root's. Its directories are root's
 /// until their last entry was given, so that nobody exchanges an entry meanwhile.
+///
+/// # Errors
+/// An entry cannot be given away, or the directory is root's no more: the service was started meanwhile,
+/// for which systemd gives the directory to its user.
 pub(super) fn give(dir: &OwnedFd, path: &Path, owner: FileOwner) -> Result<()> {
+    ensure!(
+        stat_of(dir, path)?.st_uid == ROOT.as_raw(),
+        "data_dir: {} was given to another user meanwhile; stop metalmeshd, and run this again",
+        path.display()
+    );
     give_below(dir, path, owner, 0)
 }
 
