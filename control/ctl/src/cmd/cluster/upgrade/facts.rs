@@ -79,7 +79,10 @@ pub(super) fn is_leaders_word(cluster: &ClusterServiceStatusResponse) -> bool {
 /// `true` if a node answered the leader lately. The times are all by one clock, that of the node that
 /// was asked, so that the clock of this host does not matter; the leader heard itself just now. Without
 /// that time nothing says how old the others are.
-pub(super) fn is_heard(cluster: &ClusterServiceStatusResponse, node: &Node) -> bool {
+pub(in crate::cmd::cluster) fn is_heard(
+    cluster: &ClusterServiceStatusResponse,
+    node: &Node,
+) -> bool {
     let seconds = |node: &Node| node.heard_at.as_ref().map(|at| at.seconds);
     let leader = cluster.nodes.iter().find(|node| node.id == cluster.leader);
     let age = leader.and_then(seconds).zip(seconds(node));

@@ -22,6 +22,8 @@ use clap::{Args, Subcommand};
 use crate::app::App;
 use crate::text::parse_duration;
 
+pub(super) use self::facts::is_heard;
+
 /// Pause between two status requests of `status --wait`.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Default limit of `status --wait`: a start with a large state, and what was written meanwhile.
