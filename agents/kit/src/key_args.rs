@@ -31,7 +31,7 @@ impl TpmArgs {
 }
 
 impl KeyArgs {
-    /// SHA-256 of the agent's public key, for `metalmesh join create --key`.
+    /// SHA-256 of the agent's public key, for `metalmesh join create --key-sha256`.
     pub fn fingerprint(&self) -> Result<String, KitError> {
         state_dir::key_fingerprint(&self.state_dir)
     }

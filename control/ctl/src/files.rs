@@ -29,6 +29,30 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Checks that a new file can get this name. Asked before the server makes the secret that is to be in it:
+/// a secret that cannot be written is in force, and nobody has it.
+///
+/// # Errors
+/// There is something of that name, or no directory for it.
+pub(crate) fn check_new(path: &Path) -> Result<()> {
+    ensure!(
+        path.symlink_metadata().is_err(),
+        "cannot create {}: it exists already; choose a new file",
+        path.display()
+    );
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or_else(|| Path::new("."));
+    ensure!(
+        parent.is_dir(),
+        "cannot create {}: there is no directory {}",
+        path.display(),
+        parent.display()
+    );
+    Ok(())
+}
+
 /// Reads a file as bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let named = || format!("cannot read {}", path.display());
@@ -86,4 +110,30 @@ pub(crate) fn read_token(path: &Path) -> Result<String> {
         path.display()
     );
     Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_gets_a_file_that_is_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().join("there");
+        std::fs::write(&there, "x").unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("nowhere"), &link).unwrap();
+        for (path, said) in [
+            (dir.path().join("new"), ""),
+            ("new-in-no-directory".into(), ""),
+            (there, "exists already"),
+            (link, "exists already"),
+            (dir.path().join("no/new"), "no directory"),
+        ] {
+            let refused = check_new(&path).err();
+            let refused = refused.map_or_else(String::new, |error| error.to_string());
+            assert_eq!(refused.is_empty(), said.is_empty(), "{refused}");
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
 }

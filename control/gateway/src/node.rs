@@ -6,6 +6,7 @@ use control_pki::NodeJoin;
 use control_store::{MemberChange, MembershipError};
 use proto_link::{LinkStatus, Peer};
 use proto_mesh::{JoinClusterRequest, JoinClusterResponse, NodeService, node_service};
+use proto_types::is_host_and_port;
 use tracing::info;
 
 use crate::parts::GatewayParts;
@@ -75,11 +76,7 @@ impl GatewayParts {
 
 /// The others will dial it: a mistake must not become a member.
 fn check_address(address: &str) -> Result<(), LinkStatus> {
-    let parts = address
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty());
-    let port = parts.and_then(|(_, port)| port.parse::<u16>().ok());
-    if address.len() <= ADDRESS_LEN_MAX && port.is_some_and(|port| port > 0) {
+    if address.len() <= ADDRESS_LEN_MAX && is_host_and_port(address) {
         return Ok(());
     }
     Err(LinkStatus::invalid_argument(format!(

@@ -99,7 +99,7 @@ impl Handover {
 }
 
 /// An address that can be dialled: the loopback address in place of the unspecified one.
-fn dialable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn dialable(address: SocketAddr) -> SocketAddr {
     if !address.ip().is_unspecified() {
         return address;
     }

@@ -3,7 +3,8 @@
 //! `args` and `config` read the flags and the configuration, `node` opens the store and wires the
 //! parts (API on TCP, mesh on UDP, duties of the leader), `join` joins a cluster, `restore` builds a
 //! data directory from a backup, and `bootstrap` hands over the first admin token through a file.
-//! `setup` is the first start: it checks the host and writes the configuration file.
+//! `setup` is the first start: it checks the host and writes the configuration file. `guarded_dir` keeps
+//! the data directory root's while root works in it.
 //!
 //! Invariants:
 //! - no secret is printed or logged: tokens and keys go to files of mode 0600 or to the command
@@ -23,6 +24,7 @@ mod bootstrap;
 mod config;
 mod data_dir;
 mod files;
+mod guarded_dir;
 mod host_inspector;
 mod ironic;
 mod join;
@@ -42,6 +44,7 @@ use anyhow::{Context as _, Result};
 use base_runtime::shutdown::stop_on_signal;
 use base_runtime::{BuildInfo, exit_code, logging};
 use control_state::FEATURE_LEVEL;
+use nix::sys::stat::{Mode, umask};
 use tokio_util::sync::CancellationToken;
 
 use args::{DaemonArgs, DaemonCommand, RunArgs};
@@ -59,6 +62,9 @@ pub fn main(build: BuildInfo) -> ExitCode {
 }
 
 fn start(args: &DaemonArgs) -> Result<()> {
+    // The state has secrets of every project, and RocksDB makes its files readable to whom the umask lets:
+    // a data directory that an operator made beforehand may be open to others.
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("TLS was set up twice"))?;

@@ -14,6 +14,8 @@ use proto_backup::{BackupError, Encryption, Head, Identities, Item, Reader};
 use proto_types::Timestamp;
 
 use crate::data_dir::{DATA_KEY, SEALING_KEY};
+use crate::files;
+use crate::guarded_dir::{self, FileOwner, GuardedDir};
 
 /// Maximum size of a key file, bytes. The rest is not read, so a larger file is not a valid key.
 const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
@@ -47,6 +49,9 @@ pub(crate) struct RestoreArgs {
 pub(crate) async fn run(restore: &RestoreArgs) -> Result<()> {
     let dir = &restore.data_dir;
     check_free(dir)?;
+    // The package makes an empty one for the user of the service.
+    let owner = guarded_dir::owner_of(dir)?;
+    guarded_dir::check(dir, owner)?;
     let keys = restore.keys()?;
     // The whole backup is read once before anything is written: a damaged one is refused without
     // leaving a partial directory.
@@ -62,6 +67,7 @@ pub(crate) async fn run(restore: &RestoreArgs) -> Result<()> {
         }
         return Err(error);
     }
+    restore.give_away(owner)?;
     println!(
         "restored:  {} (cluster {:?}, node {}, everything up to revision {})",
         dir.display(),
@@ -117,6 +123,17 @@ impl RestoreArgs {
         let keys = text.and_then(|text| Identities::parse(&text));
         keys.map(Some)
             .with_context(|| format!("cannot use {}", path.display()))
+    }
+
+    /// Gives the finished directory, and a sealing key outside, to the user of the empty one.
+    fn give_away(&self, owner: Option<FileOwner>) -> Result<()> {
+        if let Some(guarded) = GuardedDir::take(&self.data_dir, owner)? {
+            guarded.give()?;
+        }
+        match (owner, &self.sealing_key) {
+            (Some(owner), Some(key)) => guarded_dir::give_file(key, owner).context("--sealing-key"),
+            _ => Ok(()),
+        }
     }
 
     fn open(&self) -> Result<BufReader<File>> {
@@ -259,10 +276,10 @@ fn check_free(dir: &Path) -> Result<()> {
 fn beside(dir: &Path) -> Result<PathBuf> {
     let name = dir
         .file_name()
-        .context("--data-dir: has no name; give a path like /var/lib/metalmesh")?;
+        .context("--data-dir: has no name; give a path like /var/lib/metalmesh/control")?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(parent)
+    files::make_open_dirs(parent)
         .with_context(|| format!("--data-dir: cannot make {}", parent.display()))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);

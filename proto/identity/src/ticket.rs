@@ -62,7 +62,8 @@ impl JoinTicket {
             .ok()
             .and_then(|s| <[u8; SECRET_LEN]>::try_from(s).ok())
             .ok_or(IdentityError::Ticket("secret is not 32 bytes"))?;
-        if wire.id.is_empty() || wire.id.len() > 64 {
+        let is_plain = |text: &String| !text.chars().any(char::is_control);
+        if wire.id.is_empty() || wire.id.len() > 64 || !is_plain(&wire.id) {
             return Err(IdentityError::Ticket("malformed id"));
         }
         let hash = |h: &String| h.len() == 64 && h.bytes().all(|b| b.is_ascii_hexdigit());
@@ -72,6 +73,10 @@ impl JoinTicket {
         }
         if wire.control.len() > LIST_LEN_MAX {
             return Err(IdentityError::Ticket("too many addresses"));
+        }
+        // They are shown at a terminal before the ticket is used.
+        if !wire.control.iter().all(is_plain) {
+            return Err(IdentityError::Ticket("malformed addresses"));
         }
         Ok(Self {
             id: wire.id,
@@ -145,6 +150,11 @@ mod tests {
             ..ticket()
         }
         .encode();
+        let steering = JoinTicket {
+            control: vec!["\u{1b}[2J:4443".into()],
+            ..ticket()
+        }
+        .encode();
         let cut = {
             let mut s = ticket().encode();
             s.truncate(s.len() - 5);
@@ -153,7 +163,7 @@ mod tests {
         let long = "x".repeat(FILE_LEN_MAX + 1);
         for bad in [
             "", "mmt1.", "mmt2.e30", "mmt1.e30", "mmt1.!", &no_roots, &bad_root, &no_id, &cut,
-            &long,
+            &long, &steering,
         ] {
             assert!(JoinTicket::parse(bad).is_err(), "{bad:.40}");
         }

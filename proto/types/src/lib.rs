@@ -32,7 +32,7 @@ pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;
 pub use names::{
     ImageId, LayoutId, NetworkId, PartitionId, PoolId, SizeId, SwitchId, TenantId, is_description,
-    is_hostname, is_name,
+    is_host_and_port, is_hostname, is_name,
 };
 pub use numbers::{ASN_BASE, Asn, VNI_MAX, Vni};
 pub use time::{SECOND_MS, Timestamp};

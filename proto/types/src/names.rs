@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use crate::{ParseError, text_serde};
@@ -25,6 +26,25 @@ pub fn is_description(text: &str) -> bool {
 /// Host name after RFC 1123: letters, digits and hyphens in dotted labels of at most 63.
 pub fn is_hostname(text: &str) -> bool {
     !text.is_empty() && text.len() <= HOSTNAME_MAX && text.split('.').all(is_label)
+}
+
+/// An address that can be dialled, and that stands in messages, files and command lines without harm:
+/// `HOST:PORT`, the host being a name (underscores may be in it), an IPv4 address, or an IPv6 address in
+/// brackets, the port 1 to 65535.
+pub fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let is_digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_port = is_digits && port.parse::<u16>().is_ok_and(|port| port > 0);
+    let in_brackets = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    is_port
+        && match in_brackets {
+            Some(host) => host.parse::<Ipv6Addr>().is_ok(),
+            None => is_hostname(&host.replace('_', "x")),
+        }
 }
 
 fn is_label(label: &str) -> bool {
@@ -174,6 +194,31 @@ mod tests {
         ];
         for (text, ok) in cases {
             assert_eq!(is_name(text), ok, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_can_be_dialled() {
+        for (text, ok) in [
+            ("control-2.example:4444", true),
+            ("control_2:1", true),
+            ("192.0.2.1:65535", true),
+            ("[2001:db8::2]:4444", true),
+            ("2001:db8::2:4444", false),
+            ("[control-2]:4444", false),
+            ("control-2", false),
+            (":4444", false),
+            ("control-2:0", false),
+            ("control-2:+44", false),
+            ("control-2:65536", false),
+            ("a\nb:4444", false),
+            ("a;reboot:4444", false),
+            ("$(reboot):4444", false),
+            ("a b:4444", false),
+            ("a\u{1b}[2J:4444", false),
+            ("-oProxyCommand=x:4444", false),
+        ] {
+            assert_eq!(is_host_and_port(text), ok, "{text:?}");
         }
     }
 

@@ -63,15 +63,17 @@ network() {
 
 init() {
     runuser -u metalmesh -- metalmeshd init --config /etc/metalmesh/metalmeshd.toml \
-        --token-file /var/lib/metalmesh/admin.token "$@"
+        --token-file /var/lib/metalmesh/control/admin.token "$@"
 }
 
 control() {
-    echo 'data_dir = "/var/lib/metalmesh"' >/etc/metalmesh/metalmeshd.toml
+    echo 'data_dir = "/var/lib/metalmesh/control"' >/etc/metalmesh/metalmeshd.toml
     # Nobody sets the clock of this machine, and its disk is its memory.
     init --accept clock --accept disk || init || failed "metalmeshd init"
-    install -m 0600 /var/lib/metalmesh/admin.token "$METALMESH_TOKEN_FILE"
+    install -m 0600 /var/lib/metalmesh/control/admin.token "$METALMESH_TOKEN_FILE"
     start metalmeshd.service . || return 1
+    state=$(stat -c '%U %a' /var/lib/metalmesh /var/lib/metalmesh/control | tr '\n' ' ')
+    [ "$state" = 'root 755 metalmesh 700 ' ] || failed "the data directory is $state"
     until_good metalmesh health || { failed "control does not answer"; journal metalmeshd.service; return 1; }
     metalmesh version
     metalmesh partition create lab || failed "no partition"

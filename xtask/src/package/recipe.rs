@@ -32,8 +32,10 @@ pub(crate) struct Recipe {
     pub(crate) units: &'static [&'static str],
     /// Directory of the data, which a purge leaves if it is not empty.
     pub(crate) data: Option<&'static str>,
-    /// Directories of configuration, which a purge removes if they are empty.
+    /// Further directories, of configuration and backups, which a purge removes if they are empty.
     pub(crate) folders: &'static [&'static str],
+    /// Further places where files of its user may be left; while one exists, a purge keeps the user.
+    pub(crate) leavings: &'static [&'static str],
     pub(crate) assets: &'static [Asset],
     /// `true` for programs that are linked whole, and run on every Linux.
     pub(crate) is_static: bool,
@@ -81,8 +83,10 @@ const CONTROL: Recipe = Recipe {
     recommends: &["metalmesh-cli", "chrony | time-daemon"],
     user: Some("metalmesh"),
     units: &["metalmeshd.service"],
-    data: Some("/var/lib/metalmesh"),
-    folders: &["/etc/metalmesh"],
+    data: Some("/var/lib/metalmesh/control"),
+    folders: &["/etc/metalmesh", "/var/backups/metalmesh"],
+    // The state of nodes that were set up in the directory above.
+    leavings: &["/var/lib/metalmesh/NODE"],
     assets: &[
         asset(
             "xtask/package/control/metalmeshd.service",
@@ -123,6 +127,7 @@ const CLI: Recipe = Recipe {
     units: &[],
     data: None,
     folders: &[],
+    leavings: &[],
     assets: &[],
     is_static: false,
     size_max: 8 * MIB,
@@ -147,6 +152,7 @@ const CORE: Recipe = Recipe {
     units: &["metalmesh-core.service"],
     data: Some("/var/lib/metalmesh/core"),
     folders: &["/etc/metalmesh"],
+    leavings: &[],
     assets: &[
         asset(
             "xtask/package/core/metalmesh-core.service",
@@ -189,6 +195,7 @@ const BMC: Recipe = Recipe {
     units: &["metalmesh-bmc.service"],
     data: Some("/var/lib/metalmesh/bmc"),
     folders: &["/etc/metalmesh"],
+    leavings: &[],
     assets: &[
         asset(
             "xtask/package/bmc/metalmesh-bmc.service",
@@ -233,6 +240,7 @@ const PIXIE: Recipe = Recipe {
     units: &["metalmesh-pixie.service"],
     data: Some("/var/lib/metalmesh/pixie"),
     folders: &["/etc/metalmesh"],
+    leavings: &[],
     assets: &[
         asset(
             "xtask/package/pixie/metalmesh-pixie.service",
@@ -276,6 +284,7 @@ const HAMMER: Recipe = Recipe {
     units: &[],
     data: None,
     folders: &[],
+    leavings: &[],
     assets: &[],
     is_static: true,
     // Kernel, every module and every tool: the bound of the initramfs, and the kernel.
@@ -302,6 +311,7 @@ const FIREWALL: Recipe = Recipe {
     units: &["metalmesh-firewall.service", "metalmesh-closed.service"],
     data: Some("/var/lib/metalmesh/firewall"),
     folders: &["/etc/firewall-controller", "/etc/nftables"],
+    leavings: &[],
     assets: &[
         asset(
             "xtask/package/firewall/metalmesh-firewall.service",

@@ -106,16 +106,22 @@ fn postrm(recipe: &Recipe) -> String {
              rmdir --ignore-fail-on-non-empty /var/lib/metalmesh 2>/dev/null || true\n"
         ));
     }
-    if let (Some(data), Some(user)) = (recipe.data, recipe.user) {
-        text.push_str(&format!(
-            "    if [ ! -e {data} ] && getent passwd {user} >/dev/null; then\n        \
-             userdel {user} >/dev/null 2>&1 || true\n    \
-             fi\n"
-        ));
-    }
     for folder in recipe.folders {
         text.push_str(&format!(
             "    rmdir --ignore-fail-on-non-empty {folder} 2>/dev/null || true\n"
+        ));
+    }
+    if let (Some(data), Some(user)) = (recipe.data, recipe.user) {
+        let places = recipe.folders.iter().chain(recipe.leavings);
+        let tests: String = std::iter::once(&data)
+            .chain(places)
+            .map(|place| format!("[ ! -e {place} ] && "))
+            .collect();
+        text.push_str(&format!(
+            "    # Its number goes to the next user that is made, who would own and read what is left.\n    \
+             if {tests}getent passwd {user} >/dev/null; then\n        \
+             userdel {user} >/dev/null 2>&1 || true\n    \
+             fi\n"
         ));
     }
     text.push_str("fi\n\nexit 0\n");
@@ -163,12 +169,56 @@ mod tests {
             .unwrap();
         let text = postrm(control);
         for line in [
-            "rmdir --ignore-fail-on-non-empty /var/lib/metalmesh",
-            "[ ! -e /var/lib/metalmesh ] && getent passwd metalmesh",
+            "rmdir --ignore-fail-on-non-empty /var/lib/metalmesh/control",
+            "rmdir --ignore-fail-on-non-empty /var/lib/metalmesh 2",
+            "if [ ! -e /var/lib/metalmesh/control ] && [ ! -e /etc/metalmesh ] && \
+             [ ! -e /var/backups/metalmesh ] && [ ! -e /var/lib/metalmesh/NODE ] && getent passwd metalmesh",
             "userdel metalmesh",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+        let at = |line: &str| text.find(line).unwrap();
+        // An empty directory of configuration keeps no user.
+        assert!(at("non-empty /etc/metalmesh") < at("userdel"), "{text}");
         assert!(!text.contains("rm -rf"), "{text}");
+    }
+
+    /// A user who can write to a directory above another one's can put a link in its place.
+    #[test]
+    fn services_have_their_data_beside_each_other_below_a_directory_of_root() {
+        let root = crate::root();
+        let data: Vec<&str> = RECIPES.iter().filter_map(|recipe| recipe.data).collect();
+        assert_eq!(data.len(), 5);
+        for recipe in RECIPES {
+            let Some(own) = recipe.data else { continue };
+            let above = std::path::Path::new(own).parent().unwrap();
+            assert_eq!(above, std::path::Path::new("/var/lib/metalmesh"));
+            let asset = |suffix: &str| {
+                let found = recipe
+                    .assets
+                    .iter()
+                    .find(|asset| asset.to.ends_with(suffix));
+                std::fs::read_to_string(root.join(found.unwrap().from)).unwrap()
+            };
+            let user = recipe.user.unwrap_or("root");
+            let made = asset(&format!("tmpfiles.d/{}.conf", recipe.name));
+            let line = format!("d {own} 0700 {user} {user} -");
+            assert!(made.lines().any(|found| found == line), "{line}\n{made}");
+            assert!(!made.contains("d /var/lib/metalmesh "), "{made}");
+            let Some(state) = own
+                .strip_prefix("/var/lib/")
+                .filter(|_| recipe.user.is_some())
+            else {
+                continue;
+            };
+            let unit = asset(recipe.units[0]);
+            for line in [
+                format!("StateDirectory={state}"),
+                "StateDirectoryMode=0700".to_owned(),
+                "UMask=0077".to_owned(),
+            ] {
+                assert!(unit.lines().any(|found| found == line), "{line}\n{unit}");
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ use proto_public::metalmesh::admin::v1::{
     ClusterServiceStatusResponse, ClusterServiceTransferLeaderRequest,
     ClusterServiceTransferLeaderResponse, ClusterTime, Node, NodeRole,
 };
-use proto_types::{Digest, Timestamp};
+use proto_types::{Digest, Timestamp, is_host_and_port};
 use tonic::{Request, Status};
 
 use crate::services::{ApiResult, Services, ok};
@@ -265,11 +265,8 @@ fn check_peer_address(address: &str, has_key: bool) -> Result<(), Status> {
              for example \"control-2.example:4444\"";
         return Err(invalid("peer_address", rule));
     }
-    let host = address
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty());
-    let port = host.and_then(|(_, port)| port.parse::<u16>().ok());
-    if address.len() <= ADDRESS_LEN_MAX && port.is_some_and(|port| port > 0) {
+    // It becomes a part of command lines and of configuration files, and is shown at terminals.
+    if address.len() <= ADDRESS_LEN_MAX && is_host_and_port(address) {
         return Ok(());
     }
     let rule = format!("{address:?} is not HOST:PORT; for example \"control-2.example:4444\"");

@@ -104,6 +104,9 @@ async fn make(app: &App, create: ComponentCreateArgs) -> Result<()> {
         name: create.name,
         days: create.days,
     };
+    if let Some(path) = &create.out {
+        files::check_new(path)?;
+    }
     let answer = app.client.project_components().create(request).await?;
     let answer = answer.into_inner();
     let component = given(answer.component)?;

@@ -105,6 +105,9 @@ async fn make(app: &App, create: JoinCreateArgs) -> Result<()> {
         tpm_ek_sha256: create.tpm_ek.unwrap_or_default(),
         tpm_ek_certificate: certificate.transpose()?.unwrap_or_default(),
     };
+    if let Some(path) = &create.out {
+        files::check_new(path)?;
+    }
     let answer = app.client.joins().create(request).await?.into_inner();
     let ticket = given(answer.ticket)?;
     let run = on_the_host(create.kind, &ticket);

@@ -232,6 +232,9 @@ async fn make(app: &App, global: &GlobalFlags, create: TokenCreateArgs) -> Resul
         machine_roles: roles(&create.machine_roles, "metalstack.api.v2.MachineRole")?,
         labels: labels(&create.labels)?,
     };
+    if let Some(path) = &create.out {
+        files::check_new(path)?;
+    }
     let (token, secret) = if create.user.is_some() {
         let request = admin::TokenServiceCreateRequest {
             user: create.user,

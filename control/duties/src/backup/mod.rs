@@ -5,6 +5,7 @@
 //! are removed only after that.
 
 mod error;
+mod opening;
 mod place;
 mod s3;
 mod settings;
@@ -29,6 +30,7 @@ pub use settings::{BackupLocation, BackupSection, Schedule};
 
 use crate::SettingError;
 use error::ScheduledBackupError;
+use opening::TargetOpening;
 use place::{BackupTarget, StoredBackup};
 
 /// Pause after a failure, and interval at which a follower checks whether it leads.
@@ -52,23 +54,23 @@ impl BackupPlaces {
         kept.values().cloned().collect()
     }
 
-    /// Changes the state of the keeper's place.
-    fn change(&self, keeper: &Keeper, change: impl FnOnce(&mut BackupPlace)) {
+    /// Changes the state of the place of this name.
+    fn change(&self, name: &str, every: Duration, change: impl FnOnce(&mut BackupPlace)) {
         let mut kept = self.0.lock();
-        let name = &keeper.place.name;
-        let place = kept.entry(name.clone()).or_insert_with(|| BackupPlace {
-            place: name.clone(),
-            every_minutes: keeper.schedule.every.as_secs() / 60,
+        let place = kept.entry(name.to_owned()).or_insert_with(|| BackupPlace {
+            place: name.to_owned(),
+            every_minutes: every.as_secs() / 60,
             ..BackupPlace::default()
         });
         change(place);
     }
 }
 
-/// Starts one task for each target.
+/// Starts one task for each target. A directory that cannot be used is tried again: its disk may come
+/// later, and no node stays down because of its backups.
 ///
 /// # Errors
-/// A target cannot be used; the message names the field.
+/// The settings of a bucket cannot be used; the message names the field.
 pub fn spawn(
     tasks: &mut JoinSet<()>,
     schedule: Option<&Schedule>,
@@ -80,15 +82,19 @@ pub fn spawn(
     let Some(schedule) = schedule else {
         return Ok(());
     };
-    for place in &schedule.places {
-        let keeper = Keeper {
-            place: BackupTarget::new(place, store.cluster(), store.cluster_id())?,
+    for location in &schedule.places {
+        let opening = TargetOpening {
+            location: location.clone(),
             schedule: schedule.clone(),
             store: store.clone(),
             backups: backups.clone(),
             kept: kept.clone(),
         };
-        tasks.spawn(keeper.run(stop.clone()));
+        let place = match (opening.open(), location) {
+            (Err(error), BackupLocation::S3(_)) => return Err(error),
+            (opened, _) => opened.ok(),
+        };
+        tasks.spawn(opening.run(place, stop.clone()));
     }
     Ok(())
 }
@@ -114,6 +120,12 @@ impl Keeper {
         }
     }
 
+    /// Changes the state of the place.
+    fn change(&self, change: impl FnOnce(&mut BackupPlace)) {
+        self.kept
+            .change(&self.place.name, self.schedule.every, change);
+    }
+
     /// Makes a backup if one is due. Returns the pause until the next check.
     async fn look(&self, stop: &CancellationToken) -> Duration {
         if !self.store.is_leader() {
@@ -121,7 +133,7 @@ impl Keeper {
         }
         match self.make_if_due(stop).await {
             Ok(pause) => {
-                self.kept.change(self, |place| place.error.clear());
+                self.change(|place| place.error.clear());
                 pause
             }
             Err(_) if stop.is_cancelled() => RETRY,
@@ -129,7 +141,7 @@ impl Keeper {
                 let place = &self.place.name;
                 let error = Chain(&error).to_string();
                 tracing::error!(place = %place, error = %error, "no backup was made");
-                self.kept.change(self, |place| place.error = error);
+                self.change(|place| place.error = error);
                 RETRY
             }
         }
@@ -145,9 +157,7 @@ impl Keeper {
         let every_ms = u64::try_from(self.schedule.every.as_millis()).unwrap_or(u64::MAX);
         let made: Vec<u64> = there.iter().map(|backup| backup.made_ms).collect();
         let newest = made.iter().max().copied();
-        self.kept.change(self, |place| {
-            place.newest = newest.map(Timestamp::from_ms);
-        });
+        self.change(|place| place.newest = newest.map(Timestamp::from_ms));
         let left_ms = left_ms(&made, every_ms, now_ms);
         if left_ms > 0 {
             // The pause is bounded: the leadership may change before the backup is due.
@@ -158,10 +168,11 @@ impl Keeper {
                 the clocks of this node and of the place");
         }
         let name = self.make(now_ms, stop).await?;
-        self.kept.change(self, |place| {
-            place.newest = Some(Timestamp::from_ms(now_ms));
-        });
+        self.change(|place| place.newest = Some(Timestamp::from_ms(now_ms)));
         let surplus = (there.len() + 1).saturating_sub(self.schedule.keep);
+        let latest = self.place.name_of(now_ms.saturating_add(every_ms));
+        let mut there = there;
+        there.sort_by_key(|backup| !backup.is_after(&latest));
         let removed = self.remove(&there[..surplus.min(there.len())]).await;
         tracing::info!(place = %self.place.name, backup = %name, removed, "backup made");
         Ok(RETRY.min(self.schedule.every))

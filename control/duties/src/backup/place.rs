@@ -60,6 +60,14 @@ pub(super) struct StoredBackup {
     pub(super) made_ms: u64,
 }
 
+impl StoredBackup {
+    /// `true` if its name tells a time after that of `latest`, another name: a wrong clock gave it the
+    /// name. Of all backups it goes first, or it would stay and the backups of the right time would go.
+    pub(super) fn is_after(&self, latest: &str) -> bool {
+        self.path.filename().is_some_and(|name| name > latest)
+    }
+}
+
 impl BackupTarget {
     /// Opens the target for backups of the cluster with this name and id. The id is needed because a
     /// restored cluster has the name of the old one.
@@ -274,6 +282,28 @@ mod tests {
         ] {
             assert!(!opened.is_ours(&Path::from(foreign)), "{foreign}");
         }
+    }
+
+    #[tokio::test]
+    async fn backups_of_a_wrong_clock_go_before_those_of_the_right_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = BackupLocation::Directory(dir.path().to_owned());
+        let opened = BackupTarget::new(&place, "east", ID).unwrap();
+        const NOW_MS: u64 = 1_700_000_000_000;
+        const DAY_MS: u64 = 86_400_000;
+        let times = [NOW_MS - DAY_MS, NOW_MS - 2 * DAY_MS, NOW_MS * 2, NOW_MS + 1];
+        for at in times {
+            std::fs::File::create(dir.path().join(opened.name_of(at))).unwrap();
+        }
+        let mut there = opened.list().await.unwrap();
+        let latest = opened.name_of(NOW_MS + DAY_MS);
+        there.sort_by_key(|backup| !backup.is_after(&latest));
+        let names: Vec<_> = there
+            .iter()
+            .map(|backup| backup.path.filename().unwrap().to_owned())
+            .collect();
+        let wanted = [NOW_MS * 2, NOW_MS - 2 * DAY_MS, NOW_MS - DAY_MS, NOW_MS + 1];
+        assert_eq!(names, wanted.map(|at| opened.name_of(at)));
     }
 
     #[tokio::test]

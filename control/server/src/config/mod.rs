@@ -126,7 +126,7 @@ impl Config {
         ensure!(
             data_dir.is_some() || dev,
             "data_dir: is missing; name the directory that keeps the state, for example \
-             data_dir = \"/var/lib/metalmesh\", or try out with --dev"
+             data_dir = \"/var/lib/metalmesh/control\", or try out with --dev"
         );
         let mesh_listen = flags
             .mesh_listen

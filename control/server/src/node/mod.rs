@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::RunArgs;
 use crate::bootstrap::Handover;
 use crate::config::Config;
+use crate::guarded_dir::{self, GuardedDir};
 use crate::join::TicketPolicy;
 use crate::{metrics, peers, tls};
 use open::{OpenedNode, close, open};
@@ -130,13 +131,27 @@ pub(crate) async fn token(config: Config, run: &RunArgs, stop: CancellationToken
         handover.has_destination(),
         "name where the admin token goes: --token-file FILE"
     );
-    let Some(opened) = open(&config, TicketPolicy::Wait, &stop).await? else {
+    let dir = config.data_dir.as_deref().context("data_dir: is missing")?;
+    // Files that root leaves in it would keep the service from starting.
+    let guarded = GuardedDir::take(dir, guarded_dir::owner_of(dir)?)?
+        .with_context(|| format!("data_dir: {} is in use by another process", dir.display()))?;
+    let outcome = another_token(&config, &handover, &stop).await;
+    let given = guarded.give();
+    tell(&outcome?);
+    given
+}
+
+async fn another_token(
+    config: &Config,
+    handover: &Handover,
+    stop: &CancellationToken,
+) -> Result<Vec<String>> {
+    let Some(opened) = open(config, TicketPolicy::Wait, stop).await? else {
         bail!("stopped before the node was ready");
     };
-    let outcome = give(&opened, &handover, "made by metalmeshd token").await;
+    let outcome = give(&opened, handover, "made by metalmeshd token").await;
     close(opened).await;
-    tell(&outcome?);
-    Ok(())
+    outcome
 }
 
 /// Hands over an admin token.
@@ -173,6 +188,9 @@ async fn set_up(
 
 /// Runs the node until stopped.
 pub(crate) async fn run(config: Config, run: &RunArgs, asked: CancellationToken) -> Result<()> {
+    if let Some(dir) = &config.data_dir {
+        guarded_dir::check_runner(dir)?;
+    }
     let stop = NodeStop::spawn(asked);
     let listener = TcpListener::bind(config.api_listen)
         .await

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, PeerSettings};
 use crate::data_dir::{DATA_KEY, SEALING_KEY};
 use crate::join::TicketPolicy;
-use crate::{join, peers};
+use crate::{files, join, peers};
 
 use super::peering::Peering;
 
@@ -107,13 +107,18 @@ pub(super) async fn open(
     }))
 }
 
-/// Creates the data directory, which nobody else may enter, unless it exists.
+/// Creates the data directory, which nobody else may enter, unless it exists. Directories above it are
+/// open to others: agents on the same host have theirs there.
 pub(crate) fn make_data_dir(dir: &Path) -> Result<()> {
+    let named = || format!("data_dir: cannot make {}", dir.display());
+    if let Some(parent) = dir.parent() {
+        files::make_open_dirs(parent).with_context(named)?;
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .with_context(|| format!("data_dir: cannot make {}", dir.display()))
+        .with_context(named)
 }
 
 fn bind_peers(peers: &PeerSettings) -> Result<PeerLink> {

@@ -16,7 +16,12 @@ use super::steps::{StepFacts, after_init};
 use super::{SetupConfig, check_host, exists, give_away, hostname, questions, template, write};
 use crate::args::{InitArgs, RunArgs};
 use crate::config::Config;
+use crate::guarded_dir::GuardedDir;
 use crate::node;
+
+/// The refusal of a data directory that has a node.
+const IN_USE: &str =
+    "the data directory is in use already; for a new admin token: metalmeshd token";
 
 /// The first node, before anything is written.
 struct FirstNode {
@@ -128,14 +133,15 @@ async fn carry_out(
     if let (Some(new), Some(mode)) = (&first.setup.new, mode) {
         report.wrote(new, mode);
     }
-    let formed = node::init(config, &handover, stop).await;
-    let formed = formed.with_context(|| repeat(first))?;
-    let formed = formed
-        .context("the data directory is in use already; for a new admin token: metalmeshd token")?;
     // Flags alone are for trying out: that node runs as the caller.
-    if first.setup.path.is_some() {
-        give_away(config, owner)?;
-    }
+    let owner = owner.filter(|_| first.setup.path.is_some());
+    let dir = config.data_dir.as_deref().context("data_dir: is missing")?;
+    let guarded = GuardedDir::take(dir, owner)?.context(IN_USE)?;
+    let formed = node::init(config, &handover, stop).await;
+    // In every case: an earlier attempt may have ended before it gave the files away.
+    let given = give_away(guarded, config, owner);
+    let formed = formed.with_context(|| repeat(first))?.context(IN_USE)?;
+    given?;
     report.node(&formed.owner);
     for line in formed.told {
         report.step(line);

@@ -17,6 +17,7 @@ use super::steps::{StepFacts, after_join};
 use super::{SetupConfig, check_host, give_away, hostname, template, write};
 use crate::args::JoinArgs;
 use crate::config::{Config, PeerSettings};
+use crate::guarded_dir::GuardedDir;
 use crate::join::ticket_path;
 use crate::{files, node};
 
@@ -51,8 +52,12 @@ async fn carry_out(
         .context("data_dir: is missing")?;
     let owner = place::file_owner(args.setup.service_user.as_deref())?;
     if let Some(known) = joined_before(dir, invitation)? {
-        // An earlier attempt may have ended before it gave the files away.
-        give_away(&setup.config, owner)?;
+        // An earlier attempt may have ended before it gave the files away. A node that runs has them.
+        if !args.setup.dry_run
+            && let Some(guarded) = GuardedDir::take(dir, owner)?
+        {
+            give_away(guarded, &setup.config, owner)?;
+        }
         report.step("this host has joined already".to_owned());
         finish(&setup, &known, report);
         return Ok(());
@@ -68,10 +73,16 @@ async fn carry_out(
     if let (Some(new), Some(mode)) = (&setup.new, mode) {
         report.wrote(new, mode);
     }
-    place_ticket(dir, peers, invitation)?;
-    report.step(format!("joining as {} ...", peers.address));
-    let joined = node::join(&setup.config, stop).await;
-    let given = give_away(&setup.config, owner);
+    let guarded = GuardedDir::take(dir, owner)?
+        .with_context(|| format!("data_dir: {} is in use by another process", dir.display()))?;
+    let joined = match place_ticket(dir, peers, invitation) {
+        Ok(()) => {
+            report.step(format!("joining as {} ...", peers.address));
+            node::join(&setup.config, stop).await
+        }
+        Err(error) => Err(error),
+    };
+    let given = give_away(guarded, &setup.config, owner);
     let known = joined.context(
         "this host has not joined; correct the cause and run the same command again, with a new \
          invitation if this one is used up or has ended",

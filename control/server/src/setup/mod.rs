@@ -8,7 +8,8 @@
 //! - nothing is written before every answer is there and every check has passed or was accepted;
 //! - an existing configuration file is replaced with `--force` only;
 //! - a start that failed halfway can be repeated: what it wrote is used again;
-//! - the invitation comes from standard input, and is in no argument, log or report.
+//! - the invitation comes from standard input, and is in no argument, log or report;
+//! - root works in the data directory only while no other user can write to it.
 
 mod answers;
 mod checks;
@@ -34,7 +35,7 @@ use proto_types::Timestamp;
 use crate::args::SetupArgs;
 use crate::config::Config;
 use crate::data_dir::SEALING_KEY;
-use place::FileOwner;
+use crate::guarded_dir::{self, FileOwner, GuardedDir};
 use report::{ConfigText, SetupReport};
 
 pub(crate) use self::init::init;
@@ -52,13 +53,17 @@ struct SetupConfig {
 /// Checks the host and prints the findings.
 ///
 /// # Errors
-/// A check failed and was not accepted.
+/// A check failed and was not accepted, or the data directory is no place for root to work in.
 async fn check_host(
     setup: &SetupConfig,
     args: &SetupArgs,
     owner: Option<FileOwner>,
     report: &mut SetupReport,
 ) -> Result<()> {
+    // Before the checks, which write to the disk too. It cannot be accepted.
+    if let Some(dir) = &setup.config.data_dir {
+        guarded_dir::check(dir, owner)?;
+    }
     let findings = checks::run(&setup.config, owner, now()).await;
     report.checked(&findings);
     let refusals = checks::refusals(&findings, &args.accept);
@@ -93,13 +98,13 @@ fn write(setup: &SetupConfig, args: &SetupArgs, owner: Option<FileOwner>) -> Res
 }
 
 /// Gives the data directory and the sealing key to the user that the service runs as.
-fn give_away(config: &Config, owner: Option<FileOwner>) -> Result<()> {
+fn give_away(guarded: GuardedDir, config: &Config, owner: Option<FileOwner>) -> Result<()> {
+    guarded.give()?;
     let (Some(owner), Some(dir)) = (owner, &config.data_dir) else {
         return Ok(());
     };
-    place::give_away(dir, owner)?;
     match &config.sealing_key {
-        Some(key) if !key.starts_with(dir) => place::give_away(key, owner)
+        Some(key) if !key.starts_with(dir) => guarded_dir::give_file(key, owner)
             .with_context(|| format!("mesh.sealing_key ({SEALING_KEY} without it)")),
         _ => Ok(()),
     }

@@ -1,37 +1,18 @@
-//! Writes the configuration file, and gives files to the user that the service runs as.
+//! Writes the configuration file, and finds the user that the service runs as.
 
-use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::fs::{File, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use nix::unistd::{Gid, Uid, User, geteuid};
+use nix::unistd::{User, fchown, geteuid};
+
+use crate::files;
+use crate::guarded_dir::FileOwner;
 
 /// Default name of the user that the service runs as.
 const SERVICE_USER: &str = "metalmesh";
-
-/// The user that gets the files. Only root can give files away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileOwner {
-    uid: Uid,
-    gid: Gid,
-}
-
-impl FileOwner {
-    /// `true` if the permission bits of a file let this user read it. Further groups of the user are
-    /// not looked at.
-    pub(super) fn can_read(self, file: &Metadata) -> bool {
-        let read = if file.uid() == self.uid.as_raw() {
-            0o400
-        } else if file.gid() == self.gid.as_raw() {
-            0o040
-        } else {
-            0o004
-        };
-        file.permissions().mode() & read != 0
-    }
-}
 
 /// Finds the user that the service runs as. `None` means that the files stay with the caller.
 ///
@@ -78,16 +59,13 @@ pub(super) fn write_config(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(parent)
-        .with_context(|| format!("cannot make {}", parent.display()))?;
+    files::make_open_dirs(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     let mut file = tempfile::NamedTempFile::new_in(parent).with_context(named)?;
     file.write_all(text.as_bytes()).with_context(named)?;
     let mode = match owner {
         Some(owner) => {
-            lchown(file.path(), None, Some(owner.gid.as_raw())).with_context(named)?;
+            // By its descriptor: somebody who can write to the directory could exchange the name.
+            fchown(file.as_file(), None, Some(owner.gid)).with_context(named)?;
             0o640
         }
         None => 0o600,
@@ -111,33 +89,10 @@ pub(super) fn write_config(
     Ok(mode)
 }
 
-/// Gives a directory to its owner, with all in it that is this process's or the owner's. Directories of
-/// others stay, such as an agent's beside control's: their users could put links to anywhere into
-/// them.
-///
-/// # Errors
-/// An entry cannot be read or given away.
-pub(super) fn give_away(dir: &Path, owner: FileOwner) -> Result<()> {
-    let named = |path: &Path| format!("cannot give {} to the service's user", path.display());
-    let mut waiting = vec![dir.to_owned()];
-    while let Some(path) = waiting.pop() {
-        let kind = std::fs::symlink_metadata(&path).with_context(|| named(&path))?;
-        if ![geteuid(), owner.uid].contains(&Uid::from_raw(kind.uid())) {
-            continue;
-        }
-        if kind.is_dir() {
-            for entry in std::fs::read_dir(&path).with_context(|| named(&path))? {
-                waiting.push(entry.with_context(|| named(&path))?.path());
-            }
-        }
-        let (uid, gid) = (Some(owner.uid.as_raw()), Some(owner.gid.as_raw()));
-        lchown(&path, uid, gid).with_context(|| named(&path))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use nix::unistd::{Gid, Uid};
+
     use super::*;
 
     #[test]
@@ -163,29 +118,6 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_of_an_agent_stays_its_own() {
-        if !geteuid().is_root() {
-            println!("SKIPPED: only root can give files away");
-            return;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let [log, agent] = ["log", "agent"].map(|name| dir.path().join(name));
-        std::fs::create_dir(&log).unwrap();
-        std::fs::create_dir(&agent).unwrap();
-        std::fs::write(agent.join("key"), "x").unwrap();
-        lchown(&agent, Some(4_001), Some(4_001)).unwrap();
-        let owner = FileOwner {
-            uid: Uid::from_raw(4_002),
-            gid: Gid::from_raw(4_002),
-        };
-        give_away(dir.path(), owner).unwrap();
-        let key = agent.join("key");
-        let uids = [dir.path(), &log, &agent, &key];
-        let uids = uids.map(|path| std::fs::metadata(path).unwrap().uid());
-        assert_eq!(uids, [4_002, 4_002, 4_001, 0]);
-    }
-
-    #[test]
     fn files_are_given_to_users_that_exist() {
         let error = file_owner(Some("no-such-user-here")).unwrap_err();
         assert!(error.to_string().contains("no-such-user-here"), "{error}");
@@ -194,10 +126,8 @@ mod tests {
             gid: nix::unistd::getegid(),
         };
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("log")).unwrap();
-        let file = dir.path().join("log/1");
+        let file = dir.path().join("1");
         std::fs::write(&file, "x").unwrap();
-        give_away(dir.path(), own).unwrap();
         let other = FileOwner {
             uid: Uid::from_raw(own.uid.as_raw() + 1),
             gid: Gid::from_raw(own.gid.as_raw() + 1),

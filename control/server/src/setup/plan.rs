@@ -9,8 +9,9 @@ use proto_identity::invitation::NodeInvitation;
 use super::answers::{BackupAnswers, SetupAnswers};
 use crate::config::TlsFiles;
 
-/// Default data directory.
-pub(super) const DATA_DIR: &str = "/var/lib/metalmesh";
+/// Default data directory: below one of root's, where the agents of the same host have theirs beside it.
+/// The unit of the package has it as its state directory.
+pub(super) const DATA_DIR: &str = "/var/lib/metalmesh/control";
 /// Default name of a new cluster.
 pub(super) const CLUSTER: &str = "metalmesh";
 /// Default trust domain of a new cluster.

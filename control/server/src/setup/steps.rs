@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::bootstrap::dialable;
 use crate::config::Config;
 
 /// The facts that the steps depend on.
@@ -40,7 +41,7 @@ pub(super) fn after_init(facts: StepFacts<'_>) -> Vec<String> {
     } else {
         "http"
     };
-    let api = config.api_listen;
+    let api = dialable(config.api_listen);
     if let Some(file) = facts.token_file {
         steps.push(format!(
             "use it from the command line: metalmesh context add main --api-url {scheme}://{api} \
@@ -118,6 +119,25 @@ mod tests {
                 "{steps}"
             );
         }
+    }
+
+    #[test]
+    fn the_command_line_is_shown_an_address_that_it_can_dial() {
+        let text = "data_dir = '/x'\n[api]\nlisten = '0.0.0.0:4443'\n";
+        let config = Config::from_text(text, &Overrides::default()).unwrap();
+        let steps = after_init(StepFacts {
+            config: &config,
+            path: None,
+            token_file: Some(Path::new("/run/token")),
+            partition: None,
+        });
+        let steps = steps.join("\n");
+        assert!(
+            steps.contains(
+                "context add main --api-url http://127.0.0.1:4443 --token-file /run/token"
+            ),
+            "{steps}"
+        );
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Drill {
         let config = home.join("node.toml");
         let data = home.join("data");
         text.replace("/etc/metalmesh/metalmeshd.toml", config.to_str().unwrap())
-            .replace("/var/lib/metalmesh", data.to_str().unwrap())
+            .replace("/var/lib/metalmesh/control", data.to_str().unwrap())
     }
 
     /// Runs a script, which has to succeed; what it prints.

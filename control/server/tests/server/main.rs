@@ -48,6 +48,7 @@ mod s3;
 mod schedule;
 mod scrape;
 mod setup;
+mod setup_files;
 mod stories;
 mod traces;
 mod upgrade;

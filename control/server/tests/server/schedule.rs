@@ -281,6 +281,24 @@ fn what_a_bucket_refuses_is_told_with_the_remedy() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_made_keeps_no_node_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let (recipient, _) = key();
+    let file = dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let config = format!(
+        "[backup]\nrecipients = [\"{recipient}\"]\ndirectory = {:?}\n",
+        file.join("backups")
+    );
+    let daemon = configured(dir.path(), &config);
+    wait_for("the reason in the log", || {
+        let log = daemon.log();
+        log.contains("backup.directory: cannot use").then_some(())
+    });
+    assert!(daemon.terminate().success());
+}
+
+#[test]
 fn a_schedule_that_cannot_work_stops_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("metalmeshd.toml");

@@ -13,15 +13,15 @@ use crate::daemon::program;
 use crate::nodes::{Cluster, Node, free_tcp, free_udp};
 
 /// A host before its first start: its answers, and the addresses in them.
-struct FreshHost {
-    dir: PathBuf,
+pub(crate) struct FreshHost {
+    pub(crate) dir: PathBuf,
     api: String,
     mesh: String,
     peers: String,
 }
 
 impl FreshHost {
-    fn new(dir: PathBuf) -> Self {
+    pub(crate) fn new(dir: PathBuf) -> Self {
         fs::create_dir_all(&dir).unwrap();
         let host = Self {
             api: format!("127.0.0.1:{}", free_tcp()),
@@ -44,7 +44,7 @@ impl FreshHost {
         self.dir.join("answers.toml")
     }
 
-    fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.dir.join("node.toml")
     }
 
@@ -53,7 +53,7 @@ impl FreshHost {
     }
 
     /// `metalmeshd init` with the answers and more flags.
-    fn init(&self, flags: &[&str]) -> Output {
+    pub(crate) fn init(&self, flags: &[&str]) -> Output {
         let mut command = Command::new(program());
         command.args(["init", "-o", "json", "--answers"]);
         command
@@ -84,20 +84,20 @@ impl FreshHost {
         Node::configured(self.dir.clone(), &self.api, &self.mesh)
     }
 
-    fn mode(path: &Path) -> u32 {
+    pub(crate) fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 }
 
 /// The report of a program that succeeded.
-fn report(output: &Output) -> Value {
+pub(crate) fn report(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The error of a program that failed.
-fn failure(output: &Output) -> String {
+pub(crate) fn failure(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -94,6 +94,9 @@ pub(crate) fn join_here(join: &ClusterJoinArgs) -> Result<()> {
 }
 
 pub(super) async fn invite(app: &App, invite: ClusterInviteArgs) -> Result<()> {
+    if let Some(path) = &invite.out {
+        files::check_new(path)?;
+    }
     let has_key = invite.key_sha256.is_some();
     let request = ClusterServiceInviteRequest {
         key_sha256: invite.key_sha256.unwrap_or_default(),

@@ -203,12 +203,19 @@ async fn wait_until_caught_up(app: &App, id: u64) -> Result<()> {
         let Some(node) = status.nodes.iter().find(|n| n.id == id) else {
             bail!("there is no node {id}; see: metalmesh cluster status");
         };
-        if node.behind == Some(0) {
+        // A node that died with the whole log is not behind either.
+        let is_heard = upgrade::is_heard(&status, node);
+        if node.behind == Some(0) && is_heard {
             return Ok(());
         }
         ensure!(
             began.elapsed() < CATCH_UP_MAX,
-            "node {id} has not caught up within {} s; see: metalmesh cluster status",
+            "node {id} {} within {} s; see: metalmesh cluster status",
+            if is_heard {
+                "has not caught up"
+            } else {
+                "was not heard"
+            },
             CATCH_UP_MAX.as_secs()
         );
         tokio::time::sleep(POLL_INTERVAL).await;

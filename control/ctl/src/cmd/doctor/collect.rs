@@ -25,7 +25,7 @@ use crate::global_flags::GlobalFlags;
 /// Longest wait for one request; then the fact is unknown.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Default data directory of a control node.
-const DATA_DIR: &str = "/var/lib/metalmesh";
+const DATA_DIR: &str = "/var/lib/metalmesh/control";
 /// Files in it that only their owner should be able to read.
 const KEYS: [&str; 3] = ["seal.key", "data.key", "peer.key"];
 /// Most mesh addresses that are probed; the others are left out.

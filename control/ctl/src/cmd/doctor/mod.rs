@@ -40,7 +40,7 @@ pub(crate) struct DoctorArgs {
     /// Leave these checks out, separated by commas.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     omit: Vec<String>,
-    /// Data directory of a control node on this host [default: /var/lib/metalmesh].
+    /// Data directory of a control node on this host [default: /var/lib/metalmesh/control].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }

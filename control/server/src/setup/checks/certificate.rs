@@ -7,8 +7,8 @@ use proto_types::Timestamp;
 
 use crate::args::SetupCheck;
 use crate::config::TlsFiles;
+use crate::guarded_dir::FileOwner;
 use crate::setup::finding::SetupFinding;
-use crate::setup::place::FileOwner;
 use crate::tls::{self, CertificateLife};
 
 /// Milliseconds of a day.

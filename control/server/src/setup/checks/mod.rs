@@ -12,9 +12,9 @@ use std::path::Path;
 use proto_types::Timestamp;
 
 use super::finding::{FindingGrade, SetupFinding};
-use super::place::FileOwner;
 use crate::args::SetupCheck;
 use crate::config::Config;
+use crate::guarded_dir::FileOwner;
 
 /// Makes every check of a host that runs a node with this configuration.
 /// `reader` is the user that the service runs as, if it is not the caller.

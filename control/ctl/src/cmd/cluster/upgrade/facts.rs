@@ -77,12 +77,24 @@ pub(super) fn is_leaders_word(cluster: &ClusterServiceStatusResponse) -> bool {
 }
 
 /// `true` if a node answered the leader lately. The times are all by one clock, that of the node that
-/// was asked, so that the clock of this host does not matter.
-pub(super) fn is_heard(cluster: &ClusterServiceStatusResponse, node: &Node) -> bool {
+/// was asked, so that the clock of this host does not matter; the leader heard itself just now. Without
+/// that time nothing says how old the others are.
+pub(in crate::cmd::cluster) fn is_heard(
+    cluster: &ClusterServiceStatusResponse,
+    node: &Node,
+) -> bool {
     let seconds = |node: &Node| node.heard_at.as_ref().map(|at| at.seconds);
-    let newest = cluster.nodes.iter().filter_map(seconds).max();
-    let age = newest.zip(seconds(node)).map(|(newest, at)| newest - at);
+    let leader = cluster.nodes.iter().find(|node| node.id == cluster.leader);
+    let age = leader.and_then(seconds).zip(seconds(node));
+    let age = age.map(|(now, at)| now.saturating_sub(at));
     node.id == cluster.leader || age.is_some_and(|age| age <= HEARD_WITHIN_S)
+}
+
+/// The voters that did not answer the leader lately. While one of them is away no other node is
+/// restarted: it would be one more that the cluster cannot lose.
+pub(super) fn silent_voters(cluster: &ClusterServiceStatusResponse) -> Vec<&Node> {
+    let silent = members(cluster).filter(|node| is_voter(node) && !is_heard(cluster, node));
+    silent.collect()
 }
 
 /// The program that the nodes are to run: the one that somebody named, else the newest that a node

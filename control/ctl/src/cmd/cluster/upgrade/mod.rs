@@ -6,12 +6,12 @@
 mod collect;
 mod facts;
 mod plan;
-#[cfg(test)]
-mod plan_tests;
 mod print;
 mod program;
 mod progress;
 mod remark;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ use clap::{Args, Subcommand};
 
 use crate::app::App;
 use crate::text::parse_duration;
+
+pub(super) use self::facts::is_heard;
 
 /// Pause between two status requests of `status --wait`.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

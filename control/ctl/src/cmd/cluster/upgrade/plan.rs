@@ -4,7 +4,8 @@ use proto_public::metalmesh::admin::v1::{ClusterServiceStatusResponse, Node, Nod
 use serde::Serialize;
 
 use super::facts::{
-    ProgramVersion, UpgradeFacts, is_heard, is_leaders_word, is_voter, members, target,
+    ProgramVersion, UpgradeFacts, is_heard, is_leaders_word, is_voter, members, silent_voters,
+    target,
 };
 use super::remark::UpgradeRemark;
 
@@ -12,6 +13,9 @@ use super::remark::UpgradeRemark;
 const BEHIND_MAX: u64 = 1_000;
 /// Age from which a backup is too old to undo an upgrade with, seconds: a day.
 const BACKUP_AGE_MAX_S: i64 = 86_400;
+/// Time by which a backup may be dated ahead of the clock of this host, seconds: an hour, as the
+/// cluster's own time.
+const BACKUP_AHEAD_MAX_S: i64 = 3_600;
 
 /// A step of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -68,6 +72,8 @@ pub(super) fn plan(facts: &UpgradeFacts) -> UpgradePlan {
     }
     plan.steps = steps(cluster, plan.target.as_ref());
     if plan.steps.is_empty() {
+        // The program that a node ran before it went away proves nothing about now.
+        plan.obstacles.extend(away(cluster));
         return plan;
     }
     if let Some(target) = &plan.target {
@@ -78,7 +84,7 @@ pub(super) fn plan(facts: &UpgradeFacts) -> UpgradePlan {
             .extend(known.and_then(|level| wrong_level(target, level)));
     }
     plan.obstacles.extend(nameless(cluster));
-    plan.obstacles.extend(quorum(cluster));
+    plan.obstacles.extend(away(cluster));
     plan.obstacles.extend(behind(cluster));
     plan.notes.extend(silent_spares(cluster));
     plan.notes.extend(pauses(cluster));
@@ -165,25 +171,27 @@ fn nameless(cluster: &ClusterServiceStatusResponse) -> impl Iterator<Item = Upgr
     })
 }
 
-/// The reason why the rest cannot write while a node restarts.
-fn quorum(cluster: &ClusterServiceStatusResponse) -> Option<UpgradeRemark> {
-    let voters: Vec<&Node> = members(cluster).filter(|node| is_voter(node)).collect();
-    let silent: Vec<&&Node> = (voters.iter())
-        .filter(|node| !is_heard(cluster, node))
-        .collect();
-    let needed = voters.len() / 2 + 1;
-    let left = (voters.len() - silent.len()).saturating_sub(1);
-    if silent.is_empty() || left >= needed {
+/// Voters that do not answer: with a further one restarting, the cluster cannot write, or cannot lose
+/// another one.
+fn away(cluster: &ClusterServiceStatusResponse) -> Option<UpgradeRemark> {
+    let silent = silent_voters(cluster);
+    if silent.is_empty() {
         return None;
     }
+    let voters = members(cluster).filter(|node| is_voter(node)).count();
+    let needed = voters / 2 + 1;
+    let left = (voters - silent.len()).saturating_sub(1);
     let names = silent.iter().map(|node| node.id.to_string());
     let hosts: Vec<&str> = silent.iter().map(|node| &*node.peer_address).collect();
+    let removals = silent.iter().map(|node| node.id.to_string());
     Some(UpgradeRemark::new(
         format!("node {} is not heard", names.collect::<Vec<_>>().join(", ")),
         format!("while another one restarts {left} voters are left, {needed} are needed to write"),
         format!(
-            "start it: systemctl status metalmeshd (on {}); one that is lost: metalmesh cluster remove",
-            hosts.join(", ")
+            "start it, with its program or the new one: systemctl status metalmeshd (on {}); one that is \
+             lost: metalmesh cluster remove {}",
+            hosts.join(", "),
+            removals.collect::<Vec<_>>().join(" or ")
         ),
     ))
 }
@@ -202,11 +210,9 @@ fn behind(cluster: &ClusterServiceStatusResponse) -> impl Iterator<Item = Upgrad
         })
 }
 
-/// Members that are away without harm to the rest.
+/// Members without a vote that are away.
 fn silent_spares(cluster: &ClusterServiceStatusResponse) -> impl Iterator<Item = UpgradeRemark> {
-    let is_obstacle = quorum(cluster).is_some();
-    let silent = members(cluster).filter(move |node| !is_heard(cluster, node));
-    let silent = silent.filter(move |node| !(is_obstacle && is_voter(node)));
+    let silent = members(cluster).filter(|node| !is_voter(node) && !is_heard(cluster, node));
     silent.map(|node| {
         UpgradeRemark::new(
             format!("node {} is not heard", node.id),
@@ -230,7 +236,7 @@ fn pauses(cluster: &ClusterServiceStatusResponse) -> Option<UpgradeRemark> {
     Some(UpgradeRemark::new(
         what,
         "while a voter restarts nothing can be written; agents go on with what they were told last",
-        "metalmesh cluster join (docs/how-to/run-three-nodes.md), or choose a quiet hour",
+        "metalmesh cluster invite HOST:PORT (docs/how-to/run-three-nodes.md), or choose a quiet hour",
     ))
 }
 
@@ -263,10 +269,16 @@ fn backup(facts: &UpgradeFacts) -> Option<UpgradeRemark> {
     let what = match &facts.backup {
         Ok(Some(made_s)) => {
             let age_s = facts.now_s.saturating_sub(*made_s);
-            if age_s < BACKUP_AGE_MAX_S {
-                return None;
+            match age_s {
+                age_s if age_s >= BACKUP_AGE_MAX_S => {
+                    format!("the newest backup is {} hours old", age_s / 3600)
+                }
+                age_s if age_s < -BACKUP_AHEAD_MAX_S => format!(
+                    "the newest backup is dated {} hours ahead: a clock is wrong, and it may be old",
+                    age_s.saturating_neg() / 3600
+                ),
+                _ => return None,
             }
-            format!("the newest backup is {} hours old", age_s / 3600)
         }
         Ok(None) => "there is no backup".to_owned(),
         Err(reason) => format!("the age of the newest backup is not known: {reason}"),

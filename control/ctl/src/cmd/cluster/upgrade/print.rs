@@ -92,7 +92,13 @@ fn remarks(kind: &str, remarks: &[UpgradeRemark]) {
 pub(super) fn progress(progress: &UpgradeProgress) {
     let level = progress.level_in_use;
     match &progress.target {
-        None => outln!("all nodes run the same program; the cluster uses feature level {level}"),
+        None if progress.complete => {
+            outln!("all nodes run the same program; the cluster uses feature level {level}");
+        }
+        None => outln!(
+            "nobody named another program, and a node is away or catches up; the cluster uses feature \
+             level {level}"
+        ),
         Some(target) => {
             let state = match progress.complete {
                 true => "complete",

@@ -4,7 +4,7 @@ use proto_public::metalmesh::admin::v1::{ClusterServiceStatusResponse, Node};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::facts::{ProgramVersion, is_heard, is_leaders_word, members, target};
+use super::facts::{ProgramVersion, is_heard, is_leaders_word, is_voter, members, target};
 use super::plan::{UpgradeStep, steps};
 
 /// Log entries that a node may be behind and still count as caught up: what clients may write between
@@ -44,7 +44,7 @@ pub(super) struct UpgradeProgress {
     pub(super) target: Option<ProgramVersion>,
     /// The level in use: programs below it are refused.
     pub(super) level_in_use: u32,
-    /// `true` if all nodes run the program.
+    /// `true` if all nodes run the program, are heard and have caught up.
     pub(super) complete: bool,
     pub(super) nodes: Vec<NodeProgress>,
 }
@@ -56,10 +56,13 @@ pub(super) fn progress(
 ) -> UpgradeProgress {
     let target = target(cluster, program);
     let steps = steps(cluster, target.as_ref());
-    let next = steps.iter().find_map(|step| match step {
+    let due = steps.iter().find_map(|step| match step {
         UpgradeStep::UpgradeNode { node, .. } => Some(*node),
         UpgradeStep::TransferLeader { .. } => None,
     });
+    // No turn comes while a voter is away or catches up: programs take down the node that is next.
+    let is_whole = |node: &Node| !is_voter(node) || lack_of(cluster, node).is_none();
+    let next = due.filter(|_| is_leaders_word(cluster) && members(cluster).all(is_whole));
     let is_upgraded = |node: &Node| {
         target
             .as_ref()
@@ -79,7 +82,9 @@ pub(super) fn progress(
         })
         .collect();
     UpgradeProgress {
-        complete: members(cluster).all(is_upgraded),
+        complete: nodes
+            .iter()
+            .all(|node| node.state == NodeUpgradeState::Upgraded),
         level_in_use: cluster.feature_level,
         nodes,
         target,

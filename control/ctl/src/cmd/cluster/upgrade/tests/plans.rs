@@ -1,77 +1,11 @@
-//! Plans and progress of clusters in every state that an upgrade passes.
+//! The order of the nodes, and what stands against an upgrade.
 
-use proto_public::metalmesh::admin::v1::{
-    ClusterServiceStatusResponse, ClusterTime, Node, NodeRole,
-};
+use proto_public::metalmesh::admin::v1::{ClusterTime, Node, NodeRole};
 
-use super::facts::{ProgramVersion, UpgradeFacts};
-use super::plan::{UpgradePlan, UpgradeStep, plan};
-use super::progress::{NodeUpgradeState, lack, progress};
-use super::remark::UpgradeRemark;
-
-/// Seconds since 1970, by every clock of these tests.
-const NOW_S: i64 = 1_800_000_000;
-
-fn program(version: &str, feature_level: u32) -> ProgramVersion {
-    ProgramVersion {
-        version: version.to_owned(),
-        feature_level,
-    }
-}
-
-fn at(seconds: i64) -> prost_types::Timestamp {
-    prost_types::Timestamp { seconds, nanos: 0 }
-}
-
-/// A voter that is heard, caught up, and runs version 1.0.0 of level 2.
-fn node(id: u64) -> Node {
-    Node {
-        id,
-        role: NodeRole::Voter.into(),
-        peer_address: format!("10.0.0.{id}:4444"),
-        behind: Some(0),
-        heard_at: Some(at(NOW_S)),
-        feature_level: 2,
-        version: "1.0.0".to_owned(),
-        ..Node::default()
-    }
-}
-
-/// The same node with the new program.
-fn upgraded(id: u64) -> Node {
-    Node {
-        feature_level: 3,
-        version: "1.1.0".to_owned(),
-        ..node(id)
-    }
-}
-
-fn silent(node: Node) -> Node {
-    Node {
-        heard_at: Some(at(NOW_S - 60)),
-        ..node
-    }
-}
-
-/// A cluster that node 1 leads.
-fn cluster(mut nodes: Vec<Node>) -> ClusterServiceStatusResponse {
-    for node in &mut nodes {
-        if node.id == 1 {
-            node.role = NodeRole::Leader.into();
-        }
-    }
-    let level = nodes.iter().map(|node| node.feature_level).min();
-    ClusterServiceStatusResponse {
-        leader: 1,
-        feature_level: level.unwrap_or(0),
-        nodes,
-        ..ClusterServiceStatusResponse::default()
-    }
-}
-
-fn three() -> Vec<Node> {
-    vec![node(1), node(2), node(3)]
-}
+use super::{NOW_S, at, cluster, node, program, silent, three, upgraded};
+use crate::cmd::cluster::upgrade::facts::UpgradeFacts;
+use crate::cmd::cluster::upgrade::plan::{UpgradePlan, UpgradeStep, plan};
+use crate::cmd::cluster::upgrade::remark::UpgradeRemark;
 
 /// Facts with a fresh backup and a new program of the next level.
 fn facts(nodes: Vec<Node>) -> UpgradeFacts {
@@ -187,6 +121,10 @@ fn what_stands_against_it_is_named() {
         ..node(2)
     };
     let five = vec![node(1), node(2), node(3), node(4), silent(node(5))];
+    let learner = Node {
+        role: NodeRole::Learner.into(),
+        ..node(4)
+    };
     for (what, nodes, obstacles, notes) in [
         (
             "a voter is away",
@@ -194,7 +132,13 @@ fn what_stands_against_it_is_named() {
             &["node 3 is not heard"][..],
             &[][..],
         ),
-        ("one of five is away", five, &[], &["node 5 is not heard"]),
+        ("one of five is away", five, &["node 5 is not heard"], &[]),
+        (
+            "a node without a vote is away",
+            vec![node(1), node(2), node(3), silent(learner)],
+            &[],
+            &["node 4 is not heard"],
+        ),
         (
             "a node is behind",
             vec![node(1), late, node(3)],
@@ -214,6 +158,25 @@ fn what_stands_against_it_is_named() {
         assert_says(&plan.obstacles, obstacles, what);
         assert_says(&plan.notes, notes, what);
     }
+}
+
+#[test]
+fn a_dead_voter_is_not_taken_for_one_that_runs_the_program() {
+    // Its record says that it runs the new program: it did when it was heard last.
+    let away = vec![upgraded(1), upgraded(2), silent(upgraded(3))];
+    let found = plan(&facts(away));
+    assert!(found.steps.is_empty());
+    assert_says(&found.obstacles, &["node 3 is not heard"], "upgraded");
+    let mend = &found.obstacles[0].mend;
+    assert!(mend.ends_with("metalmesh cluster remove 3"), "{mend}");
+    // All others are silent for equally long, as for a leader that is cut off.
+    let alone = plan(&facts(vec![node(1), silent(node(2)), silent(node(3))]));
+    assert_says(&alone.obstacles, &["node 2, 3 is not heard"], "cut off");
+    // A leader that says nothing of itself gives no time to measure by.
+    let mut timeless = facts(vec![node(1), silent(node(2)), silent(node(3))]);
+    timeless.cluster.nodes[0].heard_at = None;
+    let timeless = plan(&timeless);
+    assert_says(&timeless.obstacles, &["node 2, 3 is not heard"], "no time");
 }
 
 #[test]
@@ -265,6 +228,20 @@ fn a_backup_is_needed_where_it_is_the_only_way_back() {
             &next,
             Ok(Some(NOW_S - 30 * 3600)),
             &["30 hours old"],
+            &[],
+        ),
+        (
+            "of a clock that is a little ahead",
+            &next,
+            Ok(Some(NOW_S + 3_600)),
+            &[],
+            &[],
+        ),
+        (
+            "of a wrong clock",
+            &next,
+            Ok(Some(NOW_S + 48 * 3600)),
+            &["48 hours ahead"],
             &[],
         ),
         ("none", &next, Ok(None), &["there is no backup"], &[]),
@@ -321,71 +298,4 @@ fn a_held_clock_is_noted() {
     let plan = plan(&held);
     assert_says(&plan.notes, &["the clock of node 2 jumped"], "held");
     assert_says(&plan.obstacles, &[], "held");
-}
-
-#[test]
-fn progress_names_the_next_node() {
-    use NodeUpgradeState::{Away, CatchingUp, Next, Upgraded, Waiting};
-
-    let late = Node {
-        behind: Some(300),
-        ..upgraded(2)
-    };
-    let states = |nodes: Vec<Node>, program: Option<&ProgramVersion>| {
-        let found = progress(&cluster(nodes), program);
-        let states: Vec<_> = found.nodes.iter().map(|node| node.state).collect();
-        (found.complete, states)
-    };
-    let target = program("1.1.0", 3);
-    for (what, nodes, wanted) in [
-        ("before", three(), (false, vec![Waiting, Next, Waiting])),
-        (
-            "a node restarts",
-            vec![node(1), silent(node(2)), node(3)],
-            (false, vec![Waiting, Away, Waiting]),
-        ),
-        (
-            "a node catches up",
-            vec![node(1), late, node(3)],
-            (false, vec![Waiting, CatchingUp, Next]),
-        ),
-        (
-            "the leader is left",
-            vec![node(1), upgraded(2), upgraded(3)],
-            (false, vec![Next, Upgraded, Upgraded]),
-        ),
-        (
-            "after",
-            vec![upgraded(1), upgraded(2), upgraded(3)],
-            (true, vec![Upgraded; 3]),
-        ),
-    ] {
-        assert_eq!(states(nodes, Some(&target)), wanted, "{what}");
-    }
-    assert_eq!(states(three(), None), (true, vec![Upgraded; 3]));
-}
-
-#[test]
-fn the_next_node_waits_for_the_one_before() {
-    let late = Node {
-        behind: Some(300),
-        ..upgraded(2)
-    };
-    let target = program("1.1.0", 3);
-    for (what, two, wanted) in [
-        ("back", upgraded(2), None),
-        ("not restarted yet", node(2), Some("runs 1.0.0 (level 2)")),
-        ("away", silent(upgraded(2)), Some("is not heard")),
-        ("late", late, Some("is 300 entries behind")),
-    ] {
-        let found = lack(&cluster(vec![node(1), two, node(3)]), 2, Some(&target));
-        match wanted {
-            None => assert_eq!(found, None, "{what}"),
-            Some(wanted) => assert!(found.unwrap().contains(wanted), "{what}"),
-        }
-    }
-    let other = lack(&cluster(three()), 9, None).unwrap();
-    assert!(other.contains("node 9 is not a member"), "{other}");
-    // Without a program the node has to be there, whatever it runs.
-    assert_eq!(lack(&cluster(three()), 2, None), None);
 }
