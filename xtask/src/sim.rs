@@ -43,8 +43,6 @@ pub(crate) fn run(root: &Path, args: &SimArgs) -> Result<()> {
     command.args(["run", "--quiet", "--profile", "sim"]).args([
         "--package",
         "tests-sim",
-        "--features",
-        "sim",
         "--bin",
         "tests-sim",
         "--",

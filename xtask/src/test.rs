@@ -20,16 +20,6 @@ use crate::kube;
 use crate::lab;
 use crate::shown::Shown;
 
-/// The simulation, and what of the store is tested with its seams.
-pub(crate) const SIMULATION: [&str; 6] = [
-    "--package",
-    "tests-sim",
-    "--package",
-    "control-store",
-    "--features",
-    "tests-sim/sim",
-];
-
 /// The main job on one machine, then the faults that only a whole data centre shows: what can go
 /// wrong on a machine alone is driven by the tests of hammer, more quickly.
 const LAB: [&str; 5] = [
@@ -129,45 +119,39 @@ fn cargo_test(
 ) -> Result<()> {
     build_next_level(root, &[])?;
     let tools = net_tools();
-    let mut passed = true;
     let mut shown = Shown::default();
-    // The simulation apart, so that programs under test have none of its seams.
-    for what in [&["--workspace"][..], &SIMULATION] {
-        let mut command = crate::cargo();
-        command
-            .args(["test", "--no-fail-fast"])
-            .args(what)
-            .args(args)
-            .args((!args.iter().any(|it| it == "--")).then_some("--"))
-            .arg("--show-output")
-            .current_dir(root)
-            .stdout(Stdio::piped());
-        if let Some(kube) = kube {
-            command.env("METALMESH_KUBE_DIR", kube);
-        }
-        if let Some(tools) = &tools {
-            command.env("METALMESH_NET_TOOLS", tools);
-        }
-        if let Some(machines) = machines {
-            command
-                .env("METALMESH_BOOT_DIR", &machines.boot)
-                .env("METALMESH_IMAGE_DIR", &machines.image);
-        }
-        let mut process = command.spawn().context("cannot run cargo test")?;
-        let lines = process.stdout.take().context("cargo test has no output")?;
-        for line in BufReader::new(lines).lines().map_while(Result::ok) {
-            if let Some(line) = shown.line(&line) {
-                println!("{line}");
-            }
-        }
-        let status = process.wait().context("cannot wait for cargo test")?;
-        passed &= status.success();
+    let mut command = crate::cargo();
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(args)
+        .args((!args.iter().any(|it| it == "--")).then_some("--"))
+        .arg("--show-output")
+        .current_dir(root)
+        .stdout(Stdio::piped());
+    if let Some(kube) = kube {
+        command.env("METALMESH_KUBE_DIR", kube);
     }
+    if let Some(tools) = &tools {
+        command.env("METALMESH_NET_TOOLS", tools);
+    }
+    if let Some(machines) = machines {
+        command
+            .env("METALMESH_BOOT_DIR", &machines.boot)
+            .env("METALMESH_IMAGE_DIR", &machines.image);
+    }
+    let mut process = command.spawn().context("cannot run cargo test")?;
+    let lines = process.stdout.take().context("cargo test has no output")?;
+    for line in BufReader::new(lines).lines().map_while(Result::ok) {
+        if let Some(line) = shown.line(&line) {
+            println!("{line}");
+        }
+    }
+    let status = process.wait().context("cannot wait for cargo test")?;
     eprintln!("left out: {}", shown.skipped.len());
     for skipped in &shown.skipped {
         eprintln!("  {skipped}");
     }
-    if !passed {
+    if !status.success() {
         bail!("tests failed");
     }
     Ok(())

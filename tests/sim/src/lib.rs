@@ -13,8 +13,6 @@
 //! the store may draw system randomness, read the machine's clock, start a thread, or iterate in
 //! random order.
 
-#![cfg(feature = "sim")]
-
 pub mod cli;
 mod clients;
 mod clock;

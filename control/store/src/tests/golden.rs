@@ -151,7 +151,8 @@ fn made_today() -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn golden(name: impl AsRef<Path>) -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests");
+    // `tests/store-seams` has these tests, too.
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../control/store/src/tests");
     tests.join("golden").join(name)
 }
 
