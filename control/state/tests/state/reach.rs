@@ -6,6 +6,9 @@ use proto_types::Timestamp;
 use crate::restored::restored;
 use crate::world::*;
 
+/// What was told of a BMC, and when.
+type Readings = &'static [(u64, Option<&'static str>)];
+
 const HOUR_MS: u64 = 3_600_000;
 
 /// How a reading of machine 1's BMC went.
@@ -69,7 +72,7 @@ fn a_bmc_is_reached_until_its_agent_fails_or_is_silent_for_too_long() {
     const SILENT_MS: u64 = BMC_SILENT_AFTER_MS;
     const FAILED_MS: u64 = BMC_FAILED_AFTER_MS;
     // Each has the readings that were told at some times, and the judgement of a tick at another one.
-    let cases: [(&str, &[(u64, Option<&str>)], u64, bool); 9] = [
+    let cases: [(&str, Readings, u64, bool); 9] = [
         ("silent, not long", &[(0, READ)], SILENT_MS - 1, true),
         ("silent", &[(0, READ)], SILENT_MS, false),
         ("failed once", &[(0, FAILED)], SILENT_MS - 1, true),

@@ -6,7 +6,7 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
-use crate::machine::apply::rewipe::wipe_again;
+use crate::machine::apply::rewipe::{wipe_again, wipe_or_wait};
 use crate::machine::entity::{Machine, Phase};
 use crate::machine::read::is_left_alone;
 use crate::meta::{Labels, LabelsUpdate, Meta, check_generation};

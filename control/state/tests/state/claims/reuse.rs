@@ -7,6 +7,9 @@ use control_state::*;
 use super::site::*;
 use crate::world::*;
 
+/// A change by its name.
+type Step<'a> = (&'a str, &'a dyn Fn(&mut World));
+
 const MINUTE_MS: u64 = 60_000;
 
 /// An intent of project 2 whose host is kept for a minute, and the wipe that is enough for the next claim.
@@ -196,7 +199,7 @@ fn with_the_reservation_ends_what_was_enough_for_the_project() {
         });
         world.ok(DeleteProject { id: id(2) });
     };
-    let ends: [(&str, &dyn Fn(&mut World)); 3] = [
+    let ends: [Step<'_>; 3] = [
         ("time", &by_time),
         ("policy", &by_policy),
         ("project", &by_project),
@@ -234,7 +237,7 @@ fn a_limit_that_is_raised_and_a_clean_host_leave_no_data() {
             ..host(1, &[])
         });
     };
-    let asks: [(&str, &dyn Fn(&mut World)); 3] = [
+    let asks: [Step<'_>; 3] = [
         ("limit", &by_limit),
         ("hand", &by_hand),
         ("another pool", &by_pool),
