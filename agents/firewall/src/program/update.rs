@@ -1,3 +1,4 @@
+use agents_update::{UpdateFiles, UpdateStatus};
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use proto_firewall::printable;
@@ -5,7 +6,6 @@ use proto_firewall::printable;
 use super::file_args::StateArgs;
 use super::output::{OutputFormat, print};
 use crate::state::FirewallState;
-use crate::update::{UpdateFiles, UpdateStatus};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UpdateCommand {
@@ -28,7 +28,7 @@ pub(super) enum UpdateCommand {
 pub(super) fn update(command: &UpdateCommand) -> Result<()> {
     let files = |args: &StateArgs| {
         let state = FirewallState::open(&args.state_dir)?;
-        anyhow::Ok(UpdateFiles::new(state))
+        anyhow::Ok(UpdateFiles::new(state.sealed().clone()))
     };
     match command {
         UpdateCommand::Retry(state) => Ok(files(state)?.ask_retry()?),

@@ -14,7 +14,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use super::address_rule::AddressRule;
 use super::location::{ReleaseLocation, refusal};
 use super::resolver::GuardedResolver;
-use crate::config::SelfUpdateConfig;
+use crate::settings::UpdateSettings;
 
 /// Longest time to connect, TLS handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,13 +49,13 @@ impl ReleaseReader {
     /// The problem and a remedy, without the URL.
     pub(super) async fn open(
         location: &ReleaseLocation,
-        config: &SelfUpdateConfig,
+        settings: &UpdateSettings,
         rule: &AddressRule,
     ) -> Result<Self, String> {
         let origin = match location {
             ReleaseLocation::File(path) => ByteOrigin::File(open_file(path)?),
             ReleaseLocation::Https(url) => {
-                let answer = request(url.clone(), config, rule).await?;
+                let answer = request(url.clone(), settings, rule).await?;
                 ByteOrigin::Server(Box::new(answer))
             }
         };
@@ -127,10 +127,10 @@ fn open_file(path: &Path) -> Result<File, String> {
 
 async fn request(
     url: Url,
-    config: &SelfUpdateConfig,
+    settings: &UpdateSettings,
     rule: &AddressRule,
 ) -> Result<Response, String> {
-    let client = client(config, rule)?;
+    let client = client(settings, rule)?;
     let sent = client.get(url).send().await;
     let answer = sent.map_err(|error| format!("server: {}", base_outbound::reason(error)))?;
     match answer.status() {
@@ -142,11 +142,11 @@ async fn request(
     }
 }
 
-fn client(config: &SelfUpdateConfig, rule: &AddressRule) -> Result<Client, String> {
+fn client(settings: &UpdateSettings, rule: &AddressRule) -> Result<Client, String> {
     // reqwest's builder panics without a provider.
     agents_kit::install_crypto_provider();
     let failed = |error| format!("server: no client: {}", base_outbound::reason(error));
-    let authorities = config.ca_certificate.as_deref().map(authorities);
+    let authorities = settings.ca_certificate.as_deref().map(authorities);
     let authorities = authorities.transpose()?;
     let redirects = rule.clone();
     let follow = move |attempt: Attempt<'_>| {
@@ -175,7 +175,7 @@ fn client(config: &SelfUpdateConfig, rule: &AddressRule) -> Result<Client, Strin
 fn authorities(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error| {
         let path = path.display();
-        format!("selfUpdate.caCertificate: cannot read {path}: {error}; correct it")
+        format!("authorities of the server: cannot read {path}: {error}; correct it")
     };
     let mut bytes = Vec::new();
     let file = open_file(path)?;

@@ -14,34 +14,30 @@ use tracing::warn;
 use super::program::StoredProgram;
 use super::record::UpdateRecord;
 use super::status::UpdateStatus;
-use crate::state::FirewallState;
+use crate::sealed_dir::SealedDir;
 
 /// Directory of programs in the state directory.
 const PROGRAMS: &str = "programs";
 /// The record, sealed.
 const RECORD: &str = "update.json";
-/// The status, for `metalmesh-firewall update status`.
+/// The status, for the command `update status`.
 const STATUS: &str = "update-status.json";
-/// Written by `metalmesh-firewall update retry`.
+/// Written by the command `update retry`.
 const RETRY: &str = "update-retry";
 
 /// The files of self-update.
 #[derive(Clone, Debug)]
-pub(crate) struct UpdateFiles {
-    state: FirewallState,
+pub struct UpdateFiles {
+    state: SealedDir,
     programs: PathBuf,
 }
 
 impl UpdateFiles {
     /// Those of a state directory.
-    pub(crate) fn new(state: FirewallState) -> Self {
+    #[must_use]
+    pub fn new(state: SealedDir) -> Self {
         let programs = state.path().join(PROGRAMS);
         Self { state, programs }
-    }
-
-    /// The state directory.
-    pub(crate) fn state(&self) -> &FirewallState {
-        &self.state
     }
 
     /// The record. `None` if there is none, or it cannot be used: then the installed program is used.
@@ -89,7 +85,7 @@ impl UpdateFiles {
     ///
     /// # Errors
     /// It cannot be read, or is not what the agent wrote.
-    pub(crate) fn status(&self) -> anyhow::Result<Option<UpdateStatus>> {
+    pub fn status(&self) -> anyhow::Result<Option<UpdateStatus>> {
         let bytes = self.state.read_sealed(STATUS)?;
         Ok(bytes
             .map(|bytes| serde_json::from_slice(&bytes))
@@ -100,7 +96,7 @@ impl UpdateFiles {
     ///
     /// # Errors
     /// The request cannot be written.
-    pub(crate) fn ask_retry(&self) -> Result<(), KitError> {
+    pub fn ask_retry(&self) -> Result<(), KitError> {
         self.state.write_sealed(RETRY, b"")
     }
 

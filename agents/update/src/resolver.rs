@@ -24,7 +24,7 @@ impl Resolve for GuardedResolver {
             if allowed.is_empty() {
                 return Err(io::Error::other(
                     "its name has local addresses only; use a public one, or add their prefix to \
-                     selfUpdate.localPrefixes",
+                     the local prefixes of self-update",
                 )
                 .into());
             }

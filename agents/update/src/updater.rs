@@ -3,11 +3,9 @@
 mod staged;
 
 use std::fs;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use base_runtime::Chain;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
@@ -15,16 +13,18 @@ use super::facts::{UpdateFacts, UpdateStep};
 use super::files::UpdateFiles;
 use super::machine::UpdateMachine;
 use super::phase::{ProgramRole, UpdatePhase};
+use super::probe::ProbeJob;
 use super::program::InstalledProgram;
 use super::record::UpdateRecord;
 use super::release_id::ReleaseId;
 use super::stage::{StageJob, StagedRelease, stage};
 use super::status::{SharedStatus, UpdateStatus};
-use super::view::UpdateView;
 use super::wanted::WantedRelease;
 use super::{RUNNING, built_version};
-use crate::config::SelfUpdateConfig;
-use crate::state::{FirewallState, Loaded};
+use crate::host::UpdateHost;
+use crate::sealed_dir::SealedDir;
+use crate::settings::UpdateSettings;
+use crate::updating_program::UpdatingProgram;
 
 /// Pause before a record that could not be written is written again.
 const WRITE_RETRY: Duration = Duration::from_secs(5);
@@ -34,13 +34,14 @@ type StageEnd = (WantedRelease, Result<StagedRelease, String>);
 
 /// Self-update of the agent that runs.
 #[derive(Debug)]
-pub(crate) struct SelfUpdate {
+pub struct SelfUpdate {
+    program: UpdatingProgram,
     files: UpdateFiles,
     machine: UpdateMachine,
     record: UpdateRecord,
     tasks: JoinSet<StageEnd>,
     /// The settings that a release is fetched with.
-    fetched_by: Option<SelfUpdateConfig>,
+    fetched_by: Option<UpdateSettings>,
     started: Instant,
     /// Part of the spread that this agent waits, 0 to 1.
     share: f64,
@@ -59,7 +60,7 @@ impl SelfUpdate {
     ///
     /// # Errors
     /// This program has no file, or no version.
-    pub(crate) fn open(state: &FirewallState) -> Result<Self> {
+    pub fn open(program: UpdatingProgram, state: &SealedDir) -> Result<Self> {
         let files = UpdateFiles::new(state.clone());
         let (machine, record) = identify(&files)?;
         let ReleaseId {
@@ -84,6 +85,7 @@ impl SelfUpdate {
         // That of the last process is over.
         keep_status(&files, &status);
         Ok(Self {
+            program,
             files,
             machine,
             record,
@@ -100,14 +102,16 @@ impl SelfUpdate {
     }
 
     /// The status, for whoever shows it.
-    pub(crate) fn status(&self) -> SharedStatus {
+    #[must_use]
+    pub fn status(&self) -> SharedStatus {
         self.status.clone()
     }
 
-    /// Does what is due. Call it often. `is_in_force` is `true` if the rules of the file are in
-    /// the kernel. Returns `true` if the agent has to end, so that another program takes its place.
-    pub(crate) fn tick(&mut self, view: &UpdateView<'_>, is_in_force: bool) -> bool {
-        let is_healthy = is_in_force && view.is_connected;
+    /// Does what is due. Call it often. Returns `true` if the agent has to end, so that another program
+    /// takes its place.
+    pub fn tick(&mut self, host: &impl UpdateHost) -> bool {
+        let is_healthy = host.is_healthy();
+        let settings = host.settings();
         if self.files.take_retry() {
             info!("failed releases are forgotten");
             self.record.failed.clear();
@@ -115,24 +119,25 @@ impl SelfUpdate {
             self.machine.retry_now();
             self.keep_record();
         }
-        let (wanted, problem) = match view.wanted() {
+        let (wanted, problem) = match host.wanted() {
             Ok(wanted) => (wanted, None),
             Err(problem) => (None, Some(problem)),
         };
-        self.end_stale_fetch(view);
-        if self.take_staged(view, wanted.as_ref()) {
+        self.end_stale_fetch(settings.as_ref());
+        if self.take_staged(host, wanted.as_ref()) {
             return true;
         }
-        self.settle(is_healthy);
-        let config = view.config();
-        let obstacle = view.obstacle().filter(|_| wanted.is_some());
+        self.settle(host, is_healthy);
+        let obstacle = host.obstacle().filter(|_| wanted.is_some());
         let problem = problem.or_else(|| Some(obstacle?.to_owned()));
+        let config = settings.as_ref();
         let spread = config.map_or(0, |config| config.spread_seconds);
         let facts = UpdateFacts {
             now: self.started.elapsed(),
-            is_enabled: config.is_some_and(SelfUpdateConfig::is_possible),
+            is_enabled: config.is_some_and(UpdateSettings::is_possible),
             wanted: wanted.as_ref(),
             is_healthy,
+            unhealthy: self.program.unhealthy,
             delay: Duration::from_secs(spread.into()).mul_f64(self.share),
         };
         let step = self.machine.step(&facts, &self.record);
@@ -143,7 +148,7 @@ impl SelfUpdate {
         match step {
             UpdateStep::Wait(phase) => self.publish(phase, wanted.as_ref(), problem),
             UpdateStep::Fetch(release) => {
-                self.fetch(release, view.loaded);
+                self.fetch(release, settings, host.probe_job());
                 self.publish(UpdatePhase::Fetching, wanted.as_ref(), problem);
             }
             UpdateStep::Confirm => self.confirm(),
@@ -158,19 +163,25 @@ impl SelfUpdate {
         false
     }
 
-    fn fetch(&mut self, wanted: WantedRelease, loaded: Option<&Loaded>) {
-        let Some(loaded) = loaded else {
+    fn fetch(
+        &mut self,
+        wanted: WantedRelease,
+        settings: Option<UpdateSettings>,
+        probe: Option<ProbeJob>,
+    ) {
+        let (Some(settings), Some(probe)) = (settings, probe) else {
             return;
         };
         let job = StageJob {
             wanted: wanted.clone(),
             running: self.machine.running().clone(),
-            config: Arc::clone(&loaded.config),
-            text: Arc::clone(&loaded.text),
+            program: self.program,
+            settings: settings.clone(),
+            probe,
             files: self.files.clone(),
         };
         self.end_fetch();
-        self.fetched_by = Some(loaded.config.controllers.firewall.self_update.clone());
+        self.fetched_by = Some(settings);
         self.tasks.spawn(async move { (wanted, stage(job).await) });
     }
 
@@ -183,8 +194,8 @@ impl SelfUpdate {
 
     /// Ends a fetch whose keys or other settings are not in force any more. It begins again with those
     /// that are.
-    fn end_stale_fetch(&mut self, view: &UpdateView<'_>) {
-        if self.fetched_by.is_some() && self.fetched_by.as_ref() != view.config() {
+    fn end_stale_fetch(&mut self, settings: Option<&UpdateSettings>) {
+        if self.fetched_by.is_some() && self.fetched_by.as_ref() != settings {
             self.end_fetch();
             self.machine.fetch_ended();
         }
@@ -212,14 +223,14 @@ impl SelfUpdate {
         self.machine = UpdateMachine::new(ProgramRole::Confirmed, release);
     }
 
-    /// Removes the copies of rules from before the update once this program has kept its own.
-    fn settle(&mut self, is_healthy: bool) {
+    /// Removes what was kept before the update once this program has kept its own.
+    fn settle(&mut self, host: &impl UpdateHost, is_healthy: bool) {
         if self.is_settled || !is_healthy || self.machine.role() == ProgramRole::Trial {
             return;
         }
         self.is_settled = true;
-        if let Err(problem) = self.files.state().drop_before_update() {
-            warn!(error = %Chain(&problem), "rules from before an update are not removed");
+        if let Err(error) = host.drop_before_update() {
+            warn!(error, "files from before an update are not removed");
         }
     }
 

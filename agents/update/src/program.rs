@@ -48,7 +48,8 @@ pub struct StoredProgram {
 
 impl StoredProgram {
     /// The program of a release.
-    pub(crate) fn new(version: ReleaseVersion, program: FileDigest) -> Self {
+    #[must_use]
+    pub fn new(version: ReleaseVersion, program: FileDigest) -> Self {
         let digest = program.digest.hex();
         let begin = digest.get(..16).unwrap_or_default();
         Self {
@@ -98,14 +99,16 @@ impl TrialProgram {
     }
 
     /// The signed head of its release. `None` if it is not known.
-    pub(super) fn signed_head(&self) -> Option<Vec<u8>> {
+    #[must_use]
+    pub fn signed_head(&self) -> Option<Vec<u8>> {
         // One that cannot be read is no head of a release, either.
         let decoded = || STANDARD.decode(&self.head).unwrap_or_default();
         (!self.head.is_empty()).then(decoded)
     }
 
     /// Its release.
-    pub(super) fn release(&self) -> ReleaseId {
+    #[must_use]
+    pub fn release(&self) -> ReleaseId {
         let head = self.signed_head();
         let found = head.and_then(|head| FileDigest::of(head.as_slice()).ok());
         ReleaseId {

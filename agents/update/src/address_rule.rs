@@ -1,8 +1,7 @@
 use std::net::IpAddr;
 
+use base_outbound::is_public;
 use ipnet::IpNet;
-
-use crate::dns::is_public;
 
 /// Which addresses a release may be fetched from. Whoever names the URL would otherwise reach the
 /// services of the host and of the operator's networks with it.

@@ -24,12 +24,12 @@ const TAG_LEN: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// The file has no seal.
-    #[error("the file has no seal of this agent; it is replaced when a configuration is applied")]
+    #[error("the file has no seal of this agent; it is replaced when the agent writes it again")]
     Missing,
     /// The seal is not that of the content.
     #[error(
         "the file is not what this agent wrote: it was changed, or the agent's key was; it is \
-         replaced when a configuration is applied"
+         replaced when the agent writes it again"
     )]
     Wrong,
 }

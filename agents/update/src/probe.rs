@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proto_firewall::printable;
@@ -15,8 +16,6 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::process::own_id;
-use crate::admit::admit;
-use crate::config::Config;
 
 /// Name of the hidden command that runs a new program as nobody.
 pub const PROBE_COMMAND: &str = "probe-program";
@@ -24,6 +23,15 @@ pub const PROBE_COMMAND: &str = "probe-program";
 const PROBE_MAX: Duration = Duration::from_secs(60);
 /// Longest output that is read, bytes.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+
+/// The configuration that a new program must accept. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ProbeJob {
+    /// Its text.
+    pub text: Arc<str>,
+    /// Counts the objects in the text that the running program refuses: the new one may refuse as many.
+    pub refused: fn(&str) -> usize,
+}
 
 /// The part of the output of `check` that counts.
 #[derive(Debug, Deserialize)]
@@ -36,11 +44,11 @@ struct CheckOutput {
 ///
 /// # Errors
 /// It cannot be run, refuses the configuration, or refuses objects that are in force.
-pub(super) async fn probe(program: &Path, text: &str, config: &Config) -> Result<(), String> {
+pub(super) async fn probe(program: &Path, job: &ProbeJob) -> Result<(), String> {
     let failed = |error: std::io::Error| {
         format!("probe: the new program cannot be run: {error}; build it for this host")
     };
-    let input = configuration_file(text).map_err(failed)?;
+    let input = configuration_file(&job.text).map_err(failed)?;
     let parent = own_id().map_err(failed)?;
     // This very program, also if its file was replaced.
     let mut child = Command::new("/proc/self/exe")
@@ -68,7 +76,7 @@ pub(super) async fn probe(program: &Path, text: &str, config: &Config) -> Result
         ));
     };
     let (output, errors) = ended.map_err(failed)?;
-    judge(&output, &errors, admit(config).problems.len())
+    judge(&output, &errors, (job.refused)(&job.text))
 }
 
 /// The configuration, so that the new program needs no right to open the file.

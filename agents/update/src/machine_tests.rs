@@ -69,6 +69,7 @@ fn facts(seconds: u64, wanted: Option<&WantedRelease>) -> UpdateFacts<'_> {
         is_enabled: true,
         wanted,
         is_healthy: true,
+        unhealthy: "its rules were not in force",
         delay: Duration::ZERO,
     }
 }

@@ -18,18 +18,23 @@ pub enum ReleaseLocation {
 }
 
 impl ReleaseLocation {
-    /// Parses a `controllerURL`. `may_be_file` is `true` for the static source: no other source names a
-    /// file of this host.
+    /// Parses the place that a source names in `field`. `may_be_file` is `true` if the agent's own
+    /// configuration names it: no other source names a file of this host.
     ///
     /// # Errors
     /// The field, the problem and a remedy. The URL is not in it: it may have a password.
-    pub fn parse(text: &str, may_be_file: bool, rule: &AddressRule) -> Result<Self, String> {
-        let wrong = |problem: &str| Err(format!("controllerURL: {problem}"));
+    pub fn parse(
+        text: &str,
+        field: &str,
+        may_be_file: bool,
+        rule: &AddressRule,
+    ) -> Result<Self, String> {
+        let wrong = |problem: &str| Err(format!("{field}: {problem}"));
         let path = text.strip_prefix(FILE_SCHEME).unwrap_or(text);
         if path.starts_with('/') {
             return match may_be_file {
                 true => Ok(Self::File(PathBuf::from(path))),
-                false => wrong("only the static source names a file of this host; use https"),
+                false => wrong("only the configuration of this host names a file of it; use https"),
             };
         }
         let Ok(url) = Url::parse(text) else {
@@ -56,7 +61,7 @@ pub(super) fn refusal(url: &Url, rule: &AddressRule) -> Option<&'static str> {
     let address: Result<IpAddr, _> = host.parse();
     match address {
         Ok(address) if !rule.allows(address) => Some(
-            "its address is local; use a public one, or add its prefix to selfUpdate.localPrefixes",
+            "its address is local; use a public one, or add its prefix to the local prefixes of self-update",
         ),
         _ => None,
     }
@@ -84,10 +89,16 @@ mod tests {
             ("data:,x", "it is not https"),
             ("release", "it is no URL"),
             ("", "it is no URL"),
-            ("/tmp/release", "only the static source names a file"),
-            ("file:///tmp/release", "only the static source names a file"),
+            (
+                "/tmp/release",
+                "only the configuration of this host names a file",
+            ),
+            (
+                "file:///tmp/release",
+                "only the configuration of this host names a file",
+            ),
         ] {
-            let found = ReleaseLocation::parse(text, false, &open)
+            let found = ReleaseLocation::parse(text, "url", false, &open)
                 .err()
                 .unwrap_or_default();
             assert_eq!(found.is_empty(), problem.is_empty(), "{text}: {found}");
@@ -95,10 +106,10 @@ mod tests {
             assert!(!found.contains("secret"));
         }
         for text in ["/tmp/release", "file:///tmp/release"] {
-            let found = ReleaseLocation::parse(text, true, &open);
+            let found = ReleaseLocation::parse(text, "url", true, &open);
             assert_eq!(found, Ok(ReleaseLocation::File("/tmp/release".into())));
         }
         let host = "file://host/release";
-        assert!(ReleaseLocation::parse(host, true, &open).is_err());
+        assert!(ReleaseLocation::parse(host, "url", true, &open).is_err());
     }
 }

@@ -26,7 +26,7 @@ pub enum UpdatePhase {
     Current,
     /// The wanted release is fetched after a random pause.
     Scheduled,
-    /// The wanted release waits until the agent has its rules in force and hears its source.
+    /// The wanted release waits until the agent does its work and hears its source.
     Unhealthy,
     /// The wanted release is fetched, verified and probed.
     Fetching,

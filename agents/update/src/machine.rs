@@ -12,7 +12,7 @@ use super::record::UpdateRecord;
 use super::release_id::ReleaseId;
 use super::wanted::WantedRelease;
 
-/// Time for which a new program has its rules in force and hears its source before it counts as good.
+/// Time for which a new program does its work and hears its source before it counts as good.
 pub const CONFIRM_AFTER: Duration = Duration::from_secs(10);
 /// Time within which a new program confirms itself after a start.
 pub const CONFIRM_WITHIN: Duration = Duration::from_secs(600);
@@ -85,7 +85,7 @@ impl UpdateMachine {
             since => since,
         };
         if self.role == ProgramRole::Trial {
-            return self.trial_step(facts.now);
+            return self.trial_step(facts);
         }
         match self.wanted_phase(facts, record) {
             Some(phase) => {
@@ -96,7 +96,8 @@ impl UpdateMachine {
         }
     }
 
-    fn trial_step(&self, now: Duration) -> UpdateStep {
+    fn trial_step(&self, facts: &UpdateFacts<'_>) -> UpdateStep {
+        let now = facts.now;
         let healthy_for = self.healthy_since.map(|since| now.saturating_sub(since));
         if healthy_for.is_some_and(|time| time >= CONFIRM_AFTER) {
             return UpdateStep::Confirm;
@@ -104,9 +105,8 @@ impl UpdateMachine {
         if now >= CONFIRM_WITHIN {
             let seconds = CONFIRM_WITHIN.as_secs();
             return UpdateStep::GiveUp(format!(
-                "version {}: its rules were not in force, or its source did not answer, within \
-                 {seconds} s",
-                self.running.version
+                "version {}: {} within {seconds} s",
+                self.running.version, facts.unhealthy
             ));
         }
         UpdateStep::Wait(UpdatePhase::Trial)

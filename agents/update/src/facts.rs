@@ -12,8 +12,10 @@ pub struct UpdateFacts<'a> {
     pub is_enabled: bool,
     /// The release that the source names.
     pub wanted: Option<&'a WantedRelease>,
-    /// `true` if the configuration is valid, its rules are in the kernel, and the source answers.
+    /// `true` if the configuration is valid, the agent does its work, and the source answers.
     pub is_healthy: bool,
+    /// The reason of a trial that ends without a confirmation.
+    pub unhealthy: &'static str,
     /// Pause before a new version is fetched.
     pub delay: Duration,
 }

@@ -1,20 +1,18 @@
 //! Releases that were fetched.
 
-use base_runtime::Chain;
 use tracing::{error, info};
 
 use super::SelfUpdate;
-use crate::state::Loaded;
-use crate::update::program::StoredProgram;
-use crate::update::stage::{StagedRelease, verify};
-use crate::update::view::UpdateView;
-use crate::update::wanted::WantedRelease;
+use crate::host::UpdateHost;
+use crate::program::StoredProgram;
+use crate::stage::{HeadRules, StagedRelease};
+use crate::wanted::WantedRelease;
 
 impl SelfUpdate {
     /// Takes the result of a fetch. `true` if a new program is to be tried.
     pub(super) fn take_staged(
         &mut self,
-        view: &UpdateView<'_>,
+        host: &impl UpdateHost,
         wanted: Option<&WantedRelease>,
     ) -> bool {
         let Some(ended) = self.tasks.try_join_next() else {
@@ -35,7 +33,7 @@ impl SelfUpdate {
             }
             return false;
         }
-        let tried = result.and_then(|staged| self.try_release(&fetched, &staged, view));
+        let tried = result.and_then(|staged| self.try_release(&fetched, &staged, host));
         match tried {
             Ok(is_tried) => is_tried,
             Err(problem) => {
@@ -61,22 +59,27 @@ impl SelfUpdate {
         &mut self,
         wanted: &WantedRelease,
         staged: &StagedRelease,
-        view: &UpdateView<'_>,
+        host: &impl UpdateHost,
     ) -> Result<bool, String> {
         let Some(program) = &staged.program else {
             self.recognize(wanted);
             return Ok(false);
         };
-        let loaded = view
-            .loaded
+        let settings = host
+            .settings()
             .ok_or("configuration: the file is not valid any more")?;
-        let running = self.machine.running();
+        let rules = HeadRules {
+            program: &self.program,
+            wanted,
+            running: self.machine.running(),
+            settings: &settings,
+        };
         // The key, or the validity, may have ended during the fetch.
-        if let Err(problem) = verify(&staged.head, wanted, running, &loaded.config) {
+        if let Err(problem) = rules.verify(&staged.head) {
             self.discard(staged);
             return Err(problem);
         }
-        self.try_program(program, &staged.head, loaded)?;
+        self.try_program(program, &staged.head, host)?;
         Ok(true)
     }
 
@@ -97,20 +100,19 @@ impl SelfUpdate {
         &mut self,
         program: &StoredProgram,
         head: &[u8],
-        loaded: &Loaded,
+        host: &impl UpdateHost,
     ) -> Result<(), String> {
         let version = &program.version;
-        // The new program may write its rules in a way that this one does not read.
-        if let Err(problem) = self.files.state().keep_before_update(&loaded.config) {
-            return Err(format!("disk: {}; make room", Chain(&problem)));
-        }
+        // The new program may write its files in a way that this one does not read.
+        host.keep_before_update()
+            .map_err(|problem| format!("disk: {problem}; make room"))?;
         let mut record = self.record.clone();
         record.begin_trial(program.clone(), head);
         self.files
             .keep(&record)
             .map_err(|problem| format!("disk: {problem:#}; make room"))?;
         self.record = record;
-        info!(%version, "ending, so that a new program takes this one's place; the rules stay in force");
+        info!(%version, "ending, so that a new program takes this one's place");
         Ok(())
     }
 }

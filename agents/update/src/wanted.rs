@@ -3,6 +3,7 @@ use proto_release::ReleaseVersion;
 use proto_types::{Digest, DigestAlgorithm};
 
 use super::release_id::ReleaseId;
+use super::updating_program::ReleaseFields;
 
 /// Longest URL, bytes.
 const URL_LEN_MAX: usize = 2048;
@@ -20,12 +21,12 @@ pub struct WantedRelease {
 }
 
 impl WantedRelease {
-    /// The release of `controllerVersion`, `controllerURL` and `controllerDigest`. `None` if the source
-    /// names no version.
+    /// The release of the texts in these fields. `None` if the source names no version.
     ///
     /// # Errors
     /// The field, the problem and a remedy.
     pub fn parse(
+        fields: &ReleaseFields,
         version: Option<&str>,
         url: Option<&str>,
         digest: Option<&str>,
@@ -35,27 +36,32 @@ impl WantedRelease {
         };
         let version = text.parse().map_err(|_| {
             let shown = printable(text);
-            format!("controllerVersion: {shown:?} is no version like 1.2.3; correct it")
+            let field = fields.version;
+            format!("{field}: {shown:?} is no version like 1.2.3; correct it")
         })?;
         let url = url.unwrap_or_default();
         if url.is_empty() {
-            return Err(
-                "controllerURL: it is missing; name the release of this version".to_owned(),
-            );
+            return Err(format!(
+                "{}: it is missing; name the release of this version",
+                fields.url
+            ));
         }
         if url.len() > URL_LEN_MAX {
             let problem = format!("it has more than {URL_LEN_MAX} bytes");
-            return Err(format!("controllerURL: {problem}; use a shorter one"));
+            return Err(format!("{}: {problem}; use a shorter one", fields.url));
         }
         Ok(Some(Self {
             version,
             url: url.to_owned(),
-            head_digest: digest.map(head_digest).transpose()?,
+            head_digest: digest
+                .map(|text| head_digest(fields.digest, text))
+                .transpose()?,
         }))
     }
 
     /// The release, wherever it is.
-    pub(super) fn release(&self) -> ReleaseId {
+    #[must_use]
+    pub fn release(&self) -> ReleaseId {
         ReleaseId {
             version: self.version.clone(),
             head_digest: self.head_digest.clone(),
@@ -63,30 +69,36 @@ impl WantedRelease {
     }
 }
 
-fn head_digest(text: &str) -> Result<Digest, String> {
+fn head_digest(field: &str, text: &str) -> Result<Digest, String> {
     let digest: Option<Digest> = text.parse().ok();
     let is_sha256 = |digest: &Digest| digest.algorithm() == DigestAlgorithm::Sha256;
     digest.filter(is_sha256).ok_or_else(|| {
-        "controllerDigest: it is no SHA-256; write sha256: and 64 hexadecimal digits".to_owned()
+        format!("{field}: it is no SHA-256; write sha256: and 64 hexadecimal digits")
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::WantedRelease;
+    use super::{ReleaseFields, WantedRelease};
 
     const URL: &str = "https://example.com/release";
+    const FIELDS: ReleaseFields = ReleaseFields {
+        version: "version",
+        url: "url",
+        digest: "digest",
+    };
 
     #[test]
     fn a_digest_is_a_sha256() {
         let hex = "ab".repeat(32);
-        let parse = |digest: &str| WantedRelease::parse(Some("1.3.0"), Some(URL), Some(digest));
+        let parse =
+            |digest: &str| WantedRelease::parse(&FIELDS, Some("1.3.0"), Some(URL), Some(digest));
         let wanted = parse(format!("sha256:{hex}").as_str()).unwrap().unwrap();
         assert_eq!(wanted.head_digest.unwrap().hex(), hex);
         let longer = format!("sha512:{hex}{hex}");
         for wrong in ["", "sha256:ab", longer.as_str()] {
             let problem = parse(wrong).unwrap_err();
-            assert!(problem.starts_with("controllerDigest: "), "{problem}");
+            assert!(problem.starts_with("digest: "), "{problem}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto_release::{
@@ -17,12 +16,12 @@ use tracing::info;
 use super::address_rule::AddressRule;
 use super::files::UpdateFiles;
 use super::location::ReleaseLocation;
-use super::probe::probe;
+use super::probe::{ProbeJob, probe};
 use super::program::StoredProgram;
 use super::reader::ReleaseReader;
+use super::settings::UpdateSettings;
+use super::updating_program::UpdatingProgram;
 use super::wanted::WantedRelease;
-use super::{MESH_LEVEL, PROGRAM_NAME};
-use crate::config::{Config, SourceName};
 
 /// A release that was fetched, and whose program could be started.
 #[derive(Clone, Debug)]
@@ -43,11 +42,21 @@ const OWN_FILE: &str = "/proc/self/exe";
 pub(super) struct StageJob {
     pub(super) wanted: WantedRelease,
     pub(super) running: ReleaseVersion,
+    pub(super) program: UpdatingProgram,
+    pub(super) settings: UpdateSettings,
     /// The configuration that the new program must accept.
-    pub(super) config: Arc<Config>,
-    /// Its text.
-    pub(super) text: Arc<str>,
+    pub(super) probe: ProbeJob,
     pub(super) files: UpdateFiles,
+}
+
+/// The rules by which the head of a release is checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeadRules<'a> {
+    pub(super) program: &'a UpdatingProgram,
+    pub(super) wanted: &'a WantedRelease,
+    /// Version of the program that runs.
+    pub(super) running: &'a ReleaseVersion,
+    pub(super) settings: &'a UpdateSettings,
 }
 
 /// Fetches, verifies, stores and probes a release. Nothing that runs is changed.
@@ -67,29 +76,31 @@ pub(super) async fn stage(job: StageJob) -> Result<StagedRelease, String> {
 }
 
 async fn fetch_and_probe(job: &StageJob) -> Result<StagedRelease, String> {
-    let config = &job.config.controllers.firewall;
-    let rule = AddressRule::new(config.self_update.local_prefixes.clone());
-    let is_static = config.source == SourceName::Static;
-    let location = ReleaseLocation::parse(&job.wanted.url, is_static, &rule)?;
-    let mut reader = ReleaseReader::open(&location, &config.self_update, &rule).await?;
+    let settings = &job.settings;
+    let rule = AddressRule::new(settings.local_prefixes.clone());
+    let (url, field) = (&job.wanted.url, job.program.fields.url);
+    let location = ReleaseLocation::parse(url, field, settings.may_be_file, &rule)?;
+    let mut reader = ReleaseReader::open(&location, settings, &rule).await?;
     let head = read_head(&mut reader).await?;
-    let signed = signed_manifest(&head, &job.wanted, &job.config)?;
+    let rules = job.head_rules();
+    let signed = rules.signed_manifest(&head)?;
     // The image's program, or the same one with a signature that is valid for longer. Its expiry does not
     // count: nothing is installed.
     let is_same_version = job.wanted.version == job.running && signed.version == job.running;
-    if is_same_version && is_running(signed.program).await {
+    let is_same_program = is_same_version && signed.name == job.program.name;
+    if is_same_program && is_running(signed.program).await {
         return Ok(StagedRelease {
             program: None,
             head,
         });
     }
-    let manifest = verify(&head, &job.wanted, &job.running, &job.config)?;
+    let manifest = rules.verify(&head)?;
     let payload = read_payload(&mut reader, &manifest, &job.files).await?;
     // Seconds of work, which packets and answers of names must not wait for.
     let files = job.files.clone();
     let stored = spawn_blocking(move || files.store(&manifest, &payload)).await;
     let program = stored.map_err(|error| format!("payload: {error}"))??;
-    if let Err(problem) = probe(&job.files.path_of(&program), &job.text, &job.config).await {
+    if let Err(problem) = probe(&job.files.path_of(&program), &job.probe).await {
         job.files.discard(&program);
         return Err(problem);
     }
@@ -117,58 +128,63 @@ async fn read_head(reader: &mut ReleaseReader) -> Result<Vec<u8>, String> {
     Ok(head)
 }
 
-/// Checks the head of a release by the keys and rules of a configuration, and by the clock. A fetch takes
-/// long: the caller does it again with the configuration that is in force before the program runs.
-///
-/// # Errors
-/// The rule that the release breaks, with a remedy.
-pub(super) fn verify(
-    head: &[u8],
-    wanted: &WantedRelease,
-    running: &ReleaseVersion,
-    config: &Config,
-) -> Result<ReleaseManifest, String> {
-    let manifest = signed_manifest(head, wanted, config)?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let context = ReleaseContext {
-        name: PROGRAM_NAME,
-        architecture: std::env::consts::ARCH,
-        wanted: &wanted.version,
-        running,
-        mesh_level: config.sources.metal.as_ref().map(|_| MESH_LEVEL),
-        now_s: since.map_or(0, |since| since.as_secs()),
-    };
-    check_release(&manifest, &context).map_err(|error| error.to_string())?;
-    Ok(manifest)
-}
-
-/// The manifest of the head that the source names, if a trusted key has signed it.
-fn signed_manifest(
-    head: &[u8],
-    wanted: &WantedRelease,
-    config: &Config,
-) -> Result<ReleaseManifest, String> {
-    check_head(head, wanted)?;
-    let keys = &config.controllers.firewall.self_update.keys;
-    let verified = SignedHead::decode(head).and_then(|signed| signed.verify(keys));
-    verified.map_err(|error| error.to_string())
-}
-
-/// Compares the head with the digest that the source names: of two releases of one version, only the
-/// named one is taken.
-fn check_head(head: &[u8], wanted: &WantedRelease) -> Result<(), String> {
-    let Some(named) = &wanted.head_digest else {
-        return Ok(());
-    };
-    let found = FileDigest::of(head).map_err(|error| format!("controllerDigest: {error}"))?;
-    if found.digest.same_as(named) {
-        return Ok(());
+impl StageJob {
+    fn head_rules(&self) -> HeadRules<'_> {
+        HeadRules {
+            program: &self.program,
+            wanted: &self.wanted,
+            running: &self.running,
+            settings: &self.settings,
+        }
     }
-    Err(
-        "controllerDigest: the release there has another signed head; publish the named release, or \
-         name this one"
-            .to_owned(),
-    )
+}
+
+impl HeadRules<'_> {
+    /// Checks the head of a release by the keys and rules of a configuration, and by the clock. A fetch
+    /// takes long: the caller does it again with the configuration that is in force before the program
+    /// runs.
+    ///
+    /// # Errors
+    /// The rule that the release breaks, with a remedy.
+    pub(super) fn verify(&self, head: &[u8]) -> Result<ReleaseManifest, String> {
+        let manifest = self.signed_manifest(head)?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let context = ReleaseContext {
+            name: self.program.name,
+            architecture: std::env::consts::ARCH,
+            wanted: &self.wanted.version,
+            running: self.running,
+            mesh_level: self.settings.mesh_level,
+            now_s: since.map_or(0, |since| since.as_secs()),
+        };
+        check_release(&manifest, &context).map_err(|error| error.to_string())?;
+        Ok(manifest)
+    }
+
+    /// The manifest of the head that the source names, if a trusted key has signed it.
+    fn signed_manifest(&self, head: &[u8]) -> Result<ReleaseManifest, String> {
+        self.check_head(head)?;
+        let keys = &self.settings.keys;
+        let verified = SignedHead::decode(head).and_then(|signed| signed.verify(keys));
+        verified.map_err(|error| error.to_string())
+    }
+
+    /// Compares the head with the digest that the source names: of two releases of one version, only the
+    /// named one is taken.
+    fn check_head(&self, head: &[u8]) -> Result<(), String> {
+        let Some(named) = &self.wanted.head_digest else {
+            return Ok(());
+        };
+        let field = self.program.fields.digest;
+        let found = FileDigest::of(head).map_err(|error| format!("{field}: {error}"))?;
+        if found.digest.same_as(named) {
+            return Ok(());
+        }
+        Err(format!(
+            "{field}: the release there has another signed head; publish the named release, or name \
+             this one"
+        ))
+    }
 }
 
 async fn read_payload(

@@ -21,20 +21,11 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Uid, chdir, fexecve, geteuid, setgid, setgroups, setuid};
 
-use crate::update::{PROBE_COMMAND, end_with, own_id};
+use crate::probe::PROBE_COMMAND;
+use crate::process::{end_with, own_id};
 
 /// The user and the group without rights, of every distribution.
 const NOBODY: u32 = 65_534;
-/// Its arguments: the configuration comes by standard input.
-const ARGUMENTS: [&CStr; 6] = [
-    c"metalmesh-firewall",
-    c"check",
-    c"--file-only",
-    c"--output",
-    c"json",
-    c"/dev/stdin",
-];
-
 /// Limits of the new program. To check a configuration needs a small part of each.
 const LIMITS: [(Resource, u64); 4] = [
     (Resource::RLIMIT_AS, 4 << 30),
@@ -58,8 +49,9 @@ enum ProbePart {
     Become,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct ProbeProgramArgs {
+/// Arguments of the hidden command [`PROBE_COMMAND`].
+#[derive(Clone, Debug, Args)]
+pub struct ProbeProgramArgs {
     /// The new program.
     program: PathBuf,
     /// Process that started this one, which ends with it.
@@ -70,16 +62,17 @@ pub(super) struct ProbeProgramArgs {
     part: ProbePart,
 }
 
-/// Runs the new program; returns its exit code. All processes that it starts end with it, and with the
-/// one that runs it.
+/// Runs the new program with these arguments, of which the first one is its name; returns its exit code.
+/// The configuration comes by standard input. All processes that it starts end with it, and with the one
+/// that runs it.
 ///
 /// # Errors
 /// It cannot be opened or run.
-pub(super) fn probe_program(args: &ProbeProgramArgs) -> Result<ExitCode> {
+pub fn probe_program(args: &ProbeProgramArgs, arguments: &[&CStr]) -> Result<ExitCode> {
     match args.part {
         ProbePart::Begin => begin(args),
         ProbePart::Guard => guard(args),
-        ProbePart::Become => match become_program(args)? {},
+        ProbePart::Become => match become_program(args, arguments)? {},
     }
 }
 
@@ -119,7 +112,7 @@ fn run_part(part: &str, program: &Path) -> Result<ExitCode> {
 }
 
 /// Becomes the new program.
-fn become_program(args: &ProbeProgramArgs) -> Result<Infallible> {
+fn become_program(args: &ProbeProgramArgs, arguments: &[&CStr]) -> Result<Infallible> {
     // Opened before the rights are given up: its directory is closed to others. It stays open in the
     // new program, because an interpreter of a script opens it again.
     let program = open_program(&args.program)?;
@@ -134,7 +127,7 @@ fn become_program(args: &ProbeProgramArgs) -> Result<Infallible> {
     }
     chdir(Path::new("/")).context("cannot leave the directory")?;
     let no_environment: [&CStr; 0] = [];
-    fexecve(program, &ARGUMENTS, &no_environment)
+    fexecve(program, arguments, &no_environment)
         .with_context(|| format!("cannot run {}", args.program.display()))
 }
 
