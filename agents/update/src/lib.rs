@@ -8,6 +8,7 @@
 //! reads the record at every start and becomes the program that it names ([`hand_over`]).
 //!
 //! [`SelfUpdate`] is the part that every agent has, and [`UpdateHost`] is what it asks of the agent.
+//! [`mesh_agent`] answers that for the agents of switches, BMCs and boot servers.
 //!
 //! Invariants:
 //! - Decisions are functions of the record and of facts ([`plan_start`], [`UpdateMachine`]); each change
@@ -29,6 +30,7 @@ mod location;
 mod machine;
 #[cfg(test)]
 mod machine_tests;
+pub mod mesh_agent;
 mod phase;
 mod probe;
 mod probe_program;

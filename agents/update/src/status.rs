@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use proto_firewall::printable;
 use proto_release::ReleaseVersion;
 use proto_types::Digest;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,36 @@ pub struct UpdateStatus {
     /// Releases that did not confirm themselves.
     #[serde(default)]
     pub failed: Vec<FailedVersion>,
+}
+
+impl UpdateStatus {
+    /// The status as lines, for people.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let wanted = self.wanted.as_ref().map(ToString::to_string);
+        let mut lines = vec![
+            format!("version: {}", self.version),
+            format!("wanted:  {}", wanted.unwrap_or_else(|| "-".to_owned())),
+            format!("phase:   {}", self.phase.name()),
+        ];
+        if let Some(digest) = &self.head_digest {
+            lines.push(format!("digest:  {digest}"));
+        }
+        if !self.last_error.is_empty() {
+            lines.push(format!("error:   {}", printable(&self.last_error)));
+        }
+        for failed in &self.failed {
+            let reason = printable(&failed.reason);
+            let (version, attempts) = (&failed.version, failed.attempts);
+            let digest = failed.head_digest.as_ref();
+            let digest = digest.map(|digest| format!(" ({digest})"));
+            let digest = digest.unwrap_or_default();
+            lines.push(format!(
+                "failed:  {version}{digest}, {attempts} attempts: {reason}"
+            ));
+        }
+        lines
+    }
 }
 
 /// The newest status. Cheap to clone.
