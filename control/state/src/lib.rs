@@ -72,7 +72,7 @@ pub use catalog::entity::*;
 pub use catalog::read::{ImageVersion, newest_image, parse_image_id};
 pub use claim::command::*;
 pub use claim::entity::*;
-pub use clip_reports::{clip_firewall_report, clip_reports, clip_switch_report};
+pub use clip_reports::{clip_agent_report, clip_firewall_report, clip_reports, clip_switch_report};
 pub use cluster::command::*;
 pub use cluster::entity::*;
 pub use command::Command;

@@ -6,4 +6,9 @@ pub(crate) mod decision;
 #[cfg(test)]
 mod decision_tests;
 pub(crate) mod entity;
+mod project_votes;
+#[cfg(test)]
+mod project_votes_tests;
 pub(crate) mod read;
+pub(crate) mod report;
+mod standing;

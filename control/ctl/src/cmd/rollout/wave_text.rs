@@ -7,7 +7,7 @@ use proto_public::metalmesh::admin::v1::wave_size::Size;
 
 /// The size of a wave: `5` or `10%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WaveText {
+pub(crate) enum WaveText {
     Agents(u32),
     Percent(u32),
 }
