@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use proto_types::{ProjectId, Timestamp};
+use proto_types::{TenantId, Timestamp};
 
 use crate::rollout::entity::{AgentKey, Rollout, RolloutState};
-use crate::rollout::project_votes::ProjectVotes;
+use crate::rollout::tenant_votes::TenantVotes;
 
 /// Failed agents that the cause of a stop names; the others are counted.
 const NAMED_MAX: usize = 3;
@@ -26,9 +26,9 @@ pub enum AgentStanding {
 pub struct JudgedAgent {
     /// The agent.
     pub agent: AgentKey,
-    /// The project that may have written what it reports: that of a firewall. `None` means that it is
-    /// the site's.
-    pub project: Option<ProjectId>,
+    /// The tenant that may have written what it reports: that of a firewall. `None` means that it is the
+    /// site's.
+    pub tenant: Option<TenantId>,
     /// Its standing.
     pub standing: AgentStanding,
 }
@@ -45,7 +45,7 @@ pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp)
     next.told.retain(|agent| all.contains(agent));
     next.failed.retain(|agent, _| all.contains(agent));
     judge_told(&mut next, agents, now);
-    let votes = ProjectVotes::of(&next, agents);
+    let votes = TenantVotes::of(&next, agents);
     if let Some(reason) = excess_of_failures(&next, &votes) {
         next.settled_since = None;
         next.state = RolloutState::Stopped { reason };
@@ -105,9 +105,9 @@ fn pending(rollout: &Rollout, agents: &[JudgedAgent]) -> usize {
     agents.iter().filter(waited_for).count()
 }
 
-/// The cause of a stop. `None` means that no more agents failed than may, or those of one project
+/// The cause of a stop. `None` means that no more agents failed than may, or those of one tenant
 /// alone.
-fn excess_of_failures(rollout: &Rollout, votes: &ProjectVotes) -> Option<String> {
+fn excess_of_failures(rollout: &Rollout, votes: &TenantVotes<'_>) -> Option<String> {
     let count = rollout.failed.len();
     let most = usize::try_from(rollout.gate.failures_max).unwrap_or(usize::MAX);
     if count <= most || votes.is_one_against_others() {
@@ -123,9 +123,14 @@ fn excess_of_failures(rollout: &Rollout, votes: &ProjectVotes) -> Option<String>
     Some(format!("{count} agents failed, {most} may: {named}{more}"))
 }
 
-/// Tells one agent of a further project of the release, within the same wave: those that were told are
+/// Tells one agent of a further tenant of the release, within the same wave: those that were told are
 /// not proof enough.
-fn widen_wave(rollout: &mut Rollout, agents: &[JudgedAgent], votes: &ProjectVotes, now: Timestamp) {
+fn widen_wave(
+    rollout: &mut Rollout,
+    agents: &[JudgedAgent],
+    votes: &TenantVotes<'_>,
+    now: Timestamp,
+) {
     let unheard = agents.iter().find(|judged| votes.is_unheard(judged));
     if let Some(judged) = unheard {
         rollout.told.insert(judged.agent.clone());

@@ -55,7 +55,7 @@ impl Site {
     pub(super) fn new(agents: u128, waves: &[WaveSize], failures_max: u32) -> Self {
         let agents = (1..=agents).map(|number| JudgedAgent {
             agent: agent(number),
-            project: None,
+            tenant: None,
             standing: AgentStanding::OnTheWay("it runs 1.2.0".into()),
         });
         Self {
@@ -205,7 +205,7 @@ fn agents_that_go_and_come_change_the_waves() {
     assert_eq!(site.reach(), (1, 1));
     let more = (5..=8).map(|number| JudgedAgent {
         agent: agent(number),
-        project: None,
+        tenant: None,
         standing: AgentStanding::OnTheWay("it runs 1.2.0".into()),
     });
     site.agents.extend(more);
@@ -214,7 +214,7 @@ fn agents_that_go_and_come_change_the_waves() {
     // One more comes meanwhile: a wave of its own follows.
     site.agents.push(JudgedAgent {
         agent: agent(9),
-        project: None,
+        tenant: None,
         standing: AgentStanding::Settled,
     });
     site.settle();

@@ -6,9 +6,9 @@ pub(crate) mod decision;
 #[cfg(test)]
 mod decision_tests;
 pub(crate) mod entity;
-mod project_votes;
+mod tenant_votes;
 #[cfg(test)]
-mod project_votes_tests;
+mod tenant_votes_tests;
 pub(crate) mod read;
 pub(crate) mod report;
 mod standing;

@@ -19,6 +19,7 @@ use crate::rollout::entity::{
 };
 use crate::rollout::standing::ReportedProgram;
 use crate::tables::Tables;
+use crate::tenancy::entity::Project;
 
 /// What the leader sees beside the state when it judges agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +124,7 @@ fn site_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<Ju
         let standing = reported.standing(&rollout.release, ailment);
         let judged = JudgedAgent {
             agent: program.agent.clone(),
-            project: None,
+            tenant: None,
             standing,
         };
         (reluctance(&judged.standing, is_unwell), judged)
@@ -146,16 +147,18 @@ fn firewalls(tables: &Tables, release: &AgentRelease) -> Vec<JudgedAgent> {
     let machines = tables.all::<Machine>().filter_map(|machine| {
         let allocation = firewall_allocation(tables, machine.id)?;
         let is_agents = machine.phase == Phase::Running && !lacks_agent(tables, machine);
-        is_agents.then_some((machine, allocation.project))
+        let project = tables.get::<Project>(&allocation.project);
+        let tenant = project.map(|project| project.tenant.clone());
+        is_agents.then_some((machine, tenant))
     });
-    let judged = machines.map(|(machine, project)| {
+    let judged = machines.map(|(machine, tenant)| {
         let standing = firewall_standing(tables, machine, release);
         let distance = firewall_distance(tables, machine.id);
         let is_unwell = ailment(tables, machine).is_some();
         let rank = (reluctance(&standing, is_unwell), Reverse(distance));
         let judged = JudgedAgent {
             agent: machine.id.into(),
-            project: Some(project),
+            tenant,
             standing,
         };
         (rank, judged)

@@ -30,7 +30,7 @@ pub(crate) struct RolloutPlanArgs {
     /// failed.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     patience: Duration,
-    /// Most agents that may fail; with one more the rollout stops. Firewalls of one project alone stop
+    /// Most agents that may fail; with one more the rollout stops. Firewalls of one tenant alone stop
     /// none where others have firewalls, too.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     failures: u32,

@@ -1,18 +1,15 @@
-//! Firewalls of several projects: none alone stops a rollout, and none alone lets it go on.
-
-use proto_types::ProjectId;
-use uuid::Uuid;
+//! Firewalls of several tenants: none alone stops a rollout, and none alone lets it go on.
 
 use super::decision::AgentStanding;
 use super::decision_tests::{HEALTHY_MS, PATIENCE_MS, Site, agent, refused};
 use super::entity::{RolloutState, WaveSize};
 
-/// A site whose firewalls are of these projects, in the order in which they are told.
-fn site(projects: &[u128], first_wave: u32, failures_max: u32) -> Site {
-    let agents = u128::try_from(projects.len()).unwrap();
+/// A site whose firewalls are of these tenants, in the order in which they are told.
+fn site(tenants: &[&str], first_wave: u32, failures_max: u32) -> Site {
+    let agents = u128::try_from(tenants.len()).unwrap();
     let mut site = Site::new(agents, &[WaveSize::Agents(first_wave)], failures_max);
-    for (judged, project) in site.agents.iter_mut().zip(projects) {
-        judged.project = Some(ProjectId::new(Uuid::from_u128(*project)));
+    for (judged, tenant) in site.agents.iter_mut().zip(tenants) {
+        judged.tenant = Some(tenant.parse().unwrap());
     }
     site
 }
@@ -29,8 +26,8 @@ fn step(site: &mut Site, ms: u64) {
 }
 
 #[test]
-fn one_project_alone_does_not_stop_a_rollout() {
-    let mut site = site(&[7, 7, 8, 9], 2, 0);
+fn one_tenant_alone_does_not_stop_a_rollout() {
+    let mut site = site(&["ada", "ada", "bob", "eve"], 2, 0);
     step(&mut site, 0);
     assert_eq!(site.reach(), (1, 2));
     site.stand(1, refused());
@@ -41,7 +38,7 @@ fn one_project_alone_does_not_stop_a_rollout() {
     assert_eq!(site.reach(), (1, 3));
     site.stand(3, AgentStanding::Settled);
     step(&mut site, HEALTHY_MS);
-    assert_eq!(site.reach(), (1, 4), "one project is not proof enough");
+    assert_eq!(site.reach(), (1, 4), "one tenant is not proof enough");
     site.stand(4, AgentStanding::Settled);
     step(&mut site, 0);
     step(&mut site, HEALTHY_MS);
@@ -50,13 +47,13 @@ fn one_project_alone_does_not_stop_a_rollout() {
 }
 
 #[test]
-fn one_project_alone_does_not_let_a_rollout_go_on() {
-    let mut site = site(&[7, 7, 8, 8], 1, 0);
+fn one_tenant_alone_does_not_let_a_rollout_go_on() {
+    let mut site = site(&["ada", "ada", "bob", "bob"], 1, 0);
     step(&mut site, 0);
     assert_eq!(site.reach(), (1, 1));
     site.settle();
     step(&mut site, 0);
-    // The second project's firewall is told in the same wave, and has all of its time.
+    // The second tenant's firewall is told in the same wave, and has all of its time.
     assert!(site.rollout.told.contains(&agent(3)));
     assert_eq!(site.reach(), (1, 2));
     step(&mut site, PATIENCE_MS - 1);
@@ -69,9 +66,9 @@ fn one_project_alone_does_not_let_a_rollout_go_on() {
 }
 
 #[test]
-fn failures_of_two_projects_stop_a_rollout() {
+fn failures_of_two_tenants_stop_a_rollout() {
     for (failures_max, stops) in [(0, true), (1, true), (2, false)] {
-        let mut site = site(&[7, 8, 9], 3, failures_max);
+        let mut site = site(&["ada", "bob", "eve"], 3, failures_max);
         step(&mut site, 0);
         site.settle();
         site.stand(1, refused());
@@ -86,8 +83,8 @@ fn failures_of_two_projects_stop_a_rollout() {
 }
 
 #[test]
-fn the_only_project_of_a_site_stops_a_rollout_as_agents_of_the_site_do() {
-    let mut site = site(&[7, 7], 1, 0);
+fn the_only_tenant_of_a_site_stops_a_rollout_as_agents_of_the_site_do() {
+    let mut site = site(&["ada", "ada"], 1, 0);
     step(&mut site, 0);
     site.stand(1, refused());
     step(&mut site, 0);
@@ -95,8 +92,8 @@ fn the_only_project_of_a_site_stops_a_rollout_as_agents_of_the_site_do() {
 }
 
 #[test]
-fn projects_that_all_failed_stop_a_rollout_once_more_than_may_failed() {
-    let mut site = site(&[7, 8], 2, 0);
+fn tenants_that_all_failed_stop_a_rollout_once_more_than_may_failed() {
+    let mut site = site(&["ada", "bob"], 2, 0);
     step(&mut site, 0);
     // One refuses and the other is late.
     site.stand(1, refused());
