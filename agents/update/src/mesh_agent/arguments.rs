@@ -1,23 +1,18 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agents_kit::{AgentArgs, AgentCommand};
+use agents_kit::AgentCommand;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 
+use super::mesh_run::MeshRun;
 use super::own_files::{distrust, read_text};
 use super::program::MeshProgram;
 use crate::files::UpdateFiles;
 use crate::probe::PROBE_COMMAND;
 use crate::probe_program::{ProbeProgramArgs, probe_program};
 use crate::sealed_dir::SealedDir;
-
-/// Arguments of `run`.
-pub trait MeshRun: Args + AsRef<AgentArgs> {
-    /// The configuration file.
-    fn config(&self) -> &Path;
-}
 
 /// The subcommands of an agent that replaces its program. `R` has the arguments and the description of
 /// `run`.

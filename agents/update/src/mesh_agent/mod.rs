@@ -6,6 +6,7 @@
 
 mod arguments;
 mod beside;
+mod mesh_run;
 mod own_files;
 mod program;
 mod reports;
@@ -13,8 +14,9 @@ mod runner;
 mod section;
 mod stamp;
 
-pub use arguments::{CheckArgs, MeshCommand, MeshRun, UpdateCommand, main};
+pub use arguments::{CheckArgs, MeshCommand, UpdateCommand, main};
 pub use beside::beside_update;
+pub use mesh_run::MeshRun;
 pub use program::MeshProgram;
 pub use runner::AgentUpdate;
 pub use section::SelfUpdateSection;
