@@ -2,36 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use proto_types::{TenantId, Timestamp};
+use proto_types::Timestamp;
 
 use crate::rollout::entity::{AgentKey, Rollout, RolloutState};
+use crate::rollout::judged::{AgentStanding, JudgedAgent};
 use crate::rollout::tenant_votes::TenantVotes;
 
 /// Failed agents that the cause of a stop names; the others are counted.
 const NAMED_MAX: usize = 3;
-
-/// The standing of an agent beside the release of a rollout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentStanding {
-    /// It runs the release and is healthy.
-    Settled,
-    /// It does not yet, for this reason.
-    OnTheWay(String),
-    /// It will not run the release, for this reason.
-    Refused(String),
-}
-
-/// An agent, as a rollout judges it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JudgedAgent {
-    /// The agent.
-    pub agent: AgentKey,
-    /// The tenant that may have written what it reports: that of a firewall. `None` means that it is the
-    /// site's.
-    pub tenant: Option<TenantId>,
-    /// Its standing.
-    pub standing: AgentStanding,
-}
 
 /// The rollout as it is at `now`. `agents` are all agents, in the order in which they get the release.
 /// A rollout that does not run stays as it is.

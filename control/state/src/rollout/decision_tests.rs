@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use proto_types::{Digest, MachineId, Timestamp};
 use uuid::Uuid;
 
-use super::decision::{AgentStanding, JudgedAgent, advance};
+use super::decision::advance;
 use super::entity::{
     AgentKey, AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, WaveSize,
 };
+use super::judged::{AgentStanding, JudgedAgent};
 
 /// Time for which a wave must be healthy.
 pub(super) const HEALTHY_MS: u64 = 10_000;

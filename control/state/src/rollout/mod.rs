@@ -6,6 +6,7 @@ pub(crate) mod decision;
 #[cfg(test)]
 mod decision_tests;
 pub(crate) mod entity;
+pub(crate) mod judged;
 mod tenant_votes;
 #[cfg(test)]
 mod tenant_votes_tests;

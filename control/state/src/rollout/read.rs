@@ -13,10 +13,10 @@ use crate::firewall::read::{firewall_allocation, own_status};
 use crate::firewall::standby::firewall_distance;
 use crate::identity::entity::Identity;
 use crate::machine::entity::{Machine, Phase};
-use crate::rollout::decision::{AgentStanding, JudgedAgent};
 use crate::rollout::entity::{
     AgentKey, AgentProgram, AgentRelease, Rollout, RolloutKind, RolloutState, SiteRelease,
 };
+use crate::rollout::judged::{AgentStanding, JudgedAgent};
 use crate::rollout::standing::ReportedProgram;
 use crate::tables::Tables;
 use crate::tenancy::entity::Project;

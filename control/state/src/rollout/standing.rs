@@ -1,7 +1,7 @@
 //! The standing of an agent beside the release of a rollout, from what it reports.
 
-use crate::rollout::decision::AgentStanding;
 use crate::rollout::entity::AgentRelease;
+use crate::rollout::judged::AgentStanding;
 
 /// Phase of an agent that runs the release that it was told of.
 const CURRENT: &str = "current";

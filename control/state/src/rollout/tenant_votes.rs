@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use proto_types::TenantId;
 
-use crate::rollout::decision::{AgentStanding, JudgedAgent};
 use crate::rollout::entity::Rollout;
+use crate::rollout::judged::{AgentStanding, JudgedAgent};
 
 /// Tenants that must have proven a release before the next wave begins, as long as there are so many.
 const PROVEN_BY: usize = 2;

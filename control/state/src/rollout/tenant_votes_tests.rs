@@ -1,8 +1,8 @@
 //! Firewalls of several tenants: none alone stops a rollout, and none alone lets it go on.
 
-use super::decision::AgentStanding;
 use super::decision_tests::{HEALTHY_MS, PATIENCE_MS, Site, agent, refused};
 use super::entity::{RolloutState, WaveSize};
+use super::judged::AgentStanding;
 
 /// A site whose firewalls are of these tenants, in the order in which they are told.
 fn site(tenants: &[&str], first_wave: u32, failures_max: u32) -> Site {
