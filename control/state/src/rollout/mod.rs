@@ -7,9 +7,9 @@ pub(crate) mod decision;
 mod decision_tests;
 pub(crate) mod entity;
 pub(crate) mod judged;
-mod tenant_votes;
-#[cfg(test)]
-mod tenant_votes_tests;
 pub(crate) mod read;
 pub(crate) mod report;
 mod standing;
+mod tenant_votes;
+#[cfg(test)]
+mod tenant_votes_tests;
