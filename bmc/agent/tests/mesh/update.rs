@@ -52,15 +52,41 @@ async fn reported(control: &Control, what: &str, is_it: impl Fn(&UpdateReport) -
     .await;
 }
 
+/// Releases that are not signed for this agent, or not for this moment, with the begin of the reason.
+fn refused_releases(
+    server: &ReleaseServer,
+    signer: &ReleaseSigner,
+) -> [(AgentRelease, &'static str); 4] {
+    let stranger = ReleaseSigner::generate().unwrap();
+    [
+        (
+            server.publish(&stranger, NAME, "0.3.0", REFUSED),
+            "key: the release is signed with the key",
+        ),
+        (
+            server.publish(signer, "metalmesh-firewall", "0.3.1", REFUSED),
+            "name: it is a release of metalmesh-firewall, and not of metalmesh-bmc",
+        ),
+        (
+            server.publish(signer, NAME, "0.1.5", REFUSED),
+            "downgrade: 0.1.5 is older than 0.2.0",
+        ),
+        (
+            AgentRelease {
+                head_digest: format!("sha256:{}", "ab".repeat(32)),
+                ..server.publish(signer, NAME, "0.4.0", REFUSED)
+            },
+            "release.head_digest: the release there has another signed head",
+        ),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
     let dir = tempfile::tempdir().unwrap();
     let published = dir.path().join("published");
     fs::create_dir(&published).unwrap();
-    let (signer, stranger) = (
-        ReleaseSigner::generate().unwrap(),
-        ReleaseSigner::generate().unwrap(),
-    );
+    let signer = ReleaseSigner::generate().unwrap();
     let control = Control::start();
     let server = ReleaseServer::start(&published).await;
     fs::copy(published.join(AUTHORITY), dir.path().join(AUTHORITY)).unwrap();
@@ -87,27 +113,7 @@ async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
     assert!(running.starts_with(state.join("programs")), "{running:?}");
 
     // What is not signed for it, and for this moment, never runs.
-    let refused: [(AgentRelease, &str); 4] = [
-        (
-            server.publish(&stranger, NAME, "0.3.0", REFUSED),
-            "key: the release is signed with the key",
-        ),
-        (
-            server.publish(&signer, "metalmesh-firewall", "0.3.1", REFUSED),
-            "name: it is a release of metalmesh-firewall, and not of metalmesh-bmc",
-        ),
-        (
-            server.publish(&signer, NAME, "0.1.5", REFUSED),
-            "downgrade: 0.1.5 is older than 0.2.0",
-        ),
-        (
-            AgentRelease {
-                head_digest: format!("sha256:{}", "ab".repeat(32)),
-                ..server.publish(&signer, NAME, "0.4.0", REFUSED)
-            },
-            "release.head_digest: the release there has another signed head",
-        ),
-    ];
+    let refused = refused_releases(&server, &signer);
     for (release, begin) in refused {
         let version = release.version.clone();
         control.name_release(Some(release));

@@ -19,6 +19,24 @@ fn runs(version: &str, phase: &str, wanted: &str) -> UpdateReport {
     }
 }
 
+/// A rollout of 1.3.0 to one leaf first, and then to all.
+fn start() -> StartRollout {
+    StartRollout {
+        kind: RolloutKind::Core,
+        release: AgentRelease {
+            version: "1.3.0".to_owned(),
+            url: "https://releases.example.com/metalmesh-core.release".to_owned(),
+            head_digest: Digest::sha256([1; 32]),
+        },
+        waves: vec![WaveSize::Agents(1)],
+        gate: RolloutGate {
+            healthy_for_ms: 0,
+            patience_ms: 3_600_000,
+            failures_max: 0,
+        },
+    }
+}
+
 /// The leader's steps, as long as something is due.
 async fn step(control: &Control) {
     loop {
@@ -63,24 +81,7 @@ async fn a_rollout_reaches_the_streams_of_its_wave_and_no_others() {
     for stream in [&mut first, &mut second, &mut other] {
         assert_eq!(version(&next(stream).await), None);
     }
-    let release = AgentRelease {
-        version: "1.3.0".to_owned(),
-        url: "https://releases.example.com/metalmesh-core.release".to_owned(),
-        head_digest: Digest::sha256([1; 32]),
-    };
-    control
-        .propose(StartRollout {
-            kind: RolloutKind::Core,
-            release,
-            waves: vec![WaveSize::Agents(1)],
-            gate: RolloutGate {
-                healthy_for_ms: 0,
-                patience_ms: 3_600_000,
-                failures_max: 0,
-            },
-        })
-        .await
-        .unwrap();
+    control.propose(start()).await.unwrap();
     step(&control).await;
     assert_eq!(version(&next(&mut first).await), Some("1.3.0"));
     // A report without news is written to no log.
