@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use agents_nos::frr::Vtysh;
 use agents_nos::model::PortName;
 use agents_nos::{linux, sonic};
+use agents_update::mesh_agent::SelfUpdateSection;
+use base_runtime::Chain;
 use serde::Deserialize;
 
 use crate::relay::RelayConfig;
@@ -85,6 +87,9 @@ pub struct Config {
     /// control wants routed stay in quarantine.
     #[serde(default)]
     pub bgp: Option<BgpConfig>,
+    /// Replacement of the agent's program by signed releases. Without it nothing is replaced.
+    #[serde(default)]
+    pub self_update: Option<SelfUpdateSection>,
     /// Listeners of control that this agent itself is configured with. Not in the file.
     #[serde(skip)]
     pub control: Vec<SocketAddr>,
@@ -116,6 +121,7 @@ impl Config {
             gateways: Vec::new(),
             drift: DriftPolicy::default(),
             bgp: None,
+            self_update: None,
             control: Vec::new(),
         }
     }
@@ -133,6 +139,15 @@ impl Config {
             path: path.to_owned(),
             source: Box::new(source),
         })
+    }
+
+    /// Checks the text of a file.
+    ///
+    /// # Errors
+    /// It is not a valid configuration.
+    pub fn check(text: &str) -> Result<(), String> {
+        let read = toml::from_str::<Self>(text);
+        read.map(drop).map_err(|error| Chain(&error).to_string())
     }
 
     /// The configuration of the Linux back-end.
@@ -227,6 +242,7 @@ mod tests {
             .collect();
         let config = toml::from_str::<Config>(&all).unwrap();
         let bgp = config.bgp.unwrap();
+        assert!(config.self_update.is_some());
         assert!(config.relay.is_some() && !bgp.underlay.is_empty());
         assert_eq!(config.ports, default_ports());
         let unset = toml::from_str::<Config>(text).unwrap_err();

@@ -21,7 +21,7 @@
 //! - With `[relay]` the DHCP requests of unprovisioned machines go to the boot server with the port
 //!   that they came in at ([`relay`]).
 //!
-//! Entry points: [`config::Config`], [`run`].
+//! Entry points: [`config::Config`], [`run`], [`run_watched`].
 
 pub mod config;
 mod control_listeners;
@@ -71,6 +71,19 @@ pub async fn run<S: Nos + 'static>(
     switch: S,
     stop: CancellationToken,
 ) {
+    let (verified, _) = watch::channel(false);
+    run_watched(agent, config, switch, verified, stop).await;
+}
+
+/// Runs the agent as [`run`] does. `verified` becomes `true` after the first pass that found the switch as
+/// control desires it.
+pub async fn run_watched<S: Nos + 'static>(
+    agent: Agent,
+    config: Config,
+    switch: S,
+    verified: watch::Sender<bool>,
+    stop: CancellationToken,
+) {
     let switch = Arc::new(switch);
     let config = Arc::new(config);
     let of_switch = switch.neighbours();
@@ -103,6 +116,7 @@ pub async fn run<S: Nos + 'static>(
         neighbours
     });
     start_relay(&agent, &config, &observed, &mut tasks, &stop);
+    tasks.spawn(tell_verified(observed.clone(), verified));
     let (told, telemetry) = watch::channel(Sample::default());
     let read = telemetry::run(Arc::clone(&switch), told, limiter, stop.clone());
     tasks.spawn(read);
@@ -129,6 +143,20 @@ pub async fn run<S: Nos + 'static>(
             && let Ok(panic) = error.try_into_panic()
         {
             std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Tells when the first pass has verified the switch, until the passes end.
+async fn tell_verified(
+    mut observed: watch::Receiver<reconcile::Outcome>,
+    verified: watch::Sender<bool>,
+) {
+    loop {
+        let (_, generation) = observed.borrow_and_update().applied;
+        verified.send_replace(generation > 0);
+        if observed.changed().await.is_err() {
+            return;
         }
     }
 }

@@ -24,6 +24,7 @@ fn config(bgp: Option<BgpConfig>) -> Config {
         gateways: vec![[10, 91, 0, 1].into()],
         drift: crate::config::DriftPolicy::Heal,
         bgp,
+        self_update: None,
         control: Vec::new(),
     }
 }

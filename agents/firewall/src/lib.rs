@@ -55,7 +55,6 @@ pub mod routes;
 pub mod rule;
 pub mod run;
 mod run_end;
-pub mod seal;
 mod services;
 pub mod source;
 pub mod state;

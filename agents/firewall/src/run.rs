@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agents_router_macs::DeviceNames;
+use agents_update::SelfUpdate;
 use anyhow::{Context as _, Result};
 use base_runtime::Chain;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,7 +29,7 @@ use crate::services::AgentServices;
 use crate::source::{CollectedObjects, SourceSet};
 use crate::state::{FirewallState, Loaded, ObjectsError, write_rules_file};
 use crate::trial::{Outcome, TrialConditions, apply};
-use crate::update::{SelfUpdate, UpdateView};
+use crate::update::{PROGRAM, UpdateView};
 
 pub use crate::agent_files::AgentFiles;
 pub use crate::run_end::RunEnd;
@@ -88,7 +89,7 @@ pub async fn run(files: AgentFiles, stop: CancellationToken) -> Result<RunEnd> {
     let kernel = Kernel::open()?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let services = AgentServices::start(state.path(), &stop)?;
-    let update = SelfUpdate::open(&state)?;
+    let update = SelfUpdate::open(PROGRAM, state.sealed())?;
     let mut agent = FirewallAgent {
         files,
         services,
@@ -169,8 +170,9 @@ impl FirewallAgent {
     fn follow_update(&mut self) -> bool {
         let is_in_force = self.is_applied && self.generation.is_some() && !self.is_pending;
         let wanted = self.wanted.as_ref();
-        let view = UpdateView::new(wanted, self.is_valid, &self.collected, &self.sources);
-        let is_over = self.update.tick(&view, is_in_force);
+        let (collected, sources) = (&self.collected, &self.sources);
+        let view = UpdateView::new(wanted, self.is_valid, collected, sources, &self.state);
+        let is_over = self.update.tick(&view.in_force(is_in_force));
         self.sources.report_update(self.update.status().get());
         is_over
     }

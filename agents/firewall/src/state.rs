@@ -2,15 +2,16 @@
 //! the lock of the one process that changes rules.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agents_kit::{KitError, StateDir};
+use agents_kit::KitError;
+use agents_update::SealedDir;
 use anyhow::{Context as _, Result, bail};
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use tracing::warn;
 
 use crate::admit::{Admitted, ObjectAdmission};
@@ -18,7 +19,6 @@ use crate::config::{Config, SourceName};
 use crate::dns::SavedName;
 pub use crate::loaded::{Loaded, ObjectsError};
 use crate::render::render;
-use crate::seal::StateSeal;
 use crate::source::{CollectedObjects, SourceObjects};
 
 /// The last configuration that was applied and confirmed.
@@ -31,13 +31,11 @@ const TRIAL: &str = "trial";
 const BEFORE_UPDATE: &str = "before-update-";
 /// Addresses of names, so that they are known after a restart of the host.
 const NAMES: &str = "names.json";
-const LOCK: &str = "lock";
 
 /// The agent's directory.
 #[derive(Clone, Debug)]
 pub struct FirewallState {
-    dir: StateDir,
-    seal: StateSeal,
+    sealed: SealedDir,
 }
 
 impl FirewallState {
@@ -46,15 +44,19 @@ impl FirewallState {
     /// # Errors
     /// Others may enter it, or it is another user's.
     pub fn open(path: &Path) -> Result<Self, KitError> {
-        let dir = StateDir::open(path)?;
-        let seal = StateSeal::open(&dir)?;
-        Ok(Self { dir, seal })
+        let sealed = SealedDir::open(path)?;
+        Ok(Self { sealed })
     }
 
     /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        self.sealed.path()
+    }
+
+    /// The directory, for self-update.
+    pub(crate) fn sealed(&self) -> &SealedDir {
+        &self.sealed
     }
 
     /// Takes the lock of the process that changes rules, until the value is dropped.
@@ -62,20 +64,12 @@ impl FirewallState {
     /// # Errors
     /// Another process has it.
     pub fn lock(&self) -> Result<Flock<File>> {
-        let path = self.dir.path().join(LOCK);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .with_context(|| format!("cannot open {}", path.display()))?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(lock),
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => bail!(
+        match self.sealed.lock()? {
+            Some(lock) => Ok(lock),
+            None => bail!(
                 "another metalmesh-firewall changes the rules; if the agent runs, change its \
                  configuration file instead"
             ),
-            Err((_, error)) => Err(error).context("cannot lock the state directory"),
         }
     }
 
@@ -176,7 +170,7 @@ impl FirewallState {
     /// They cannot be removed.
     pub(crate) fn drop_before_update(&self) -> Result<(), KitError> {
         good_files(SourceName::ALL.into_iter())
-            .try_for_each(|file| self.dir.remove(&format!("{BEFORE_UPDATE}{file}")))
+            .try_for_each(|file| self.sealed.remove(&format!("{BEFORE_UPDATE}{file}")))
     }
 
     fn write_changed(&self, file: &str, bytes: &[u8]) -> Result<(), KitError> {
@@ -214,11 +208,7 @@ impl FirewallState {
     /// # Errors
     /// It cannot be read, or is not what this agent wrote under that name.
     pub(crate) fn read_sealed(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let Some(bytes) = self.dir.read_own(name)? else {
-            return Ok(None);
-        };
-        let body = self.seal.open_sealed(name, &bytes);
-        Ok(Some(body.with_context(|| name.to_owned())?.to_vec()))
+        self.sealed.read_sealed(name)
     }
 
     /// Replaces a sealed file atomically. It is on disk when this returns.
@@ -226,15 +216,7 @@ impl FirewallState {
     /// # Errors
     /// It cannot be written; the old one is still there.
     pub(crate) fn write_sealed(&self, name: &str, body: &[u8]) -> Result<(), KitError> {
-        self.dir.write(name, &self.seal.seal(name, body))
-    }
-
-    /// Removes a file. No error if it does not exist.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), KitError> {
-        self.dir.remove(name)
+        self.sealed.write_sealed(name, body)
     }
 
     /// Begins a trial; returns its id.
@@ -244,8 +226,8 @@ impl FirewallState {
     pub fn begin_trial(&self) -> Result<String> {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
         let id = format!("{}-{}", std::process::id(), since.as_nanos());
-        self.dir.remove(CONFIRMED)?;
-        self.dir.write(TRIAL, id.as_bytes())?;
+        self.sealed.remove(CONFIRMED)?;
+        self.sealed.dir().write(TRIAL, id.as_bytes())?;
         Ok(id)
     }
 
@@ -254,7 +236,7 @@ impl FirewallState {
     /// # Errors
     /// The directory cannot be read.
     pub fn is_confirmed(&self, id: &str) -> Result<bool, KitError> {
-        let confirmed = self.dir.read_own(CONFIRMED)?;
+        let confirmed = self.sealed.dir().read_own(CONFIRMED)?;
         Ok(confirmed.as_deref() == Some(id.as_bytes()))
     }
 
@@ -263,8 +245,8 @@ impl FirewallState {
     /// # Errors
     /// The directory cannot be written.
     pub fn end_trial(&self) -> Result<(), KitError> {
-        self.dir.remove(TRIAL)?;
-        self.dir.remove(CONFIRMED)
+        self.sealed.remove(TRIAL)?;
+        self.sealed.remove(CONFIRMED)
     }
 
     /// Confirms the trial that waits.
@@ -272,10 +254,10 @@ impl FirewallState {
     /// # Errors
     /// No trial waits.
     pub fn confirm(&self) -> Result<()> {
-        let Some(id) = self.dir.read_own(TRIAL)? else {
+        let Some(id) = self.sealed.dir().read_own(TRIAL)? else {
             bail!("no trial waits for a confirmation; it may have been rolled back already");
         };
-        self.dir.write(CONFIRMED, &id)?;
+        self.sealed.dir().write(CONFIRMED, &id)?;
         Ok(())
     }
 }

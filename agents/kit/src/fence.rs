@@ -61,28 +61,30 @@ fenced!(
     proto_mesh::FirewallDesired
 );
 
-/// Orders of a machine are never cached: hammer has no disk of its own, and each boot starts anew.
-impl Fenced for proto_mesh::MachineOrder {
-    fn fence(&self) -> StateFence {
-        StateFence {
-            term: self.term,
-            generation: self.generation,
+/// States that are never cached, and have no signature.
+macro_rules! fenced_without_cache {
+    ($($name:ty),*) => {$(
+        impl Fenced for $name {
+            fn fence(&self) -> StateFence {
+                StateFence { term: self.term, generation: self.generation }
+            }
+            fn fenced(self, fence: StateFence) -> Self {
+                let StateFence { term, generation } = fence;
+                Self { term, generation, ..self }
+            }
+            fn load(_cache: &LastGood) -> Result<Option<Self>, CacheError> {
+                Ok(None)
+            }
+            fn store(_cache: &LastGood, _message: &[u8]) -> Result<(), CacheError> {
+                Ok(())
+            }
         }
-    }
-    fn fenced(self, fence: StateFence) -> Self {
-        Self {
-            term: fence.term,
-            generation: fence.generation,
-            ..self
-        }
-    }
-    fn load(_cache: &LastGood) -> Result<Option<Self>, CacheError> {
-        Ok(None)
-    }
-    fn store(_cache: &LastGood, _message: &[u8]) -> Result<(), CacheError> {
-        Ok(())
-    }
+    )*};
 }
+
+// Orders of a machine: hammer has no disk of its own, and each boot starts anew. The release of an
+// agent: it replaces nothing without control.
+fenced_without_cache!(proto_mesh::MachineOrder, proto_mesh::UpdateDesired);
 
 /// The decision about a state that arrived.
 #[derive(Debug, PartialEq, Eq, IntoStaticStr)]

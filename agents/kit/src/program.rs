@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::io;
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use base_runtime::{exit_code, logging, shutdown};
 use tokio_util::sync::CancellationToken;
@@ -27,39 +27,42 @@ pub enum AgentCommand<R: clap::Args> {
 }
 
 /// Carries out a command. `run` is called on a runtime for sessions, after the log has started,
-/// with a token that SIGTERM and SIGINT cancel.
-pub fn main<R, W, F, E>(command: AgentCommand<R>, run: W) -> ExitCode
+/// with a token that SIGTERM and SIGINT cancel. What it returns is the exit code.
+pub fn main<R, W, F, T, E>(command: AgentCommand<R>, run: W) -> ExitCode
 where
     R: clap::Args + AsRef<AgentArgs>,
     W: FnOnce(R, CancellationToken) -> F,
-    F: Future<Output = Result<(), E>>,
+    F: Future<Output = Result<T, E>>,
+    T: Termination,
     E: From<io::Error> + From<KitError> + Display,
 {
     crate::install_crypto_provider();
-    exit_code(carry_out(command, run))
+    carry_out(command, run).unwrap_or_else(|error| exit_code(Err(error)))
 }
 
-fn carry_out<R, W, F, E>(command: AgentCommand<R>, run: W) -> Result<(), E>
+fn carry_out<R, W, F, T, E>(command: AgentCommand<R>, run: W) -> Result<ExitCode, E>
 where
     R: clap::Args + AsRef<AgentArgs>,
     W: FnOnce(R, CancellationToken) -> F,
-    F: Future<Output = Result<(), E>>,
+    F: Future<Output = Result<T, E>>,
+    T: Termination,
     E: From<io::Error> + From<KitError>,
 {
     match command {
         AgentCommand::Run(args) => {
             logging::start(args.as_ref().log, LOG_FILTER);
-            proto_link::runtime()
+            let done = proto_link::runtime()
                 .build()?
-                .block_on(async { run(args, shutdown::stop_on_signal()?).await })
+                .block_on(async { run(args, shutdown::stop_on_signal()?).await })?;
+            Ok(done.report())
         }
         AgentCommand::Key(args) => {
             print(&args.fingerprint()?);
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
         AgentCommand::Tpm(args) => {
             print(&args.fingerprint()?);
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Outbound HTTP of control and agents: the client and the TLS trust for login providers, image
-//! stores, collectors of traces, targets of the audit export and releases of the firewall agent.
+//! stores, collectors of traces, targets of the audit export and releases of agents; and the addresses
+//! that are public.
 //!
 //! Invariants:
 //! - the caller chooses the redirect policy of each client; there is no default;
@@ -7,12 +8,14 @@
 //! - with a CA given, only certificates of that CA are trusted, not those of the system;
 //! - [`reason`] leaves the URL out of an error, because a URL may contain a password.
 
+mod address;
 mod trust;
 
 use base_runtime::Chain;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, ClientBuilder, Response};
 
+pub use address::{is_for_private_use, is_public, is_special};
 pub use trust::{TrustError, trusting};
 
 /// The reason why the body of an answer was not read.

@@ -1,24 +1,34 @@
 //! The `metalmesh-bmc` binary: command line and wiring.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agents_kit::{AgentArgs, AgentCommand, AgentKind, StateDir};
+use agents_kit::{AgentArgs, AgentKind, StateDir};
+use agents_update::mesh_agent::{AgentUpdate, MeshCommand, MeshProgram, MeshRun, beside_update};
 use anyhow::Context;
+use base_runtime::Chain;
 use bmc_agent::{BmcAgent, Config};
 use clap::Parser;
 use tokio_util::sync::CancellationToken;
+
+/// This program, as its releases name it.
+static PROGRAM: MeshProgram = MeshProgram {
+    name: "metalmesh-bmc",
+    argument: c"metalmesh-bmc",
+    unhealthy: "it had no session with control",
+    check: |text| Config::check(text).map_err(|error| Chain(&error).to_string()),
+};
 
 /// Finds and drives the BMCs of one partition.
 #[derive(Debug, Parser)]
 #[command(name = "metalmesh-bmc", version)]
 struct Cli {
     #[command(subcommand)]
-    command: AgentCommand<Run>,
+    command: MeshCommand<Run>,
 }
 
 /// Read BMCs and carry out control's orders.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct Run {
     /// Configuration file, TOML.
     #[arg(long, value_name = "FILE", env = "METALMESH_BMC_CONFIG")]
@@ -33,21 +43,27 @@ impl AsRef<AgentArgs> for Run {
     }
 }
 
-fn main() -> ExitCode {
-    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
-    agents_kit::main(cli.command, run)
+impl MeshRun for Run {
+    fn config(&self) -> &Path {
+        &self.config
+    }
 }
 
-async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
+    agents_update::mesh_agent::main(&PROGRAM, cli.command, run)
+}
+
+async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let Run {
-        config,
+        config: file,
         agent: args,
     } = run;
     let config =
-        Config::read(&config).with_context(|| format!("configuration {}", config.display()))?;
+        Config::read(&file).with_context(|| format!("configuration {}", file.display()))?;
     let agent = tokio::select! {
         agent = args.start(AgentKind::Bmc) => agent?,
-        () = stop.cancelled() => return Ok(()),
+        () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
     let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
     let traced = args.send_spans(&agent, AgentKind::Bmc)?;
@@ -60,8 +76,10 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
     );
     let dir = StateDir::open(&args.state_dir)?;
     let bmc = BmcAgent::new(agent.clone(), config, dir)?;
-    bmc.run(stop).await;
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
+    // Its work is what control orders: with a session it can do it.
+    let ((), code) = beside_update(update, || None, stop.clone(), bmc.run(stop)).await;
     traced.end().await;
     agent.close().await;
-    Ok(())
+    Ok(code)
 }

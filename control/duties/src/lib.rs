@@ -17,6 +17,7 @@ pub mod backup;
 pub mod export;
 mod rollout;
 mod setting_error;
+mod silence;
 mod tick;
 mod vpn;
 
@@ -64,8 +65,13 @@ impl Duties<'_> {
         tasks: &mut JoinSet<()>,
         stop: &CancellationToken,
     ) -> Result<(), SettingError> {
-        tasks.spawn(tick::run(self.store.clone(), self.presence, stop.clone()));
-        tasks.spawn(rollout::run(self.store.clone(), stop.clone()));
+        let presence = self.presence.clone();
+        tasks.spawn(tick::run(self.store.clone(), presence, stop.clone()));
+        tasks.spawn(rollout::run(
+            self.store.clone(),
+            self.presence,
+            stop.clone(),
+        ));
         vpn::spawn(tasks, self.store, self.vpn, stop);
         backup::spawn(
             tasks,

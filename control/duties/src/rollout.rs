@@ -4,16 +4,21 @@
 use std::time::Duration;
 
 use control_authz::{Permit, SystemActor};
+use control_presence::Presence;
+use control_state::query::AgentSight;
 use control_state::{Command, Reply, Rollout, RolloutState, StateError, StepRollout, due_rollout};
 use control_store::{ProposeError, Store, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::silence::SilenceLog;
+
 /// Interval between two looks at the rollouts.
 const ROUND: Duration = Duration::from_secs(2);
 
 /// Steps rollouts until stopped.
-pub(crate) async fn run(store: Store, stop: CancellationToken) {
+pub(crate) async fn run(store: Store, presence: Presence, stop: CancellationToken) {
+    let mut silence = SilenceLog::default();
     let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -21,22 +26,34 @@ pub(crate) async fn run(store: Store, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = rounds.tick() => {}
         }
-        if store.is_leader()
-            && let Err(error) = act(&store).await
-        {
+        if !store.is_leader() {
+            // Agents have their sessions with the leader: another one begins to count anew.
+            silence = SilenceLog::default();
+            continue;
+        }
+        if let Err(error) = act(&store, &presence, &mut silence).await {
             tracing::warn!(error = %error, "a step of a rollout did not come through");
         }
     }
 }
 
-async fn act(store: &Store) -> Result<(), ProposeError<StateError>> {
-    let now = store.now();
-    let due = store.read_local(|tables| due_rollout(tables, now));
+async fn act(
+    store: &Store,
+    presence: &Presence,
+    silence: &mut SilenceLog,
+) -> Result<(), ProposeError<StateError>> {
+    let silent = silence.look(store, presence).await;
+    let sight = AgentSight {
+        now: store.now(),
+        silent: silent.map_err(ProposeError::<_>::from)?,
+    };
+    let due = store.read_local(|tables| due_rollout(tables, &sight));
     let Some(kind) = due.map_err(ProposeError::<_>::from)? else {
         return Ok(());
     };
     let permit = Permit::system(SystemActor::Reconcile);
-    let command = Command::new(now, "reconcile", StepRollout { kind });
+    let AgentSight { now, silent } = sight;
+    let command = Command::new(now, "reconcile", StepRollout { kind, silent });
     match store.propose(&permit, &command).await {
         // Another node leads by now and steps by its own clock.
         Err(ProposeError::Store(StoreError::NotLeader { .. } | StoreError::ShutDown)) => Ok(()),

@@ -3,7 +3,7 @@
 //! The link has checked the kind of caller; here it becomes the object that the caller may speak
 //! for. Requests name no switch, partition or machine of their own where the identity does.
 
-use control_state::{Certificate, ErrorCode, Machine, StateError, Tables};
+use control_state::{AgentKey, Certificate, ErrorCode, Machine, RolloutKind, StateError, Tables};
 use proto_identity::{AgentRole, SpiffeId, Subject};
 use proto_link::{LinkStatus, Peer};
 use proto_types::{MachineId, PartitionId, ProjectId, SwitchId};
@@ -50,6 +50,25 @@ pub(crate) fn bmc(peer: &Peer) -> Result<PartitionId, LinkStatus> {
 /// A boot server speaks for its partition.
 pub(crate) fn pixie(peer: &Peer) -> Result<PartitionId, LinkStatus> {
     Ok(agent(peer, AgentRole::Pixie)?.0)
+}
+
+/// The agent of a switch, of BMCs or of a boot server speaks for its own program.
+pub(crate) fn agent_of_rollouts(peer: &Peer) -> Result<(RolloutKind, AgentKey), LinkStatus> {
+    let Subject::Agent {
+        partition,
+        role,
+        id,
+    } = subject(peer)?
+    else {
+        return Err(refused());
+    };
+    let kind = match role {
+        AgentRole::Core => RolloutKind::Core,
+        AgentRole::Bmc => RolloutKind::Bmc,
+        AgentRole::Pixie => RolloutKind::Pixie,
+    };
+    let partition: PartitionId = partition.parse().map_err(status::parse)?;
+    Ok((kind, AgentKey::named(&partition, id)))
 }
 
 /// hammer speaks for the machine that it runs on.
@@ -155,6 +174,20 @@ mod tests {
         let (partition, id) = switch(&core).unwrap();
         assert_eq!((partition.as_str(), id.as_str()), ("p1", "leaf1"));
         assert_eq!(actor(&core), "spiffe://m/partition/p1/core/leaf1");
+    }
+
+    #[test]
+    fn agents_speak_for_their_own_programs() {
+        for (id, expected) in [
+            ("spiffe://m/partition/p1/core/leaf1", Some("core p1/leaf1")),
+            ("spiffe://m/partition/p1/bmc/b1", Some("bmc p1/b1")),
+            ("spiffe://m/partition/p1/pixie/x1", Some("pixie p1/x1")),
+            ("spiffe://m/node/1", None),
+        ] {
+            let found = agent_of_rollouts(&peer(id)).ok();
+            let found = found.map(|(kind, agent)| format!("{} {agent}", kind.as_str()));
+            assert_eq!(found.as_deref(), expected, "{id}");
+        }
     }
 
     #[test]

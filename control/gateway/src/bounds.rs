@@ -11,7 +11,9 @@ use std::time::Duration;
 use proto_bounds::{Buckets, Rate, network};
 use proto_identity::{AgentRole, Subject};
 use proto_link::{CallFuture, LinkStatus, MethodSpec, Peer, Responder, Service};
-use proto_mesh::{bmc_service, boot_service, firewall_service, machine_service, switch_service};
+use proto_mesh::{
+    bmc_service, boot_service, firewall_service, machine_service, switch_service, update_service,
+};
 use tokio::time::Instant;
 
 /// Most identities and networks whose calls are counted at the same time; more than there can be
@@ -39,13 +41,16 @@ const REPORT_BYTES: Rate = per_minute(8 * 1024, Duration::from_secs(60));
 /// honest one has some KiB for each change of its rules, and sends the newest again when it is
 /// refused; a tenant with root on it may write others.
 const FIREWALL_REPORT_BYTES: Rate = per_minute(512, Duration::from_secs(60));
+/// Bytes of reports of one agent about its program, in the same units: 64 KiB a minute, and as much at
+/// once. An honest one has less than a KiB for each phase of an update.
+const PROGRAM_REPORT_BYTES: Rate = per_minute(64, Duration::from_secs(60));
 /// Unit in which the bytes of reports are counted. A report counts as one at least.
 const REPORT_UNIT: usize = 1024;
 
 /// Largest request, bytes, of methods that `LENGTHS` does not name. A longer one is refused.
 const LEN_MAX: usize = 64 * 1024;
 /// Largest request, bytes, of methods that need more or less than `LEN_MAX`.
-static LENGTHS: [(&MethodSpec, usize); 9] = [
+static LENGTHS: [(&MethodSpec, usize); 10] = [
     (&machine_service::EVENT, 8 * 1024),
     (&machine_service::REGISTER, 256 * 1024),
     (&machine_service::WIPE_DONE, 256 * 1024),
@@ -55,6 +60,7 @@ static LENGTHS: [(&MethodSpec, usize); 9] = [
     (&boot_service::REPORT_LEASES, 1024 * 1024),
     (&firewall_service::REPORT_STATISTICS, 768 * 1024),
     (&firewall_service::REPORT_CANDIDATE, 256 * 1024),
+    (&update_service::REPORT, 16 * 1024),
 ];
 
 const fn per_minute(per_minute: u32, burst: Duration) -> Rate {
@@ -151,6 +157,7 @@ fn report_bytes(method: &MethodSpec) -> Option<Rate> {
     let bounds = [
         (switch_service::REPORT.path, REPORT_BYTES),
         (firewall_service::REPORT.path, FIREWALL_REPORT_BYTES),
+        (update_service::REPORT.path, PROGRAM_REPORT_BYTES),
     ];
     let mut bounds = bounds.into_iter();
     let found = bounds.find(|(path, _)| *path == method.path);

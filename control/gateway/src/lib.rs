@@ -42,6 +42,7 @@ mod status;
 mod switch;
 mod switch_health;
 mod switch_intents;
+mod update;
 mod wakes;
 
 pub use error::GatewayError;

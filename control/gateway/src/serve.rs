@@ -17,7 +17,7 @@ use proto_link::{ALPN, MeshServer, MeshServerConfig, Router, TlsSetter};
 use proto_mesh::{
     BmcServiceServer, BootServiceServer, EnrolServiceServer, FirewallServiceServer,
     IdentityServiceServer, MachineServiceServer, NodeServiceServer, PhoneHomeServiceServer,
-    SwitchServiceServer,
+    SwitchServiceServer, UpdateServiceServer,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -194,6 +194,10 @@ fn router(shared: &GatewayParts) -> Router {
         ))
         .add(RateLimitedService::new(
             FirewallServiceServer::new(shared.clone()),
+            &rates,
+        ))
+        .add(RateLimitedService::new(
+            UpdateServiceServer::new(shared.clone()),
             &rates,
         ))
 }

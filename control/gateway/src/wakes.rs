@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_state::life::{SwitchDesired, concerned_firewalls};
-use control_state::{Change, Kind, Machine, Record, StateError};
+use control_state::{
+    AgentKey, Change, Kind, Machine, Record, RolloutKind, RolloutState, StateError,
+};
 use control_store::{ChangeEvent, Revision, Store, StoreError, Subscription};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use proto_types::{MachineId, PartitionId, SwitchId};
@@ -35,6 +37,8 @@ pub(crate) enum Concern {
     Orders(PartitionId),
     /// The boot targets of a partition's machines.
     Boots(PartitionId),
+    /// The release of an agent's own program.
+    Program(RolloutKind, AgentKey),
 }
 
 /// The streams that wait, by concern. Only the leader serves sessions, so that all streams are
@@ -218,6 +222,12 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
     if ends_hold(change) {
         waiting.values().for_each(wake);
     }
+    if let Some(kind) = moved_release(change) {
+        let programs = waiting
+            .iter()
+            .filter(|(concern, _)| matches!(concern, Concern::Program(of, _) if *of == kind));
+        programs.for_each(|(_, sender)| wake(sender));
+    }
     if let Some(partition) = moved_relay(change) {
         of(Concern::Boots(partition));
     }
@@ -237,6 +247,25 @@ fn wake_concerned(waiting: &BTreeMap<Concern, watch::Sender<()>>, change: &Chang
             _ => {}
         }
     }
+}
+
+/// The agents of whom some may be told of another release: a rollout reached further ones, or is over. The
+/// leader writes a rollout also when nothing of that changed.
+fn moved_release(change: &Change) -> Option<RolloutKind> {
+    let reach = |record: Option<&Record>| match record {
+        Some(Record::Rollout(rollout)) => {
+            let is_done = rollout.state == RolloutState::Done;
+            Some((rollout.kind, rollout.told.clone(), is_done))
+        }
+        Some(Record::SiteRelease(release)) => Some((release.kind, BTreeSet::new(), true)),
+        _ => None,
+    };
+    let (before, after) = (reach(change.before.as_ref()), reach(change.record.as_ref()));
+    let is_site = change.kind == Kind::SiteRelease;
+    if before == after && !is_site {
+        return None;
+    }
+    after.or(before).map(|(kind, ..)| kind)
 }
 
 /// The partition of a switch whose management address came, went or changed: pixie knows relays by

@@ -6,6 +6,7 @@ use crate::firewall::command::ReportFirewall;
 use crate::machine::command::BmcReading;
 use crate::machine::entity::Hardware;
 use crate::op::Op;
+use crate::rollout::command::ReportAgent;
 use crate::switch::command::ReportSwitch;
 use crate::switch::entity::{Neighbour, SwitchHealth};
 
@@ -28,6 +29,7 @@ pub fn clip_reports(op: &mut Op) {
         Op::ReportBmc(op) => op.readings.iter_mut().for_each(cut_reading),
         Op::ReportSwitch(op) => clip_switch_report(op),
         Op::ReportFirewall(op) => clip_firewall_report(op),
+        Op::ReportAgent(op) => clip_agent_report(op),
         Op::RegisterMachine(op) => cut_hardware(&mut op.hardware),
         _ => {}
     }
@@ -40,6 +42,17 @@ pub fn clip_switch_report(report: &mut ReportSwitch) {
     let ports = report.ports.values_mut();
     ports.for_each(|port| cut_neighbours(&mut port.neighbours));
     report.health.iter_mut().for_each(cut_health);
+}
+
+/// Clips a report of an agent about its program, as [`clip_switch_report`] does.
+pub fn clip_agent_report(report: &mut ReportAgent) {
+    cut("vendor", &mut report.version);
+    cut("vendor", &mut report.phase);
+    if let Some(wanted) = &mut report.wanted {
+        cut("vendor", wanted);
+    }
+    cut_some("error", &mut report.error);
+    cut_some("ailment", &mut report.ailment);
 }
 
 /// Clips a report of a firewall, as [`clip_switch_report`] does.

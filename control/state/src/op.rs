@@ -44,7 +44,9 @@ use crate::node::command::{DeleteNodeDocument, EnrolNode, SetNode, SetNodeDocume
 use crate::pool::command::{
     CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
-use crate::rollout::command::{AbortRollout, ResumeRollout, StartRollout, StepRollout};
+use crate::rollout::command::{
+    AbortRollout, PauseRollout, ReportAgent, ResumeRollout, StartRollout, StepRollout,
+};
 use crate::switch::command::{
     DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
     UpdateSwitch,
@@ -104,8 +106,10 @@ macro_rules! ops {
                     self,
                     Self::StartRollout(_)
                         | Self::StepRollout(_)
+                        | Self::PauseRollout(_)
                         | Self::ResumeRollout(_)
                         | Self::AbortRollout(_)
+                        | Self::ReportAgent(_)
                 )
             }
 
@@ -403,11 +407,16 @@ ops! {
     /// and time decide; propose only what is due, see `due_rollout`. → `Reply::Rollout`, or
     /// `Reply::None` if nothing changes
     StepRollout;
+    /// Stops a rollout that runs, until it is resumed. Idempotent. → `Reply::Rollout`
+    PauseRollout;
     /// Forgives the failed agents, and gives all of the wave the time of the gate once more.
     /// → `Reply::Rollout`
     ResumeRollout;
     /// Ends a rollout: its agents are told of the site's release again. → `Reply::Rollout` as it was
     AbortRollout;
+    /// By the agent of a switch, of BMCs or of a boot server: propose only what changed, see
+    /// `query::agent_report_matters`. → `Reply::None`
+    ReportAgent;
 
     /// By an administrator: sets or clears the owner of a machine. Refused while it is leased, or in
     /// use by another project. → `Reply::Machine`

@@ -22,6 +22,7 @@ use crate::machine::apply::strangers::{forget_strangers, old_strangers};
 use crate::machine::entity::Idempotency;
 use crate::network::entity::CoolingNumber;
 use crate::reply::{ApplyResult, Reply};
+use crate::rollout::entity::AgentProgram;
 use crate::tables::{Entity, Record, Tables, Tx};
 use crate::tenancy::entity::Invite;
 
@@ -89,7 +90,10 @@ fn purge(tx: &mut Tx<'_>) {
             Record::JoinTicket(ticket) => drop(tx.delete::<JoinTicket>(&ticket.id)),
             Record::BootTicket(ticket) => drop(tx.delete::<BootTicket>(&ticket.id)),
             Record::Certificate(one) => drop(tx.delete::<Certificate>(&one.serial)),
-            Record::Identity(identity) => drop(tx.delete::<Identity>(&identity.id)),
+            Record::Identity(identity) => {
+                tx.delete::<AgentProgram>(&identity.id);
+                tx.delete::<Identity>(&identity.id);
+            }
             Record::Idempotency(record) => drop(tx.delete::<Idempotency>(&record.key())),
             Record::Invite(invite) => drop(tx.delete::<Invite>(&invite.id)),
             Record::CoolingNumber(one) => drop(tx.delete::<CoolingNumber>(&one.number)),

@@ -36,6 +36,7 @@ const fn of_system(actor: SystemActor) -> &'static [&'static str] {
             "PhoneHome",
             "RegisterMachine",
             "RegisterSwitch",
+            "ReportAgent",
             "ReportBmc",
             "ReportFirewall",
             "ReportSwitch",

@@ -190,6 +190,8 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::FirewallStatus(_)
         | Record::FirewallRelease(_)
         | Record::Rollout(_)
+        | Record::AgentProgram(_)
+        | Record::SiteRelease(_)
         | Record::NodeRecord(_)
         | Record::NodeDocument(_) => None,
     }

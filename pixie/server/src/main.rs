@@ -1,26 +1,39 @@
 //! The `metalmesh-pixie` binary: command line and wiring.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agents_kit::{AgentArgs, AgentCommand, AgentKind};
+use agents_kit::{AgentArgs, AgentKind};
+use agents_update::mesh_agent::{AgentUpdate, MeshCommand, MeshProgram, MeshRun, beside_update};
 use anyhow::Context;
+use base_runtime::Chain;
 use clap::Parser;
 use pixie_server::{Config, Pixie, mesh};
 use proto_mesh::BootDesired;
 use tokio_util::sync::CancellationToken;
+
+/// This program, as its releases name it.
+static PROGRAM: MeshProgram = MeshProgram {
+    name: "metalmesh-pixie",
+    argument: c"metalmesh-pixie",
+    unhealthy: "it had no session with control",
+    check: |text| {
+        let read = Config::parse(text);
+        read.map(drop).map_err(|error| Chain(&error).to_string())
+    },
+};
 
 /// Boots the machines of one partition from the network.
 #[derive(Debug, Parser)]
 #[command(name = "metalmesh-pixie", version)]
 struct Cli {
     #[command(subcommand)]
-    command: AgentCommand<Run>,
+    command: MeshCommand<Run>,
 }
 
 /// Serve DHCP, TFTP and HTTP.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct Run {
     /// Configuration file, TOML.
     #[arg(long, value_name = "FILE", env = "METALMESH_PIXIE_CONFIG")]
@@ -35,22 +48,28 @@ impl AsRef<AgentArgs> for Run {
     }
 }
 
-fn main() -> ExitCode {
-    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
-    agents_kit::main(cli.command, run)
+impl MeshRun for Run {
+    fn config(&self) -> &Path {
+        &self.config
+    }
 }
 
-async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    let cli: Cli = base_runtime::parse(base_runtime::build_info!());
+    agents_update::mesh_agent::main(&PROGRAM, cli.command, run)
+}
+
+async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let Run {
-        config,
+        config: file,
         agent: args,
     } = run;
     // Read before the agent joins: a ticket must not be spent on a start that fails.
     let config =
-        Config::read(&config).with_context(|| format!("configuration {}", config.display()))?;
+        Config::read(&file).with_context(|| format!("configuration {}", file.display()))?;
     let agent = tokio::select! {
         agent = args.start(AgentKind::Pixie) => agent?,
-        () = stop.cancelled() => return Ok(()),
+        () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
     // Checked before any socket is open: an offline pixie without a desired state would keep every
     // machine waiting for an installer.
@@ -66,9 +85,18 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         "serving"
     );
     // Pixie cancels `stop` when one of its tasks fails, which ends `follow` too.
-    let follow = mesh::follow(agent.clone(), pixie.desired_sink(), args.control, stop);
-    let (served, ()) = tokio::join!(pixie.run(), follow);
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
+    let follow = mesh::follow(
+        agent.clone(),
+        pixie.desired_sink(),
+        args.control,
+        stop.clone(),
+    );
+    let work = async { tokio::join!(pixie.run(), follow) };
+    // All of its sockets are open: it serves.
+    let ((served, ()), code) = beside_update(update, || None, stop, work).await;
     traced.end().await;
     agent.close().await;
-    Ok(served?)
+    served?;
+    Ok(code)
 }

@@ -333,6 +333,7 @@ impl Spot {
             ca_file: None,
             fetch: FetchLimits::default(),
             relay: None,
+            self_update: None,
             networks: vec![NetworkConfig {
                 interface: "lo".into(),
                 mode: Mode::Server,

@@ -6,9 +6,7 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 
-use agents_firewall::update::{
-    AddressRule, InstalledProgram, ReleaseLocation, UpdateRecord, plan_start,
-};
+use agents_update::{AddressRule, InstalledProgram, ReleaseLocation, UpdateRecord, plan_start};
 use bolero::check;
 use proto_release::{
     FileDigest, PayloadEncoding, ReleaseKey, ReleaseManifest, ReleaseSigner, ReleaseVersion,
@@ -93,7 +91,7 @@ fn fuzz_release_texts() {
             assert_eq!(key.to_string().parse(), Ok(key));
         }
         let _ = ReleaseSigner::parse(&text);
-        let place = ReleaseLocation::parse(&text, false, &AddressRule::default());
+        let place = ReleaseLocation::parse(&text, "url", false, &AddressRule::default());
         assert!(!matches!(place, Ok(ReleaseLocation::File(_))));
     });
 }

@@ -110,6 +110,10 @@ fn certificates(scenario: &mut Scenario<'_>) -> Result<()> {
     scenario.row(json!({"RevokeCertificates": {
         "choice": {"serial": "aa"}, "reason": "text",
     }}))?;
+    scenario.row(json!({"ReportAgent": {
+        "identity": LEAF, "kind": "core", "agent": "lab/leaf0", "version": "1.3.0",
+        "phase": "failed", "wanted": "1.4.0", "error": "text", "ailment": "text",
+    }}))?;
     scenario.row(json!({"RotateIdentity": {"identity": LEAF}}))?;
     scenario.row(json!({"RevokeIdentity": {"identity": LEAF, "reason": "text"}}))?;
     let op = ticket(scenario, 2);

@@ -246,10 +246,16 @@ fn rollout(scenario: &mut Scenario<'_>) -> Result<()> {
         "gate": {"healthy_for_ms": 300_000, "patience_ms": HOUR_MS, "failures_max": 1},
     }});
     scenario.row(start.clone())?;
+    scenario.row(json!({"PauseRollout": {"kind": "firewall"}}))?;
     scenario.row(json!({"ResumeRollout": {"kind": "firewall", "failures_max": 2}}))?;
     scenario.row(json!({"AbortRollout": {"kind": "firewall"}}))?;
-    scenario.done(start)?;
-    scenario.row(json!({"StepRollout": {"kind": "firewall"}}))
+    scenario.done(start.clone())?;
+    scenario.row(json!({"StepRollout": {"kind": "firewall"}}))?;
+    // No boot server has reported its program: the release is the site's at once.
+    let mut of_pixies = start;
+    of_pixies["StartRollout"]["kind"] = json!("pixie");
+    scenario.done(of_pixies)?;
+    scenario.done(json!({"StepRollout": {"kind": "pixie", "silent": ["lab/pixie0"]}}))
 }
 
 /// A second firewall that takes the place of the first.

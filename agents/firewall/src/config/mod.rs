@@ -29,7 +29,6 @@ pub use controllers::{ControllerConfig, ControllersConfig, FirewallController};
 pub use droptailer::DroptailerConfig;
 pub use error::ConfigError;
 pub(crate) use release_keys::{add_keys_beside, add_release_keys, release_keys_file};
-pub(crate) use self_update::RELEASE_KEYS_MAX;
 pub use self_update::SelfUpdateConfig;
 pub use source_name::SourceName;
 pub use sources::{KubernetesSource, MetalSource, SourcesConfig};

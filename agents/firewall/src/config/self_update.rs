@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use agents_update::RELEASE_KEYS_MAX;
 use ipnet::IpNet;
 use proto_release::ReleaseKey;
 use serde::Deserialize;
@@ -9,8 +10,6 @@ use super::lines::nearest_line;
 
 /// Path of the fields.
 const PATH: [&str; 3] = ["controllers", "firewall", "selfUpdate"];
-/// Most keys. Two are enough to replace one by another.
-pub(crate) const RELEASE_KEYS_MAX: usize = 16;
 /// Most prefixes of local addresses.
 const PREFIXES_MAX: usize = 64;
 /// Longest spread, seconds.
@@ -43,11 +42,6 @@ pub struct SelfUpdateConfig {
 }
 
 impl SelfUpdateConfig {
-    /// `true` if the agent replaces its program: it is to, and somebody is trusted to sign releases.
-    pub(crate) fn is_possible(&self) -> bool {
-        self.enabled && !self.keys.is_empty()
-    }
-
     /// The reason why nothing is replaced although it is to be. `None` if there is none.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         let is_keyless = self.enabled && self.keys.is_empty();

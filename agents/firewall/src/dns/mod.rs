@@ -37,7 +37,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use answer::{ResolvedAddress, resolved_addresses};
 pub use failure_code::FailureCode;
 pub use guard::AddressGuard;
-pub(crate) use guard::is_public;
 pub use limits::NameLimits;
 pub use query::{AnswerFit, DnsQuery};
 pub use saved::SavedName;

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{FirewallCollector, Sampler, UpdateCollector};
-use crate::update::{SharedStatus, running_version};
+use agents_update::{SharedStatus, running_version};
 
 /// The listener of the firewall's metrics. It closes when dropped.
 #[derive(Debug)]

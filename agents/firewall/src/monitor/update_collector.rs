@@ -1,8 +1,7 @@
 use std::fmt;
 
+use agents_update::{SharedStatus, UpdatePhase};
 use base_telemetry::metrics::{Collector, DescriptorEncoder, Sheet};
-
-use crate::update::{SharedStatus, UpdatePhase};
 
 /// Writes the state of self-update at each scrape.
 #[derive(Debug)]

@@ -1,3 +1,4 @@
+use agents_update::{PROBE_COMMAND, ProbeProgramArgs};
 use base_runtime::logging::LogFormat;
 use clap::{Parser, Subcommand};
 
@@ -5,9 +6,7 @@ use super::check_args::CheckArgs;
 use super::command_args::{ApplyArgs, ExplainArgs, RunArgs};
 use super::drops::DropsArgs;
 use super::file_args::{CountersArgs, FileArgs, StateArgs};
-use super::probe_program::ProbeProgramArgs;
 use super::update::UpdateCommand;
-use crate::update::PROBE_COMMAND;
 
 /// The command line.
 #[derive(Debug, Parser)]

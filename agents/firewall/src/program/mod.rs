@@ -6,13 +6,14 @@ mod command_args;
 mod drops;
 mod file_args;
 mod output;
-mod probe_program;
 mod update;
 
+use std::ffi::CStr;
 use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
+use agents_update::{EXIT_FOR_UPDATE, probe_program};
 use anyhow::{Context as _, Result, bail};
 use base_runtime::{logging, shutdown};
 use proto_firewall::printable;
@@ -36,11 +37,20 @@ use crate::rule::{RuleSet, protocol_number};
 use crate::run::{self, AgentFiles, RunEnd};
 use crate::state::{FirewallState, Loaded, write_rules_file};
 use crate::trial::{self, Outcome, TrialConditions};
-use crate::update::{EXIT_FOR_UPDATE, hand_over};
+use crate::update::hand_over;
 use crate::view::RuleView;
 
 /// Log filter without `METALMESH_LOG`.
 const LOG_FILTER: &str = "info";
+/// Arguments by which a new program checks the configuration at its standard input.
+const CHECK_ARGUMENTS: [&CStr; 6] = [
+    c"metalmesh-firewall",
+    c"check",
+    c"--file-only",
+    c"--output",
+    c"json",
+    c"/dev/stdin",
+];
 
 /// Carries out a command, and returns the exit code. It is not zero, without an error, if the agent
 /// ended so that another program takes its place.
@@ -65,7 +75,7 @@ pub fn carry_out(cli: Cli) -> Result<ExitCode> {
         Command::Drops(args) => on_runtime(drops::list_drops(args)),
         Command::Counters(args) => counters(&args),
         Command::Update(command) => update::update(&command),
-        Command::ProbeProgram(args) => return probe_program::probe_program(&args),
+        Command::ProbeProgram(args) => return probe_program(&args, &CHECK_ARGUMENTS),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,11 +1,10 @@
+use agents_update::UpdateFiles;
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
-use proto_firewall::printable;
 
 use super::file_args::StateArgs;
 use super::output::{OutputFormat, print};
 use crate::state::FirewallState;
-use crate::update::{UpdateFiles, UpdateStatus};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UpdateCommand {
@@ -28,40 +27,14 @@ pub(super) enum UpdateCommand {
 pub(super) fn update(command: &UpdateCommand) -> Result<()> {
     let files = |args: &StateArgs| {
         let state = FirewallState::open(&args.state_dir)?;
-        anyhow::Ok(UpdateFiles::new(state))
+        anyhow::Ok(UpdateFiles::new(state.sealed().clone()))
     };
     match command {
         UpdateCommand::Retry(state) => Ok(files(state)?.ask_retry()?),
         UpdateCommand::Status { state, output } => {
             let status = files(state)?.status()?;
             let status = status.context("there is no status of updates; does the agent run?")?;
-            print(*output, &status, || lines(&status))
+            print(*output, &status, || status.lines())
         }
     }
-}
-
-fn lines(status: &UpdateStatus) -> Vec<String> {
-    let wanted = status.wanted.as_ref().map(ToString::to_string);
-    let mut lines = vec![
-        format!("version: {}", status.version),
-        format!("wanted:  {}", wanted.unwrap_or_else(|| "-".to_owned())),
-        format!("phase:   {}", status.phase.name()),
-    ];
-    if let Some(digest) = &status.head_digest {
-        lines.push(format!("digest:  {digest}"));
-    }
-    if !status.last_error.is_empty() {
-        lines.push(format!("error:   {}", printable(&status.last_error)));
-    }
-    for failed in &status.failed {
-        let reason = printable(&failed.reason);
-        let (version, attempts) = (&failed.version, failed.attempts);
-        let digest = failed.head_digest.as_ref();
-        let digest = digest.map(|digest| format!(" ({digest})"));
-        let digest = digest.unwrap_or_default();
-        lines.push(format!(
-            "failed:  {version}{digest}, {attempts} attempts: {reason}"
-        ));
-    }
-    lines
 }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
+use agents_update::UpdateStatus;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{AppliedObjects, CandidateSender, MonitorReport, SourceObjects};
 use crate::monitor::Statistics;
 use crate::routes::ObservedDistance;
-use crate::update::UpdateStatus;
 
 /// The state of a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agents_update::UpdateStatus;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -16,7 +17,6 @@ use crate::admit::Problem;
 use crate::config::{Config, SourceName};
 use crate::monitor::Statistics;
 use crate::routes::ObservedDistance;
-use crate::update::UpdateStatus;
 
 /// The agent's end of the channel to a source that runs.
 #[derive(Debug)]

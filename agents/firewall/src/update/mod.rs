@@ -1,107 +1,39 @@
-//! Self-update: the agent replaces its own program by a signed release, and goes back to the one before
-//! if that does not work.
+//! Self-update of this agent: what [`agents_update`] asks of it.
 //!
-//! The source of the controller `firewall` names a version and a place ([`WantedRelease`]). The agent
-//! fetches the release, verifies it with the keys of its configuration file, stores the program in the
-//! state directory, has it check the configuration as nobody, and writes into a record
-//! ([`UpdateRecord`]) that it is tried. Then it ends. The installed program, which no update changes,
-//! reads the record at every start and becomes the program that it names ([`hand_over`]).
+//! The source of the controller `firewall` names a version and a place. Keys come from the
+//! configuration file, and from the file beside it.
 //!
 //! Invariants:
-//! - Decisions are functions of the record and of facts ([`plan_start`], [`UpdateMachine`]); each change
-//!   of the record is one atomic write, and a program is whole on disk before the record names it.
-//! - The installed program is never changed: whatever is missing or damaged, it starts.
-//! - A release is its version and the digest of its signed head ([`ReleaseId`]): another one of the same
-//!   version is another release.
-//! - A new program counts as good once its rules are in force and its source answers. Otherwise the
-//!   program before it is used again, and the release is remembered.
+//! - A new program counts as good once its rules are in force and its source answers.
+//! - A release on trial starts only while the configuration enables self-update, trusts its key and, if
+//!   it names releases itself, names this one (`trust`).
 //! - Rules stay in the kernel while one program replaces another.
 
-mod address_rule;
-mod facts;
-mod files;
-mod hand_over;
-mod location;
-mod machine;
-#[cfg(test)]
-mod machine_tests;
-mod phase;
-mod probe;
-mod process;
-mod program;
-mod reader;
-mod record;
-mod release_id;
-mod resolver;
-mod stage;
-mod start;
-#[cfg(test)]
-mod start_tests;
-mod status;
 mod trust;
-mod updater;
 mod view;
-mod wanted;
 
-use std::sync::OnceLock;
+use std::path::Path;
 
-use anyhow::Context as _;
-use proto_release::ReleaseVersion;
+use agents_update::{ReleaseFields, UpdatingProgram};
 
-pub use address_rule::AddressRule;
-pub use facts::{UpdateFacts, UpdateStep};
-pub(crate) use files::UpdateFiles;
-pub use hand_over::hand_over;
-pub use location::ReleaseLocation;
-pub use machine::{CONFIRM_AFTER, CONFIRM_WITHIN, UpdateMachine};
-pub use phase::{ProgramRole, UpdatePhase};
-pub use probe::PROBE_COMMAND;
-pub(crate) use process::{end_with, own_id};
-pub use program::{InstalledProgram, StoredProgram, TrialProgram};
-pub use record::{ATTEMPTS_MAX, FailedVersion, UpdateRecord};
-pub use release_id::ReleaseId;
-pub use start::{STARTS_MAX, StartPlan, after_failed_start, plan_start};
-pub use status::{SharedStatus, UpdateStatus};
-pub(crate) use updater::SelfUpdate;
 pub(crate) use view::UpdateView;
-pub use wanted::WantedRelease;
 
-/// Name of the program in manifests.
-pub const PROGRAM_NAME: &str = "metalmesh-firewall";
-/// Level of the mesh protocol that this program and its control speak: the number in
-/// `proto_link::ALPN`.
-pub const MESH_LEVEL: u32 = 1;
-/// Exit code of an agent that ends so that another program takes its place. The service manager
-/// starts it again.
-pub const EXIT_FOR_UPDATE: u8 = 75;
+/// This program, as its releases and its sources name it.
+pub const PROGRAM: UpdatingProgram = UpdatingProgram {
+    name: "metalmesh-firewall",
+    fields: RELEASE_FIELDS,
+    unhealthy: "its rules were not in force, or its source did not answer,",
+};
 
-/// Version of the program that runs, as its release calls it. Set once, at the start.
-static RUNNING: OnceLock<String> = OnceLock::new();
+/// Names of the fields of a source that name a release.
+pub const RELEASE_FIELDS: ReleaseFields = ReleaseFields {
+    version: "controllerVersion",
+    url: "controllerURL",
+    digest: "controllerDigest",
+};
 
-/// Version of the program that runs: that of its release, or of the installed program.
-#[must_use]
-pub fn running_version() -> &'static str {
-    RUNNING
-        .get()
-        .map_or(env!("CARGO_PKG_VERSION"), String::as_str)
-}
-
-/// The version that this program was built as.
-///
-/// # Errors
-/// It is no version of a release.
-fn built_version() -> anyhow::Result<ReleaseVersion> {
-    let version = env!("CARGO_PKG_VERSION").parse();
-    version.context("this program was built without a version")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::MESH_LEVEL;
-
-    #[test]
-    fn the_level_is_that_of_the_protocol() {
-        let name = format!("metalmesh-mesh/{MESH_LEVEL}");
-        assert_eq!(proto_link::ALPN, name.as_bytes());
-    }
+/// Becomes the program that the record of updates names. Returns if that is this one, or if anything
+/// is in the way. `config` is the configuration file.
+pub fn hand_over(state_dir: &Path, config: &Path) {
+    agents_update::hand_over(state_dir, &|trial| trust::trial_problem(trial, config));
 }

@@ -3,14 +3,13 @@
 
 use std::path::Path;
 
+use agents_update::{RELEASE_KEYS_MAX, TrialProgram, WantedRelease};
 use base_runtime::Chain;
 use proto_release::{ReleaseKey, SignedHead};
 use serde_norway::Value;
 
-use super::program::TrialProgram;
-use super::record::UpdateRecord;
-use super::wanted::WantedRelease;
-use crate::config::{Config, ConfigError, RELEASE_KEYS_MAX, SourceName, add_keys_beside};
+use super::RELEASE_FIELDS;
+use crate::config::{Config, ConfigError, SourceName, add_keys_beside};
 
 /// The part of a configuration file by which a release on trial is started. The installed program reads
 /// it, which may be much older than the file: fields and keys that it does not know do not count.
@@ -24,10 +23,9 @@ struct TrialTrust {
     named: Option<WantedRelease>,
 }
 
-/// The reason why the release on trial is not started. `None` if it may be, or if there is none.
+/// The reason why a release on trial is not started. `None` if it may be.
 /// A configuration that cannot be read trusts nobody: the program before it goes on, and nothing is lost.
-pub(super) fn trial_problem(record: &UpdateRecord, config: &Path) -> Option<String> {
-    let trial = record.trial.as_ref()?;
+pub(super) fn trial_problem(trial: &TrialProgram, config: &Path) -> Option<String> {
     match TrialTrust::read(config) {
         Ok(trust) => trust.problem(trial),
         Err(error) => {
@@ -98,6 +96,7 @@ fn named(root: &Value) -> Option<WantedRelease> {
     let spec = at(root, &["sources", "static", "firewall"])?;
     let text = |field: &str| spec.get(field).and_then(Value::as_str);
     let wanted = WantedRelease::parse(
+        &RELEASE_FIELDS,
         text("controllerVersion"),
         text("controllerURL"),
         text("controllerDigest"),
@@ -109,10 +108,10 @@ fn named(root: &Value) -> Option<WantedRelease> {
 mod tests {
     use std::fs;
 
+    use agents_update::{InstalledProgram, StoredProgram, UpdateRecord};
     use proto_release::{FileDigest, PayloadEncoding, ReleaseManifest, ReleaseSigner};
 
     use super::*;
-    use crate::update::{InstalledProgram, StoredProgram};
 
     const TEXT: &str = "sources:
   static:
@@ -129,8 +128,8 @@ controllers:
       keys: ['KEY', 'mldsa:AAAA']
 ";
 
-    /// A record with 1.1.0 on trial.
-    fn record(signer: &ReleaseSigner) -> UpdateRecord {
+    /// 1.1.0 on trial.
+    fn trial(signer: &ReleaseSigner) -> TrialProgram {
         let program = FileDigest::of(&b"program"[..]).unwrap();
         let manifest = ReleaseManifest {
             name: "metalmesh-firewall".to_owned(),
@@ -152,16 +151,16 @@ controllers:
             modified_s: 0,
         });
         record.begin_trial(StoredProgram::new(manifest.version, program), &head);
-        record
+        record.trial.unwrap()
     }
 
     #[test]
     fn a_release_on_trial_starts_while_the_configuration_trusts_and_names_it() {
         let signer = ReleaseSigner::generate().unwrap();
-        let record = record(&signer);
+        let trial = trial(&signer);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
-        let missing = trial_problem(&record, &path).unwrap();
+        let missing = trial_problem(&trial, &path).unwrap();
         assert!(missing.starts_with("configuration: "), "{missing}");
         let text = TEXT.replace("KEY", &signer.public().to_string());
         let key = signer.public().to_string();
@@ -182,7 +181,7 @@ controllers:
         ] {
             let changed = text.replacen(from, to, 1);
             fs::write(&path, &changed).unwrap();
-            let problem = trial_problem(&record, &path);
+            let problem = trial_problem(&trial, &path);
             let begin = problem.as_deref().map(|problem| {
                 let (rule, _) = problem.split_once(": ").unwrap();
                 format!("{rule}: ")
@@ -194,16 +193,12 @@ controllers:
     #[test]
     fn the_record_of_an_earlier_program_has_no_head() {
         let signer = ReleaseSigner::generate().unwrap();
-        let mut record = record(&signer);
+        let mut trial = trial(&signer);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
         fs::write(&path, TEXT).unwrap();
-        assert!(trial_problem(&record, &path).is_some());
-        let trial = record.trial.as_mut().unwrap();
+        assert!(trial_problem(&trial, &path).is_some());
         trial.head.clear();
-        assert_eq!(trial_problem(&record, &path), None);
-        record.trial = None;
-        fs::remove_file(&path).unwrap();
-        assert_eq!(trial_problem(&record, &path), None, "nothing is on trial");
+        assert_eq!(trial_problem(&trial, &path), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use agents_update::mesh_agent::SelfUpdateSection;
 use bmc_redfish::Trust;
 use proto_types::MachineId;
 use serde::Deserialize;
@@ -20,6 +21,8 @@ pub(super) struct File {
     pub(super) candidates: FileBmc,
     #[serde(default)]
     pub(super) bmc: Vec<FileBmc>,
+    #[serde(default)]
+    pub(super) self_update: Option<SelfUpdateSection>,
 }
 
 /// A `[[bmc]]` section, or `[candidates]`, which has no address.

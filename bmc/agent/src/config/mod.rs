@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agents_update::mesh_agent::SelfUpdateSection;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -57,6 +58,8 @@ pub struct Config {
     /// Protocols and trust for BMCs that pixie found.
     pub candidates: Speech,
     pub credentials: Credentials,
+    /// Replacement of the agent's program by signed releases. `None` means that nothing is replaced.
+    pub self_update: Option<SelfUpdateSection>,
 }
 
 impl Config {
@@ -69,17 +72,7 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let file: File = parse(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("."));
-        if file.bmc.len() > BMCS_MAX {
-            return Err(ConfigError::Wrong(format!(
-                "more than {BMCS_MAX} [[bmc]] sections"
-            )));
-        }
-        if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&file.interval_s) {
-            let reason = format!(
-                "interval_s must be at least {INTERVAL_S_MIN} and at most {INTERVAL_S_MAX}"
-            );
-            return Err(ConfigError::Wrong(reason));
-        }
+        check_sizes(&file)?;
         let mut bmcs: Vec<Target> = Vec::new();
         for bmc in file.bmc {
             let address = bmc
@@ -107,8 +100,34 @@ impl Config {
             bmcs,
             candidates: file.candidates.check(folder, "[candidates]")?,
             credentials: parse(&credentials)?,
+            self_update: file.self_update,
         })
     }
+
+    /// Checks the text of a configuration file. Files that it names are not read.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the line.
+    pub fn check(text: &str) -> Result<(), ConfigError> {
+        let file: File = parse_text(Path::new("the configuration"), text)?;
+        check_sizes(&file)
+    }
+}
+
+/// Checks the bounds of a file.
+fn check_sizes(file: &File) -> Result<(), ConfigError> {
+    if file.bmc.len() > BMCS_MAX {
+        return Err(ConfigError::Wrong(format!(
+            "more than {BMCS_MAX} [[bmc]] sections"
+        )));
+    }
+    if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&file.interval_s) {
+        let reason = format!(
+            "interval_s must be at least {INTERVAL_S_MIN} and at most {INTERVAL_S_MAX}"
+        );
+        return Err(ConfigError::Wrong(reason));
+    }
+    Ok(())
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
@@ -116,7 +135,12 @@ fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> 
         path: path.into(),
         source,
     })?;
-    toml::from_str(&text).map_err(|error| {
+    parse_text(path, &text)
+}
+
+/// Parses the text of a file.
+fn parse_text<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text.as_bytes()[..start]
             .iter()
@@ -247,6 +271,8 @@ mod tests {
             .collect();
         let config = read(&all, LOGIN, 0o600).unwrap();
         assert!(config.bmcs.len() == 2 && config.candidates.efi);
+        assert!(config.self_update.is_some());
+        Config::check(&all).unwrap();
     }
 
     #[test]

@@ -8,7 +8,10 @@
 mod control;
 #[path = "../../../redfish/tests/sushy/emulator.rs"]
 mod emulator;
+mod release_server;
 mod simulator;
+mod supervised;
+mod update;
 
 use std::fs;
 use std::net::UdpSocket;

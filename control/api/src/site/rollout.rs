@@ -3,9 +3,10 @@
 use control_convert::{parse, required, time};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, of_state};
-use control_state::query::{judged_agents, rollout};
+use control_state::query::{AgentSight, judged_agents, rollout};
 use control_state::{
-    self as state, AbortRollout, AgentStanding, JudgedAgent, ResumeRollout, StartRollout, Tables,
+    self as state, AbortRollout, AgentStanding, JudgedAgent, PauseRollout, ResumeRollout,
+    StartRollout, Tables,
 };
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::rollout_service_server::RolloutService;
@@ -24,9 +25,13 @@ impl RolloutService for Services {
     ) -> ApiResult<mesh::RolloutServiceGetResponse> {
         let caller = Caller::of(&request)?;
         let kind = kind(request.get_ref().kind())?;
+        let sight = AgentSight {
+            now: self.gate.now(),
+            ..AgentSight::default()
+        };
         let found = self.gate.read(&caller, |tables| {
             let found = rollout(tables, kind);
-            Ok(found.map(|found| shown(found, agents(tables, found))))
+            Ok(found.map(|found| shown(found, agents(tables, found, &sight))))
         });
         ok(mesh::RolloutServiceGetResponse {
             rollout: found.await?,
@@ -43,6 +48,21 @@ impl RolloutService for Services {
         let started = reply.rollout().map_err(of_state)?;
         ok(mesh::RolloutServiceStartResponse {
             rollout: Some(shown(&started, Vec::new())),
+        })
+    }
+
+    async fn pause(
+        &self,
+        request: Request<mesh::RolloutServicePauseRequest>,
+    ) -> ApiResult<mesh::RolloutServicePauseResponse> {
+        let caller = Caller::of(&request)?;
+        let op = PauseRollout {
+            kind: kind(request.get_ref().kind())?,
+        };
+        let reply = self.gate.propose(&caller, op).await?;
+        let paused = reply.rollout().map_err(of_state)?;
+        ok(mesh::RolloutServicePauseResponse {
+            rollout: Some(shown(&paused, Vec::new())),
         })
     }
 
@@ -81,7 +101,12 @@ impl RolloutService for Services {
 fn kind(kind: mesh::RolloutKind) -> Result<state::RolloutKind, Status> {
     match kind {
         mesh::RolloutKind::Firewall => Ok(state::RolloutKind::Firewall),
-        mesh::RolloutKind::Unspecified => Err(invalid("kind", "must be firewall")),
+        mesh::RolloutKind::Core => Ok(state::RolloutKind::Core),
+        mesh::RolloutKind::Bmc => Ok(state::RolloutKind::Bmc),
+        mesh::RolloutKind::Pixie => Ok(state::RolloutKind::Pixie),
+        mesh::RolloutKind::Unspecified => {
+            Err(invalid("kind", "must be firewall, core, bmc or pixie"))
+        }
     }
 }
 
@@ -120,9 +145,16 @@ fn start(request: mesh::RolloutServiceStartRequest) -> Result<StartRollout, Stat
 }
 
 /// All agents with their standing.
-fn agents(tables: &Tables, rollout: &state::Rollout) -> Vec<mesh::RolloutAgent> {
-    let judged = judged_agents(tables, rollout).into_iter();
-    let shown = judged.map(|JudgedAgent { agent, standing }| {
+fn agents(
+    tables: &Tables,
+    rollout: &state::Rollout,
+    sight: &AgentSight,
+) -> Vec<mesh::RolloutAgent> {
+    let judged = judged_agents(tables, rollout, sight).into_iter();
+    let shown = judged.map(|judged| {
+        let JudgedAgent {
+            agent, standing, ..
+        } = judged;
         let failure = rollout.failed.get(&agent).cloned();
         let (settled, reason) = match standing {
             AgentStanding::Settled => (true, String::new()),
@@ -147,6 +179,9 @@ fn shown(rollout: &state::Rollout, agents: Vec<mesh::RolloutAgent>) -> mesh::Rol
     };
     let kind = match rollout.kind {
         state::RolloutKind::Firewall => mesh::RolloutKind::Firewall,
+        state::RolloutKind::Core => mesh::RolloutKind::Core,
+        state::RolloutKind::Bmc => mesh::RolloutKind::Bmc,
+        state::RolloutKind::Pixie => mesh::RolloutKind::Pixie,
     };
     let waves = rollout.waves.iter().map(|size| mesh::WaveSize {
         size: Some(match *size {

@@ -38,6 +38,7 @@ async fn an_administrator_starts_resumes_and_aborts_a_rollout() {
     let mut admin = RolloutServiceClient::new(node.as_admin());
     let get = || mesh::RolloutServiceGetRequest { kind: kind() };
     let abort = || mesh::RolloutServiceAbortRequest { kind: kind() };
+    let pause = || mesh::RolloutServicePauseRequest { kind: kind() };
     let resume = |failures_max| mesh::RolloutServiceResumeRequest {
         kind: kind(),
         failures_max,
@@ -45,6 +46,7 @@ async fn an_administrator_starts_resumes_and_aborts_a_rollout() {
     for refused in [
         tenant.get(get()).await.unwrap_err(),
         tenant.start(wanted("1.3.0")).await.unwrap_err(),
+        tenant.pause(pause()).await.unwrap_err(),
         tenant.resume(resume(None)).await.unwrap_err(),
         tenant.abort(abort()).await.unwrap_err(),
     ] {
@@ -67,11 +69,44 @@ async fn an_administrator_starts_resumes_and_aborts_a_rollout() {
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     assert!(refused.message().contains("MM-1806"), "{refused}");
 
+    let paused = admin.pause(pause()).await.unwrap().into_inner();
+    let paused = paused.rollout.unwrap();
+    assert_eq!(paused.state(), mesh::RolloutState::Stopped);
+    assert!(paused.reason.contains("has paused it"), "{}", paused.reason);
     let resumed = admin.resume(resume(Some(2))).await.unwrap().into_inner();
     let gate = resumed.rollout.unwrap().gate.unwrap();
     assert_eq!((gate.failures_max, gate.patience_seconds), (2, 3600));
     let aborted = admin.abort(abort()).await.unwrap().into_inner();
     assert_eq!(aborted.rollout.unwrap().release, started.release);
     assert_eq!(admin.get(get()).await.unwrap().into_inner().rollout, None);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_of_agents_has_a_rollout_of_its_own() {
+    let node = Node::start().await;
+    let mut admin = RolloutServiceClient::new(node.as_admin());
+    let kinds = [
+        mesh::RolloutKind::Firewall,
+        mesh::RolloutKind::Core,
+        mesh::RolloutKind::Bmc,
+        mesh::RolloutKind::Pixie,
+    ];
+    for kind in kinds {
+        let start = mesh::RolloutServiceStartRequest {
+            kind: kind.into(),
+            ..wanted("1.3.0")
+        };
+        let started = admin.start(start).await.unwrap().into_inner();
+        assert_eq!(started.rollout.unwrap().kind(), kind);
+    }
+    for kind in kinds {
+        let kind = kind.into();
+        let get = mesh::RolloutServiceGetRequest { kind };
+        let shown = admin.get(get).await.unwrap().into_inner();
+        assert_eq!(shown.rollout.unwrap().kind, kind);
+        let abort = mesh::RolloutServiceAbortRequest { kind };
+        admin.abort(abort).await.unwrap();
+    }
     node.stop().await;
 }

@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 use super::{
     apply, audit, ca, claim, cluster, component, context, doctor, explain, filesystem, firewall,
     get, identity, image, ip, join, login, machine, misc, network, node_allocation, partition,
-    policy, pool, project, quota, release, settings, size, switch, task, tenant, token, user, vpn,
+    policy, pool, project, quota, release, rollout, settings, size, switch, task, tenant, token,
+    user, vpn,
 };
 use crate::global_flags::GlobalFlags;
 
@@ -87,6 +88,9 @@ pub(crate) enum CliCommand {
     /// Show and replace firewalls, manage their rules, and explain what they do.
     #[command(subcommand)]
     Firewall(firewall::FirewallCommand),
+    /// Roll releases of agents out in waves: those of switches, BMCs, boot servers and firewalls.
+    #[command(subcommand)]
+    Rollout(rollout::RolloutCommand),
     /// Manage switches.
     #[command(subcommand)]
     Switch(switch::SwitchCommand),

@@ -29,6 +29,7 @@ pub(crate) mod pool;
 pub(crate) mod project;
 pub(crate) mod quota;
 pub(crate) mod release;
+pub(crate) mod rollout;
 pub(crate) mod settings;
 pub(crate) mod size;
 mod size_images;
@@ -127,6 +128,7 @@ pub(crate) async fn run(cli: CommandLine) -> Result<()> {
         CliCommand::Tenant(command) => tenant::run(&app, command).await,
         CliCommand::Project(command) => project::run(&app, command).await,
         CliCommand::Firewall(command) => firewall::run(&app, command).await,
+        CliCommand::Rollout(command) => rollout::run(&app, command).await,
         CliCommand::Quota(command) => quota::run(&app, command).await,
         CliCommand::Settings(command) => settings::run(&app, command).await,
         CliCommand::Policy(command) => policy::run(&app, command).await,

@@ -30,3 +30,4 @@ mod restored;
 mod samples;
 mod segment;
 mod tpm;
+mod update;

@@ -86,6 +86,7 @@ pub(crate) fn samples(victim: &Victim) -> BTreeMap<&'static str, Sample> {
     samples.extend(of_bmcs(victim));
     samples.extend(of_boots());
     samples.extend(of_machines(victim));
+    samples.extend(of_programs());
     samples
 }
 
@@ -188,6 +189,18 @@ fn of_boots() -> Vec<NamedSample> {
         unary::<_, BootSeenResponse>(&boot_service::SEEN, Refused, seen_at_boot(A, MAC_A)),
         unary::<_, BootTicket>(&boot_service::ISSUE_TICKET, Refused, ticket),
         unary::<_, LeaseReportResponse>(&boot_service::REPORT_LEASES, OwnOnly, report),
+    ]
+}
+
+fn of_programs() -> Vec<NamedSample> {
+    let report = UpdateReport {
+        version: "1.2.0".into(),
+        phase: "off".into(),
+        ..Default::default()
+    };
+    vec![
+        stream::<_, UpdateDesired>(&update_service::DESIRED, OwnOnly, UpdateDesiredRequest {}),
+        unary::<_, UpdateReportResponse>(&update_service::REPORT, OwnOnly, report),
     ]
 }
 

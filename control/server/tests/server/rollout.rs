@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::cli::Cli;
 
-/// Signs a program as a release of the firewalls' agent. Returns its file and the public key.
-fn sign(cli: &Cli, dir: &Path, version: &str) -> (String, String) {
+/// Signs a program as a release of an agent. Returns its file and the public key.
+fn sign(cli: &Cli, dir: &Path, name: &str, version: &str) -> (String, String) {
     let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
     let (key, program, release) = (path("key"), path("program"), path(version));
     std::fs::write(&program, "program").unwrap();
@@ -22,6 +22,8 @@ fn sign(cli: &Cli, dir: &Path, version: &str) -> (String, String) {
         &release,
         "--architecture",
         "x86_64",
+        "--name",
+        name,
     ]);
     (release, public)
 }
@@ -34,7 +36,7 @@ fn a_rollout_that_has_reached_all_sets_the_sites_release() {
     };
     let none = cli.refused(&["firewall", "rollout", "status"]);
     assert!(none.contains("there is no rollout"), "{none}");
-    let (release, key) = sign(&cli, dir.path(), "1.3.0");
+    let (release, key) = sign(&cli, dir.path(), "metalmesh-firewall", "1.3.0");
     let start = [
         "firewall",
         "rollout",
@@ -64,4 +66,33 @@ fn a_rollout_that_has_reached_all_sets_the_sites_release() {
     let refused = cli.refused(&["firewall", "rollout", "abort"]);
     assert!(refused.contains("MM-1806"), "{refused}");
     assert!(refused.contains("is complete"), "{refused}");
+}
+
+#[test]
+fn the_agents_of_switches_have_a_rollout_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((cli, _daemon)) = Cli::fresh(dir.path()) else {
+        return;
+    };
+    let none = cli.refused(&["rollout", "core", "show"]);
+    assert!(none.contains("metalmesh rollout core set"), "{none}");
+    let (release, key) = sign(&cli, dir.path(), "metalmesh-core", "1.3.0");
+    let url = "https://releases.example.com/metalmesh-core-1.3.0.release";
+    let set = |kind| {
+        [
+            "rollout", kind, "set", &release, "--url", url, "--key", &key,
+        ]
+    };
+    // A release names its program.
+    let other = cli.refused(&set("bmc"));
+    assert!(other.contains("is a release of metalmesh-core"), "{other}");
+    let started = cli.ok(&set("core"));
+    assert!(started.contains("running"), "{started}");
+    // No agent has reported its program: there is nobody to wait for.
+    let status = cli.ok(&["rollout", "core", "show", "--wait", "--timeout", "60s"]);
+    assert!(status.contains("done"), "{status}");
+    let refused = cli.refused(&["rollout", "core", "pause"]);
+    assert!(refused.contains("is complete"), "{refused}");
+    let others = cli.refused(&["rollout", "pixie", "abort"]);
+    assert!(others.contains("not found"), "{others}");
 }

@@ -104,7 +104,7 @@ pub const LISTS: [(&str, usize); 39] = [
     ("remove", LABELS_MAX),
     // BGP sessions of a switch: three address families of each port, most of them.
     ("sessions", 512),
-    // Switches without a session.
+    // Switches, and agents of a rollout, without a session.
     ("silent", 10_000),
     ("tenant_roles", 500),
     ("unobserved", 10_000),

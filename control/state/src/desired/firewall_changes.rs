@@ -9,7 +9,7 @@ use crate::firewall::health::{has_applied, is_alive};
 use crate::firewall::read::{firewalls_in, firewalls_of_set};
 use crate::machine::entity::{Allocation, AllocationType, Machine};
 use crate::machine::read::partition_machines;
-use crate::rollout::entity::RolloutState;
+use crate::rollout::entity::{AgentKey, RolloutState};
 use crate::tables::{Change, Record, Tables};
 
 /// The firewalls that changes may concern, as of tables that have the changes: those that changed
@@ -59,7 +59,7 @@ fn of_rules(tables: &Tables, rules: &FirewallRuleSet) -> Vec<MachineId> {
 fn of_rollout(change: &Change) -> BTreeSet<MachineId> {
     let reach = |record: Option<&Record>| match record {
         Some(Record::Rollout(rollout)) if rollout.state != RolloutState::Done => {
-            rollout.told.clone()
+            rollout.told.iter().filter_map(AgentKey::machine).collect()
         }
         _ => BTreeSet::new(),
     };

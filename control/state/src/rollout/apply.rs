@@ -3,18 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
-use proto_types::{DigestAlgorithm, Timestamp};
+use proto_types::DigestAlgorithm;
 
 use crate::cluster::apply::clock::{TickTime, tick_time};
 use crate::cluster::read::restored;
 use crate::firewall::entity::FirewallRelease;
 use crate::reply::{ApplyResult, CheckResult, Reply};
-use crate::rollout::command::{AbortRollout, ResumeRollout, StartRollout, StepRollout};
+use crate::rollout::command::{
+    AbortRollout, PauseRollout, ResumeRollout, StartRollout, StepRollout,
+};
 use crate::rollout::decision::advance;
 use crate::rollout::entity::{
-    AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, WaveSize,
+    AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, SiteRelease, WaveSize,
 };
-use crate::rollout::read::{judged_agents, rollout, site_release};
+use crate::rollout::read::{AgentSight, judged_agents, rollout, site_release};
 use crate::tables::{Tables, Tx};
 
 /// Most waves; a plan with more is refused.
@@ -40,8 +42,10 @@ pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
             known.release.version,
             op.kind.as_str()
         );
-        return Err(Error::new(ErrorCode::WrongRolloutState, what)
-            .hint("wait for it, or end it: `metalmesh firewall rollout abort`"));
+        return Err(Error::new(ErrorCode::WrongRolloutState, what).hint(format!(
+            "wait for it, or end it: `metalmesh rollout {} abort`",
+            op.kind.as_str()
+        )));
     }
     Ok(Reply::Rollout(tx.save(Rollout {
         kind: op.kind,
@@ -59,37 +63,65 @@ pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
     })))
 }
 
-/// The rollout as it is at `now`. `None` means that a step at that time changes nothing: also while
-/// the cluster's time is held, and in a restored state that nobody reconciled, as no agent is judged
-/// then.
-fn stepped(tables: &Tables, kind: RolloutKind, now: Timestamp) -> Option<Rollout> {
+/// The rollout as the leader sees it. `None` means that a step then changes nothing: also while the
+/// cluster's time is held, and in a restored state that nobody reconciled, as no agent is judged then.
+fn stepped(tables: &Tables, kind: RolloutKind, sight: &AgentSight) -> Option<Rollout> {
     let known = rollout(tables, kind)?;
-    let TickTime::Believed(now) = tick_time(tables, now) else {
+    let TickTime::Believed(now) = tick_time(tables, sight.now) else {
         return None;
     };
     if known.state != RolloutState::Running || restored(tables).is_some() {
         return None;
     }
-    let next = advance(known, &judged_agents(tables, known), now);
+    let next = advance(known, &judged_agents(tables, known, sight), now);
     (next != **known).then_some(next)
 }
 
-/// The agents whose rollout a step at `now` would change. `None` means that there are none.
-pub fn due_rollout(tables: &Tables, now: Timestamp) -> Option<RolloutKind> {
+/// The agents whose rollout a step would change. `None` means that there are none.
+pub fn due_rollout(tables: &Tables, sight: &AgentSight) -> Option<RolloutKind> {
     let mut kinds = tables.all::<Rollout>().map(|rollout| rollout.kind);
-    kinds.find(|kind| stepped(tables, *kind, now).is_some())
+    kinds.find(|kind| stepped(tables, *kind, sight).is_some())
 }
 
 pub(crate) fn step(tx: &mut Tx<'_>, op: &StepRollout) -> ApplyResult {
-    let Some(next) = stepped(tx.tables(), op.kind, tx.now) else {
+    let sight = AgentSight {
+        now: tx.now,
+        silent: op.silent.clone(),
+    };
+    let Some(next) = stepped(tx.tables(), op.kind, &sight) else {
         return Ok(Reply::None);
     };
     if next.state == RolloutState::Done {
         match next.kind {
             RolloutKind::Firewall => drop(tx.save(site_release(&next))),
+            kind @ (RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie) => {
+                drop(tx.save(SiteRelease {
+                    kind,
+                    release: next.release.clone(),
+                    set_by: next.started_by.clone(),
+                    set_at: tx.now,
+                }));
+            }
         }
     }
     Ok(Reply::Rollout(tx.save(next)))
+}
+
+/// Stops a rollout that runs, until it is resumed.
+pub(crate) fn pause(tx: &mut Tx<'_>, op: &PauseRollout) -> ApplyResult {
+    let known = required(tx.tables(), op.kind)?;
+    match known.state {
+        RolloutState::Running => {}
+        // The first cause stays.
+        RolloutState::Stopped { .. } => return Ok(Reply::Rollout(known.into())),
+        RolloutState::Done => return Err(complete(op.kind)),
+    }
+    let reason = format!("{} has paused it", tx.actor);
+    Ok(Reply::Rollout(tx.save(Rollout {
+        state: RolloutState::Stopped { reason },
+        settled_since: None,
+        ..known
+    })))
 }
 
 pub(crate) fn resume(tx: &mut Tx<'_>, op: &ResumeRollout) -> ApplyResult {
@@ -123,7 +155,12 @@ pub(crate) fn abort(tx: &mut Tx<'_>, op: &AbortRollout) -> ApplyResult {
 
 fn complete(kind: RolloutKind) -> Error {
     let what = format!("the rollout to {} agents is complete", kind.as_str());
-    let hint = "name another release: `metalmesh firewall release set`, or start another rollout";
+    let hint = match kind {
+        RolloutKind::Firewall => {
+            "name another release: `metalmesh firewall release set`, or start another rollout"
+        }
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => "start another rollout",
+    };
     Error::new(ErrorCode::WrongRolloutState, what).hint(hint)
 }
 
@@ -152,10 +189,17 @@ fn check_release(release: &AgentRelease) -> CheckResult {
 /// two could not be told apart.
 fn check_version(tables: &Tables, op: &StartRollout) -> CheckResult {
     let site = match op.kind {
-        RolloutKind::Firewall => tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned()),
+        RolloutKind::Firewall => {
+            let site = tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned());
+            site.map(|site| (&site.version, &site.head_digest))
+        }
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
+            let site = tables.get::<SiteRelease>(&op.kind.as_str().to_owned());
+            site.map(|site| (&site.release.version, &site.release.head_digest))
+        }
     };
-    let is_taken = site.is_some_and(|site| {
-        site.version == op.release.version && site.head_digest != op.release.head_digest
+    let is_taken = site.is_some_and(|(version, digest)| {
+        *version == op.release.version && *digest != op.release.head_digest
     });
     if is_taken {
         let rule = "is that of another release, which agents run; give each build a version";

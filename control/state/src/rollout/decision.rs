@@ -2,32 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use proto_types::{MachineId, Timestamp};
+use proto_types::Timestamp;
 
-use crate::rollout::entity::{Rollout, RolloutState};
+use crate::rollout::entity::{AgentKey, Rollout, RolloutState};
+use crate::rollout::judged::{AgentStanding, JudgedAgent};
+use crate::rollout::tenant_votes::TenantVotes;
 
 /// Failed agents that the cause of a stop names; the others are counted.
 const NAMED_MAX: usize = 3;
-
-/// The standing of an agent beside the release of a rollout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentStanding {
-    /// It runs the release and is healthy.
-    Settled,
-    /// It does not yet, for this reason.
-    OnTheWay(String),
-    /// It will not run the release, for this reason.
-    Refused(String),
-}
-
-/// An agent, as a rollout judges it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JudgedAgent {
-    /// The machine that it runs on.
-    pub agent: MachineId,
-    /// Its standing.
-    pub standing: AgentStanding,
-}
 
 /// The rollout as it is at `now`. `agents` are all agents, in the order in which they get the release.
 /// A rollout that does not run stays as it is.
@@ -36,18 +18,23 @@ pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp)
     if next.state != RolloutState::Running {
         return next;
     }
-    let all: BTreeSet<MachineId> = agents.iter().map(|judged| judged.agent).collect();
-    // A firewall that was freed is nobody's failure.
+    let all: BTreeSet<&AgentKey> = agents.iter().map(|judged| &judged.agent).collect();
+    // An agent that is gone, such as that of a firewall that was freed, is nobody's failure.
     next.told.retain(|agent| all.contains(agent));
     next.failed.retain(|agent, _| all.contains(agent));
     judge_told(&mut next, agents, now);
-    if let Some(reason) = excess_of_failures(&next) {
+    let votes = TenantVotes::of(&next, agents);
+    if let Some(reason) = excess_of_failures(&next, &votes) {
         next.settled_since = None;
         next.state = RolloutState::Stopped { reason };
         return next;
     }
-    let is_settled = next.wave > 0 && pending(&next, agents) == 0;
-    next.settled_since = is_settled.then(|| next.settled_since.unwrap_or(now));
+    let is_quiet = next.wave > 0 && pending(&next, agents) == 0;
+    if is_quiet && !votes.have_proven() {
+        widen_wave(&mut next, agents, &votes, now);
+        return next;
+    }
+    next.settled_since = is_quiet.then(|| next.settled_since.unwrap_or(now));
     let settled_ms = next.settled_since.map(|since| now.since_ms(since));
     let is_proven = settled_ms.is_some_and(|ms| ms >= next.gate.healthy_for_ms);
     if next.wave > 0 && !is_proven {
@@ -68,7 +55,10 @@ fn judge_told(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
     let told = agents
         .iter()
         .filter(|judged| rollout.told.contains(&judged.agent));
-    for JudgedAgent { agent, standing } in told {
+    for JudgedAgent {
+        agent, standing, ..
+    } in told
+    {
         let reason = match standing {
             AgentStanding::Settled => {
                 rollout.failed.remove(agent);
@@ -78,7 +68,7 @@ fn judge_told(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
             AgentStanding::OnTheWay(reason) | AgentStanding::Refused(reason) => reason,
         };
         // The first cause stays: later ones often follow from it.
-        let entry = rollout.failed.entry(*agent);
+        let entry = rollout.failed.entry(agent.clone());
         entry.or_insert_with(|| reason.clone());
     }
 }
@@ -93,11 +83,12 @@ fn pending(rollout: &Rollout, agents: &[JudgedAgent]) -> usize {
     agents.iter().filter(waited_for).count()
 }
 
-/// The cause of a stop. `None` means that no more agents failed than may.
-fn excess_of_failures(rollout: &Rollout) -> Option<String> {
+/// The cause of a stop. `None` means that no more agents failed than may, or those of one tenant
+/// alone.
+fn excess_of_failures(rollout: &Rollout, votes: &TenantVotes<'_>) -> Option<String> {
     let count = rollout.failed.len();
     let most = usize::try_from(rollout.gate.failures_max).unwrap_or(usize::MAX);
-    if count <= most {
+    if count <= most || votes.is_one_against_others() {
         return None;
     }
     let named = rollout.failed.iter().take(NAMED_MAX);
@@ -108,6 +99,22 @@ fn excess_of_failures(rollout: &Rollout) -> Option<String> {
         more => format!("; and {more} more"),
     };
     Some(format!("{count} agents failed, {most} may: {named}{more}"))
+}
+
+/// Tells one agent of a further tenant of the release, within the same wave: those that were told are
+/// not proof enough.
+fn widen_wave(
+    rollout: &mut Rollout,
+    agents: &[JudgedAgent],
+    votes: &TenantVotes<'_>,
+    now: Timestamp,
+) {
+    let unheard = agents.iter().find(|judged| votes.is_unheard(judged));
+    if let Some(judged) = unheard {
+        rollout.told.insert(judged.agent.clone());
+        rollout.wave_since = now;
+    }
+    rollout.settled_since = None;
 }
 
 /// Tells further agents of the release: up to the size of the next wave that has any, and of all in
@@ -121,10 +128,10 @@ fn begin_wave(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
     let (at, size) = next.unwrap_or((rollout.waves.len(), all));
     let untold = agents
         .iter()
-        .map(|judged| judged.agent)
-        .filter(|agent| !rollout.told.contains(agent));
+        .map(|judged| &judged.agent)
+        .filter(|agent| !rollout.told.contains(*agent));
     let missing = size.saturating_sub(rollout.told.len());
-    let chosen: Vec<MachineId> = untold.take(missing).collect();
+    let chosen: Vec<AgentKey> = untold.take(missing).cloned().collect();
     rollout.told.extend(chosen);
     let wave = at.max(begun).saturating_add(1);
     rollout.wave = u32::try_from(wave).unwrap_or(u32::MAX);

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use proto_types::{Digest, MachineId, Timestamp};
 use uuid::Uuid;
 
-use super::decision::{AgentStanding, JudgedAgent, advance};
-use super::entity::{AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, WaveSize};
+use super::decision::advance;
+use super::entity::{
+    AgentKey, AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, WaveSize,
+};
+use super::judged::{AgentStanding, JudgedAgent};
 
 /// Time for which a wave must be healthy.
-const HEALTHY_MS: u64 = 10_000;
+pub(super) const HEALTHY_MS: u64 = 10_000;
 /// Time after which an agent has failed.
-const PATIENCE_MS: u64 = 60_000;
+pub(super) const PATIENCE_MS: u64 = 60_000;
 
-fn agent(number: u128) -> MachineId {
-    MachineId::new(Uuid::from_u128(number))
+pub(super) fn agent(number: u128) -> AgentKey {
+    MachineId::new(Uuid::from_u128(number)).into()
 }
 
 fn plan(waves: &[WaveSize], failures_max: u32) -> Rollout {
@@ -43,16 +46,17 @@ fn plan(waves: &[WaveSize], failures_max: u32) -> Rollout {
 }
 
 /// A site of agents, and the rollout over them.
-struct Site {
-    rollout: Rollout,
-    agents: Vec<JudgedAgent>,
+pub(super) struct Site {
+    pub(super) rollout: Rollout,
+    pub(super) agents: Vec<JudgedAgent>,
     now: Timestamp,
 }
 
 impl Site {
-    fn new(agents: u128, waves: &[WaveSize], failures_max: u32) -> Self {
+    pub(super) fn new(agents: u128, waves: &[WaveSize], failures_max: u32) -> Self {
         let agents = (1..=agents).map(|number| JudgedAgent {
             agent: agent(number),
+            tenant: None,
             standing: AgentStanding::OnTheWay("it runs 1.2.0".into()),
         });
         Self {
@@ -63,20 +67,20 @@ impl Site {
     }
 
     /// Steps once, so much later.
-    fn later(&mut self, ms: u64) -> &Rollout {
+    pub(super) fn later(&mut self, ms: u64) -> &Rollout {
         self.now = self.now.plus_ms(ms);
         self.rollout = advance(&self.rollout, &self.agents, self.now);
         &self.rollout
     }
 
-    fn stand(&mut self, number: u128, standing: AgentStanding) {
+    pub(super) fn stand(&mut self, number: u128, standing: AgentStanding) {
         let mut agents = self.agents.iter_mut();
         let found = agents.find(|judged| judged.agent == agent(number));
         found.unwrap().standing = standing;
     }
 
     /// All agents that were told of the release run it.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for judged in &mut self.agents {
             if self.rollout.told.contains(&judged.agent) {
                 judged.standing = AgentStanding::Settled;
@@ -85,11 +89,11 @@ impl Site {
     }
 
     /// Number of the wave, and of the agents that were told.
-    fn reach(&self) -> (u32, usize) {
+    pub(super) fn reach(&self) -> (u32, usize) {
         (self.rollout.wave, self.rollout.told.len())
     }
 
-    fn stop_reason(&self) -> &str {
+    pub(super) fn stop_reason(&self) -> &str {
         match &self.rollout.state {
             RolloutState::Stopped { reason } => reason,
             other => panic!("{other:?}"),
@@ -97,7 +101,7 @@ impl Site {
     }
 }
 
-fn refused() -> AgentStanding {
+pub(super) fn refused() -> AgentStanding {
     AgentStanding::Refused("it went back".into())
 }
 
@@ -184,7 +188,7 @@ fn failures_that_may_happen_do_not_hold_the_next_wave() {
     site.stand(3, refused());
     site.later(0);
     assert_eq!(site.rollout.state, RolloutState::Running);
-    let failed: Vec<_> = site.rollout.failed.keys().copied().collect();
+    let failed: Vec<_> = site.rollout.failed.keys().cloned().collect();
     assert_eq!(failed, [agent(3)]);
     site.stand(4, refused());
     site.later(0);
@@ -202,6 +206,7 @@ fn agents_that_go_and_come_change_the_waves() {
     assert_eq!(site.reach(), (1, 1));
     let more = (5..=8).map(|number| JudgedAgent {
         agent: agent(number),
+        tenant: None,
         standing: AgentStanding::OnTheWay("it runs 1.2.0".into()),
     });
     site.agents.extend(more);
@@ -210,6 +215,7 @@ fn agents_that_go_and_come_change_the_waves() {
     // One more comes meanwhile: a wave of its own follows.
     site.agents.push(JudgedAgent {
         agent: agent(9),
+        tenant: None,
         standing: AgentStanding::Settled,
     });
     site.settle();

@@ -6,4 +6,10 @@ pub(crate) mod decision;
 #[cfg(test)]
 mod decision_tests;
 pub(crate) mod entity;
+pub(crate) mod judged;
 pub(crate) mod read;
+pub(crate) mod report;
+mod standing;
+mod tenant_votes;
+#[cfg(test)]
+mod tenant_votes_tests;

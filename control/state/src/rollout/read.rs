@@ -1,30 +1,49 @@
 //! Reads of rollouts: the release that an agent is told of, and the standing of all agents.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use proto_types::MachineId;
+use proto_types::{MachineId, Timestamp};
 
-use crate::firewall::entity::{FirewallRelease, FirewallStatus};
+use crate::firewall::entity::FirewallRelease;
 use crate::firewall::fault::lacks_agent;
 use crate::firewall::health::ailment;
 use crate::firewall::read::{firewall_allocation, own_status};
 use crate::firewall::standby::firewall_distance;
+use crate::identity::entity::Identity;
 use crate::machine::entity::{Machine, Phase};
-use crate::rollout::decision::{AgentStanding, JudgedAgent};
-use crate::rollout::entity::{AgentRelease, Rollout, RolloutKind, RolloutState};
+use crate::rollout::entity::{
+    AgentKey, AgentProgram, AgentRelease, Rollout, RolloutKind, RolloutState, SiteRelease,
+};
+use crate::rollout::judged::{AgentStanding, JudgedAgent};
+use crate::rollout::standing::ReportedProgram;
 use crate::tables::Tables;
+use crate::tenancy::entity::Project;
 
-/// Phase of a firewall's agent that runs the release that it was told of.
-const CURRENT: &str = "current";
-/// Phase of one that does not replace its program.
-const OFF: &str = "off";
-/// Phase of one that went back to its earlier program, and does not try the release again.
-const REFUSED: &str = "refused";
+/// What the leader sees beside the state when it judges agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentSight {
+    /// The time.
+    pub now: Timestamp,
+    /// Agents that have had no session for a while. Firewalls are judged by their signs of life.
+    pub silent: BTreeSet<AgentKey>,
+}
 
 /// The rollout of a kind of agents. `None` means that there is none, and has been none.
 pub fn rollout(tables: &Tables, kind: RolloutKind) -> Option<&Arc<Rollout>> {
     tables.get::<Rollout>(&kind.as_str().to_owned())
+}
+
+/// The rollout that has reached an agent, and tells it of its release.
+fn reaching<'a>(
+    tables: &'a Tables,
+    kind: RolloutKind,
+    agent: &AgentKey,
+) -> Option<&'a Arc<Rollout>> {
+    // The release of a finished rollout is the site's, which may have been changed since.
+    rollout(tables, kind)
+        .filter(|rollout| rollout.state != RolloutState::Done && rollout.told.contains(agent))
 }
 
 /// The release that a firewall is told of: that of a rollout that has reached it, else the site's.
@@ -33,15 +52,22 @@ pub(crate) fn firewall_release(
     tables: &Tables,
     machine: MachineId,
 ) -> Option<Arc<FirewallRelease>> {
-    let rollout = rollout(tables, RolloutKind::Firewall);
-    // The release of a finished rollout is the site's, which may have been changed since.
-    let reached = rollout
-        .filter(|rollout| rollout.state != RolloutState::Done && rollout.told.contains(&machine));
-    match reached {
+    match reaching(tables, RolloutKind::Firewall, &machine.into()) {
         Some(rollout) => Some(Arc::new(site_release(rollout))),
         None => tables
             .get::<FirewallRelease>(&FirewallRelease::SITE.to_owned())
             .cloned(),
+    }
+}
+
+/// The release that another agent is told of, as [`firewall_release`].
+pub fn agent_release(tables: &Tables, kind: RolloutKind, agent: &AgentKey) -> Option<AgentRelease> {
+    match reaching(tables, kind, agent) {
+        Some(rollout) => Some(rollout.release.clone()),
+        None => {
+            let site = tables.get::<SiteRelease>(&kind.as_str().to_owned());
+            site.map(|site| site.release.clone())
+        }
     }
 }
 
@@ -63,39 +89,89 @@ pub(crate) fn site_release(rollout: &Rollout) -> FirewallRelease {
 }
 
 /// All agents of a rollout, in the order in which they get the release.
-pub fn judged_agents(tables: &Tables, rollout: &Rollout) -> Vec<JudgedAgent> {
+pub fn judged_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<JudgedAgent> {
     match rollout.kind {
         RolloutKind::Firewall => firewalls(tables, &rollout.release),
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
+            site_agents(tables, rollout, sight)
+        }
     }
+}
+
+/// The agents of the site that have reported their program: healthy ones first.
+fn site_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<JudgedAgent> {
+    let programs = tables.all::<AgentProgram>().filter(|program| {
+        let identity = tables.get::<Identity>(&program.identity);
+        // One that was told and is away has failed: it may be away because of the release.
+        let is_told = rollout.told.contains(&program.agent);
+        program.kind == rollout.kind
+            && identity.is_some_and(|identity| {
+                identity.revoked_at.is_none() && (is_told || identity.is_live(sight.now))
+            })
+    });
+    let judged = programs.map(|program| {
+        let ailment = match sight.silent.contains(&program.agent) {
+            true => Some("it has no session with control".to_owned()),
+            false => program.ailment.clone(),
+        };
+        let is_unwell = ailment.is_some();
+        let reported = ReportedProgram {
+            version: Some(&program.version),
+            phase: &program.phase,
+            wanted: program.wanted.as_deref(),
+            error: program.error.as_deref(),
+        };
+        let standing = reported.standing(&rollout.release, ailment);
+        let judged = JudgedAgent {
+            agent: program.agent.clone(),
+            tenant: None,
+            standing,
+        };
+        (reluctance(&judged.standing, is_unwell), judged)
+    });
+    ordered(judged.collect())
+}
+
+/// Agents by their rank, and then by their keys.
+fn ordered<R: Ord>(mut ranked: Vec<(R, JudgedAgent)>) -> Vec<JudgedAgent> {
+    ranked.sort_by(|(rank, judged), (other_rank, other)| {
+        (rank, &judged.agent).cmp(&(other_rank, &other.agent))
+    });
+    ranked.into_iter().map(|(_, judged)| judged).collect()
 }
 
 /// The firewalls that run an agent. Healthy ones come first, so that a wave is not held by one that was
 /// not well before; and standbys before the active one, so that a project keeps a firewall with the
 /// earlier program until its standbys have proven the new one.
 fn firewalls(tables: &Tables, release: &AgentRelease) -> Vec<JudgedAgent> {
-    let machines = tables.all::<Machine>().filter(|machine| {
-        machine.phase == Phase::Running
-            && firewall_allocation(tables, machine.id).is_some()
-            && !lacks_agent(tables, machine)
+    let machines = tables.all::<Machine>().filter_map(|machine| {
+        let allocation = firewall_allocation(tables, machine.id)?;
+        let is_agents = machine.phase == Phase::Running && !lacks_agent(tables, machine);
+        let project = tables.get::<Project>(&allocation.project);
+        let tenant = project.map(|project| project.tenant.clone());
+        is_agents.then_some((machine, tenant))
     });
-    let judged = machines.map(|machine| {
+    let judged = machines.map(|(machine, tenant)| {
         let standing = firewall_standing(tables, machine, release);
         let distance = firewall_distance(tables, machine.id);
-        let rank = (reluctance(tables, machine, &standing), Reverse(distance));
-        let agent = machine.id;
-        (rank, JudgedAgent { agent, standing })
+        let is_unwell = ailment(tables, machine).is_some();
+        let rank = (reluctance(&standing, is_unwell), Reverse(distance));
+        let judged = JudgedAgent {
+            agent: machine.id.into(),
+            tenant,
+            standing,
+        };
+        (rank, judged)
     });
-    let mut judged: Vec<_> = judged.collect();
-    judged.sort_by_key(|(rank, judged)| (*rank, judged.agent));
-    judged.into_iter().map(|(_, judged)| judged).collect()
+    ordered(judged.collect())
 }
 
-/// 0 for a firewall that can take the release, 1 for one that is not healthy, 2 for one that will not
+/// 0 for an agent that can take the release, 1 for one that is not healthy, 2 for one that will not
 /// take it.
-fn reluctance(tables: &Tables, machine: &Machine, standing: &AgentStanding) -> u8 {
+fn reluctance(standing: &AgentStanding, is_unwell: bool) -> u8 {
     match standing {
         AgentStanding::Refused(_) => 2,
-        _ if ailment(tables, machine).is_some() => 1,
+        _ if is_unwell => 1,
         _ => 0,
     }
 }
@@ -103,36 +179,12 @@ fn reluctance(tables: &Tables, machine: &Machine, standing: &AgentStanding) -> u
 fn firewall_standing(tables: &Tables, machine: &Machine, release: &AgentRelease) -> AgentStanding {
     let status = own_status(tables, machine);
     let update = status.and_then(|status| status.update.as_ref());
-    let phase = update.map_or("", |update| update.phase.as_str());
-    let error = update.and_then(|update| update.error.as_deref());
-    if phase == OFF {
-        let error = error.unwrap_or("selfUpdate.enabled is not set");
-        return AgentStanding::Refused(format!("its self-update is off: {error}"));
-    }
-    let wanted = update.and_then(|update| update.wanted.as_deref());
-    let is_told = wanted == Some(release.version.as_str());
-    if is_told && phase == REFUSED {
-        let error = error.unwrap_or("it did not confirm itself");
-        return AgentStanding::Refused(format!("it went back to its earlier program: {error}"));
-    }
-    if let Some(ailment) = ailment(tables, machine) {
-        return AgentStanding::OnTheWay(ailment.to_string());
-    }
-    let runs = status.and_then(|status| status.agent_version.as_deref());
-    if is_told && phase == CURRENT && runs == Some(release.version.as_str()) {
-        return AgentStanding::Settled;
-    }
-    AgentStanding::OnTheWay(progress(status, phase, error))
-}
-
-/// How far an agent is, in words.
-fn progress(status: Option<&FirewallStatus>, phase: &str, error: Option<&str>) -> String {
-    let runs = status.and_then(|status| status.agent_version.as_deref());
-    let runs = runs.unwrap_or("an unknown version");
-    let phase = match phase {
-        "" => "not reported",
-        phase => phase,
+    let reported = ReportedProgram {
+        version: status.and_then(|status| status.agent_version.as_deref()),
+        phase: update.map_or("", |update| update.phase.as_str()),
+        wanted: update.and_then(|update| update.wanted.as_deref()),
+        error: update.and_then(|update| update.error.as_deref()),
     };
-    let error = error.map_or_else(String::new, |error| format!(": {error}"));
-    format!("it runs {runs}, its self-update is {phase}{error}")
+    let ailment = ailment(tables, machine).map(|ailment| ailment.to_string());
+    reported.standing(release, ailment)
 }

@@ -235,6 +235,8 @@ tables! {
     FirewallStatus firewall_statuses MachineId, "firewall-status", |status| status.machine;
     FirewallRelease firewall_releases String, "firewall-release", |release| release.name.clone();
     Rollout rollouts String, "rollout", |rollout| rollout.kind.as_str().to_owned();
+    AgentProgram agent_programs String, "agent-program", |program| program.identity.clone();
+    SiteRelease site_releases String, "site-release", |release| release.kind.as_str().to_owned();
     #[indexed] Lease leases MachineId, "lease", |lease| lease.machine;
     #[indexed] NodeAllocation node_allocations NodeAllocationId, "node-allocation", |held| held.id;
     #[indexed] HostPool host_pools PoolId, "pool", |pool| pool.id.clone();

@@ -5,6 +5,7 @@
     reason = "tests stop at the first surprise"
 )]
 
+mod agent_rollout;
 mod agents;
 mod allocation;
 mod astray;

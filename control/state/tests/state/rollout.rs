@@ -95,8 +95,15 @@ fn step_later(world: &mut World, ms: u64) {
     world.later(ms);
     world.phone_home(1);
     world.phone_home(2);
-    while let Some(kind) = due_rollout(&world.tables, world.now) {
-        world.ok(StepRollout { kind });
+    let sight = query::AgentSight {
+        now: world.now,
+        ..query::AgentSight::default()
+    };
+    while let Some(kind) = due_rollout(&world.tables, &sight) {
+        world.ok(StepRollout {
+            kind,
+            silent: [].into(),
+        });
     }
 }
 
@@ -242,5 +249,7 @@ fn an_older_control_node_is_not_sent_the_commands() {
     assert_eq!(Op::from(resume(None)).level(), ROLLOUTS);
     assert_eq!(Op::from(ABORT).level(), ROLLOUTS);
     let kind = RolloutKind::Firewall;
-    assert_eq!(Op::from(StepRollout { kind }).level(), ROLLOUTS);
+    let silent = [].into();
+    assert_eq!(Op::from(StepRollout { kind, silent }).level(), ROLLOUTS);
+    assert_eq!(Op::from(PauseRollout { kind }).level(), ROLLOUTS);
 }

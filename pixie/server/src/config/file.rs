@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use agents_update::mesh_agent::SelfUpdateSection;
 use pixie_boot::BootFiles;
 use serde::Deserialize;
 
@@ -21,6 +22,7 @@ pub(super) struct File {
     pub(super) boot: FileBoot,
     pub(super) network: Vec<FileNetwork>,
     pub(super) relay: Option<RelayConfig>,
+    pub(super) self_update: Option<SelfUpdateSection>,
 }
 
 /// The `[boot]` section.

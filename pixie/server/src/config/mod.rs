@@ -8,6 +8,7 @@ mod relay;
 
 use std::path::{Path, PathBuf};
 
+use agents_update::mesh_agent::SelfUpdateSection;
 use pixie_boot::RangeError;
 
 use file::{File, boot_files};
@@ -58,6 +59,8 @@ pub struct Config {
     pub networks: Vec<NetworkConfig>,
     /// Listener for the relays of switches. `None` means that no network is behind relays.
     pub relay: Option<RelayConfig>,
+    /// Replacement of the program by signed releases. `None` means that nothing is replaced.
+    pub self_update: Option<SelfUpdateSection>,
 }
 
 impl Config {
@@ -100,6 +103,7 @@ impl Config {
             fetch: FetchLimits::default(),
             networks,
             relay: file.relay,
+            self_update: file.self_update,
         })
     }
 }
@@ -170,6 +174,7 @@ mod tests {
             .collect();
         let config = Config::parse(&all).unwrap();
         assert!(config.relay.is_some() && config.networks[0].is_relayed);
+        assert!(config.self_update.is_some());
         assert_eq!(config.commandline, Config::parse(GOOD).unwrap().commandline);
         let unset = Config::parse(text).unwrap_err();
         let is_syntax = matches!(unset, ConfigError::Syntax(_));

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agents_update::running_version;
 use base_runtime::{Backoff, Chain};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -14,7 +15,6 @@ use tracing::warn;
 use super::resource::escaped;
 use super::{Kubeconfig, KubernetesClient};
 use crate::source::MonitorReport;
-use crate::update::running_version;
 
 /// Pause before a report that could not be written is replaced by a newer one.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(120));

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agents_kit::{Agent, KitError, SessionState, StateDir, run_desired};
+use agents_update::running_version;
 use base_runtime::Chain;
 use proto_identity::Subject;
 use proto_mesh::{FirewallDesired, FirewallDesiredRequest, FirewallReport, FirewallServiceClient};
@@ -33,7 +34,6 @@ use statistics::send_statistics;
 
 use super::SourceLink;
 use crate::config::MetalSource;
-use crate::update::running_version;
 
 /// Directory where the installer put the identity of the system.
 pub const IDENTITY_DIR: &str = "/var/lib/metalmesh";

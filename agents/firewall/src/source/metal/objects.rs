@@ -213,7 +213,9 @@ mod tests {
 
     #[test]
     fn the_release_of_control_is_what_self_update_wants() {
-        use crate::update::WantedRelease;
+        use agents_update::WantedRelease;
+
+        use crate::update::RELEASE_FIELDS;
         let digest = format!("sha256:{}", "ab".repeat(32));
         let state = FirewallDesired {
             release: Some(FirewallRelease {
@@ -226,6 +228,7 @@ mod tests {
         let wanted = |state: &FirewallDesired| {
             let spec = objects(state).unwrap().firewall;
             WantedRelease::parse(
+                &RELEASE_FIELDS,
                 spec.controller_version.as_deref(),
                 spec.controller_url.as_deref(),
                 spec.controller_digest.as_deref(),

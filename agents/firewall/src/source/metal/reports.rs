@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agents_update::{UpdateStatus, running_version};
 use proto_mesh::{
     FirewallAppliedSet, FirewallDesired, FirewallRefusal, FirewallReport, FirewallRoutes,
     FirewallUpdate,
@@ -9,7 +10,6 @@ use proto_mesh::{
 
 use crate::routes::ObservedDistance;
 use crate::source::{AppliedObjects, SourceObjects};
-use crate::update::{UpdateStatus, running_version};
 
 /// Most refused objects that a report names.
 pub(super) const REFUSED_MAX: usize = 64;
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn self_update_is_told_once_there_is_a_report_about_rules() {
-        use crate::update::{ProgramRole, UpdatePhase};
+        use agents_update::{ProgramRole, UpdatePhase};
         let mut reports = Reports::default();
         let mut status = UpdateStatus {
             version: "1.2.0".parse().unwrap(),

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use agents_firewall::compile::compile;
 use agents_firewall::plan::plan;
-use agents_firewall::update::{ProgramRole, UpdatePhase};
+use agents_update::{ProgramRole, UpdatePhase};
 
 use crate::namespace::{POLL, can_run};
 use crate::site::{Site, rules};

@@ -1,6 +1,6 @@
 //! Releases that break a rule are refused by its name, and nothing that runs changes.
 
-use agents_firewall::update::{ProgramRole, UpdatePhase};
+use agents_update::{ProgramRole, UpdatePhase};
 use proto_release::{PayloadEncoding, ReleaseManifest};
 
 use super::releases::{CRASHES, REFUSES, Releases, now_s};

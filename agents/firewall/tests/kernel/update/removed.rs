@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agents_firewall::update::{ProgramRole, UpdatePhase, UpdateStatus};
+use agents_update::{ProgramRole, UpdatePhase, UpdateStatus};
 
 use super::releases::{CRASHES, Releases};
 use super::server::ReleaseServer;

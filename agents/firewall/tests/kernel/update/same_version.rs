@@ -1,6 +1,6 @@
 //! Releases of one version are several: each is its signed head.
 
-use agents_firewall::update::{ProgramRole, UpdatePhase, UpdateStatus};
+use agents_update::{ProgramRole, UpdatePhase, UpdateStatus};
 
 use super::await_rules;
 use super::releases::{CRASHES, Releases, agent, head_digest};

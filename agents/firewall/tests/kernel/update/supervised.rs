@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use agents_firewall::update::UpdateStatus;
+use agents_update::UpdateStatus;
 
 use crate::namespace::POLL;
 use crate::site::Site;

@@ -70,9 +70,9 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         Err(error) => Err(error.clone()),
         Ok(client) => ask_firewalls(client).await,
     };
-    let rollout = match &client {
+    let rollouts = match &client {
         Err(error) => Err(error.clone()),
-        Ok(client) => ask_rollout(client).await,
+        Ok(client) => ask_rollouts(client).await,
     };
     let (cluster, identities, issues) = match &client {
         Err(error) => (Err(error.clone()), Err(error.clone()), Err(error.clone())),
@@ -88,7 +88,7 @@ pub(super) async fn collect(app: &App, global: &GlobalFlags, doctor: &DoctorArgs
         identities: identities.map(|answer| answer.identities),
         issues: issues.map(|answer| answer.issues),
         firewalls,
-        rollout,
+        rollouts,
         audit,
     }
 }
@@ -115,12 +115,20 @@ async fn ask_firewalls(client: &Client) -> FactResult<Vec<FirewallStatus>> {
     Ok(answer(asked).await?.firewalls)
 }
 
-/// Reads the rollout to firewalls.
-async fn ask_rollout(client: &Client) -> FactResult<Option<Rollout>> {
-    let mut rollouts = client.rollouts();
-    let kind = RolloutKind::Firewall.into();
-    let asked = rollouts.get(RolloutServiceGetRequest { kind });
-    Ok(answer(asked).await?.rollout)
+/// Reads the rollouts to all kinds of agents.
+async fn ask_rollouts(client: &Client) -> FactResult<Vec<Rollout>> {
+    let mut found = Vec::new();
+    for kind in [
+        RolloutKind::Firewall,
+        RolloutKind::Core,
+        RolloutKind::Bmc,
+        RolloutKind::Pixie,
+    ] {
+        let mut rollouts = client.rollouts();
+        let asked = rollouts.get(RolloutServiceGetRequest { kind: kind.into() });
+        found.extend(answer(asked).await?.rollout);
+    }
+    Ok(found)
 }
 
 type ClusterAnswers<T, U, V> = (FactResult<T>, FactResult<U>, FactResult<V>);

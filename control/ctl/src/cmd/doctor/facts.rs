@@ -26,8 +26,8 @@ pub(super) struct DoctorFacts {
     pub(super) identities: FactResult<Vec<Identity>>,
     pub(super) issues: FactResult<Vec<MachineIssues>>,
     pub(super) firewalls: FactResult<Vec<FirewallStatus>>,
-    /// The rollout to firewalls. `None` means that there is none.
-    pub(super) rollout: FactResult<Option<Rollout>>,
+    /// The rollouts, at most one to each kind of agents.
+    pub(super) rollouts: FactResult<Vec<Rollout>>,
     pub(super) audit: FactResult<AuditFacts>,
 }
 

@@ -1,8 +1,8 @@
-//! Checks of firewalls: how they were made, installed, whether their agents are up to date, and
-//! whether a rollout to them stopped.
+//! Checks of firewalls: how they were made, installed, whether their agents are up to date; and whether a
+//! rollout to them, or to other agents, stopped.
 
 use proto_public::metalmesh::admin::v1::{
-    FirewallFault, FirewallStatus, FirewallUpdateStatus, RolloutState,
+    FirewallFault, FirewallStatus, FirewallUpdateStatus, RolloutKind, RolloutState,
 };
 
 use super::facts::DoctorFacts;
@@ -21,7 +21,7 @@ pub(super) fn firewalls(facts: &DoctorFacts) -> Vec<DoctorFinding> {
     // One that is being freed needs no replacement.
     let kept = firewalls.iter().filter(|firewall| !firewall.freed);
     let mut found: Vec<DoctorFinding> = kept.flat_map(of_firewall).collect();
-    found.extend(rollout(facts));
+    found.extend(rollouts(facts));
     if found.is_empty() {
         let count = firewalls.len();
         return vec![DoctorFinding::ok(format!(
@@ -31,21 +31,33 @@ pub(super) fn firewalls(facts: &DoctorFacts) -> Vec<DoctorFinding> {
     found
 }
 
-/// A rollout that waits for an operator. `None` means that there is none.
-fn rollout(facts: &DoctorFacts) -> Option<DoctorFinding> {
-    let rollout = match &facts.rollout {
-        Ok(rollout) => rollout.as_ref()?,
-        Err(error) => return Some(DoctorFinding::unknown("whether a rollout stopped", error)),
+/// Rollouts that wait for an operator.
+fn rollouts(facts: &DoctorFacts) -> Vec<DoctorFinding> {
+    let rollouts = match &facts.rollouts {
+        Ok(rollouts) => rollouts.iter(),
+        Err(error) => {
+            return vec![DoctorFinding::unknown("whether a rollout stopped", error)];
+        }
     };
-    (rollout.state() == RolloutState::Stopped).then(|| {
+    let stopped = rollouts.filter(|rollout| rollout.state() == RolloutState::Stopped);
+    let found = stopped.map(|rollout| {
         let release = rollout.release.as_ref();
         let version = release.map_or("", |release| release.version.as_str());
+        let remedy = match rollout.kind() {
+            RolloutKind::Core => "metalmesh rollout core show, then resume or abort it",
+            RolloutKind::Bmc => "metalmesh rollout bmc show, then resume or abort it",
+            RolloutKind::Pixie => "metalmesh rollout pixie show, then resume or abort it",
+            RolloutKind::Firewall | RolloutKind::Unspecified => {
+                "metalmesh firewall rollout status, then resume or abort it"
+            }
+        };
         DoctorFinding::warn(
             format!("the rollout of {version} stopped in wave {}", rollout.wave),
             &rollout.reason,
-            "metalmesh firewall rollout status, then resume or abort it",
+            remedy,
         )
-    })
+    });
+    found.collect()
 }
 
 fn of_firewall(firewall: &FirewallStatus) -> impl Iterator<Item = DoctorFinding> + '_ {

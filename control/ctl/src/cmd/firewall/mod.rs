@@ -12,7 +12,6 @@ mod rules;
 mod rules_file;
 mod service;
 mod show;
-mod wave_text;
 mod write_note;
 
 use anyhow::Result;

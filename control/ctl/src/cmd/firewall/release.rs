@@ -1,18 +1,15 @@
 //! `metalmesh firewall release`.
 
-use std::path::PathBuf;
-
-use anyhow::{Context as _, Result, ensure};
-use clap::{Args, Subcommand};
+use anyhow::Result;
+use clap::Subcommand;
 use proto_public::metalmesh::admin::v1::{
-    FirewallRelease, FirewallReleaseServiceGetRequest, FirewallReleaseServiceRemoveRequest,
-    FirewallReleaseServiceSetRequest,
+    AgentRelease, FirewallRelease, FirewallReleaseServiceGetRequest,
+    FirewallReleaseServiceRemoveRequest, FirewallReleaseServiceSetRequest,
 };
-use proto_release::ReleaseKey;
 
 use crate::app::App;
 use crate::cmd::given;
-use crate::cmd::release::{VerifiedRelease, verified};
+use crate::cmd::rollout::ReleaseFileArgs;
 
 /// Name of the agent in manifests.
 const AGENT: &str = "metalmesh-firewall";
@@ -21,24 +18,12 @@ const AGENT: &str = "metalmesh-firewall";
 pub(crate) enum FirewallReleaseCommand {
     /// Name the release that all firewalls are to run. Each runs it only if a key of its own files has
     /// signed it.
-    Set(FirewallReleaseSetArgs),
+    Set(ReleaseFileArgs),
     /// Show the release that firewalls are to run; `metalmesh firewall ls` shows which do.
     #[command(visible_alias = "describe")]
     Show,
     /// Name no release: firewalls keep the program that they run.
     Clear,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FirewallReleaseSetArgs {
-    /// The release, as `metalmesh release sign` wrote it. It is verified here, and not uploaded.
-    file: PathBuf,
-    /// Place from which firewalls fetch the same file, https.
-    #[arg(long)]
-    url: String,
-    /// Public key that the firewalls trust. Repeatable.
-    #[arg(long, value_name = "KEY", required = true)]
-    key: Vec<ReleaseKey>,
 }
 
 pub(super) async fn run(app: &App, command: FirewallReleaseCommand) -> Result<()> {
@@ -49,7 +34,7 @@ pub(super) async fn run(app: &App, command: FirewallReleaseCommand) -> Result<()
             answer.into_inner().release
         }
         FirewallReleaseCommand::Set(args) => {
-            let release = args.release()?;
+            let release = of_firewalls(args.release(AGENT)?);
             let before = client.get(FirewallReleaseServiceGetRequest {}).await?;
             let before = before.into_inner().release;
             let request = FirewallReleaseServiceSetRequest {
@@ -91,29 +76,13 @@ fn reused_version(before: &FirewallRelease, now: &FirewallRelease) -> Option<Str
     })
 }
 
-impl FirewallReleaseSetArgs {
-    /// The release of the file, at the place.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no release of the agent, or breaks a rule.
-    pub(super) fn release(&self) -> Result<FirewallRelease> {
-        let file = self.file.display();
-        let found = verified(&self.file, &self.key).with_context(|| file.to_string())?;
-        let VerifiedRelease {
-            manifest,
-            head_digest,
-        } = found;
-        ensure!(
-            manifest.name == AGENT,
-            "{file} is a release of {}; name one of {AGENT}",
-            manifest.name
-        );
-        Ok(FirewallRelease {
-            version: manifest.version.to_string(),
-            url: self.url.clone(),
-            head_digest: head_digest.to_string(),
-            ..FirewallRelease::default()
-        })
+/// The release as that of all firewalls.
+fn of_firewalls(release: AgentRelease) -> FirewallRelease {
+    FirewallRelease {
+        version: release.version,
+        url: release.url,
+        head_digest: release.head_digest,
+        ..FirewallRelease::default()
     }
 }
 
@@ -173,21 +142,24 @@ mod tests {
         let file = folder.path().join("agent.release");
         let signer = ReleaseSigner::generate().unwrap();
         let head = publish(&file, &signer, AGENT);
-        let args = |key| FirewallReleaseSetArgs {
+        let args = |key| ReleaseFileArgs {
             file: file.clone(),
             url: "https://releases.example.com/x".to_owned(),
             key: vec![key],
         };
-        let release = args(signer.public()).release().unwrap();
+        let release = args(signer.public()).release(AGENT).unwrap();
         let digest = FileDigest::of(head.as_slice()).unwrap().digest;
         assert_eq!(release.version, "1.3.0");
         assert_eq!(release.url, "https://releases.example.com/x");
         assert_eq!(release.head_digest, digest.to_string());
         // Signed by somebody else.
         let other = ReleaseSigner::generate().unwrap();
-        assert!(args(other.public()).release().is_err());
+        assert!(args(other.public()).release(AGENT).is_err());
         publish(&file, &signer, "metalmesh-core");
-        let error = args(signer.public()).release().unwrap_err().to_string();
+        let error = args(signer.public())
+            .release(AGENT)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("is a release of metalmesh-core"), "{error}");
     }
 }

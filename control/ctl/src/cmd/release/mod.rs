@@ -22,7 +22,7 @@ pub(crate) enum ReleaseCommand {
     ///
     /// The file is secret and gets mode 0600. Agents trust the public half: put it into
     /// controllers.firewall.selfUpdate.keys of a firewall's configuration, or into the file release-keys
-    /// beside it.
+    /// beside it; and into the file that [self_update] names in the configuration of other agents.
     Keygen {
         /// New file for the secret key.
         file: PathBuf,

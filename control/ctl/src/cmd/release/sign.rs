@@ -34,7 +34,7 @@ pub(crate) struct ReleaseSignArgs {
     /// New file for the release.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Name of the program.
+    /// Name of the program: metalmesh-core, metalmesh-bmc, metalmesh-pixie or metalmesh-firewall.
     #[arg(long, default_value = "metalmesh-firewall")]
     name: String,
     /// Processors that it runs on: x86_64, aarch64 [default: those of the program].

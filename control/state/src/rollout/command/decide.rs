@@ -14,6 +14,13 @@ pub struct ResumeRollout {
     pub failures_max: Option<u32>,
 }
 
+/// See [`Op::PauseRollout`](crate::Op::PauseRollout).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseRollout {
+    /// The agents.
+    pub kind: RolloutKind,
+}
+
 /// See [`Op::AbortRollout`](crate::Op::AbortRollout).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortRollout {

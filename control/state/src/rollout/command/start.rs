@@ -1,8 +1,10 @@
 //! Commands that carry a rollout on.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::rollout::entity::{AgentRelease, RolloutGate, RolloutKind, WaveSize};
+use crate::rollout::entity::{AgentKey, AgentRelease, RolloutGate, RolloutKind, WaveSize};
 
 /// See [`Op::StartRollout`](crate::Op::StartRollout).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,4 +25,8 @@ pub struct StartRollout {
 pub struct StepRollout {
     /// The agents.
     pub kind: RolloutKind,
+    /// Agents that have had no session with the leader for a while. Firewalls are judged by their signs
+    /// of life.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub silent: BTreeSet<AgentKey>,
 }

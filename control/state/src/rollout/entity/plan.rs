@@ -8,13 +8,25 @@ use serde::{Deserialize, Serialize};
 pub enum RolloutKind {
     /// The agents of firewalls.
     Firewall,
+    /// The agents of switches.
+    Core,
+    /// The agents of BMCs.
+    Bmc,
+    /// The boot servers.
+    Pixie,
 }
 
 impl RolloutKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Firewall, Self::Core, Self::Bmc, Self::Pixie];
+
     /// Its name, which is the key of its rollout.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Firewall => "firewall",
+            Self::Core => "core",
+            Self::Bmc => "bmc",
+            Self::Pixie => "pixie",
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto_types::{Digest, MachineId, Timestamp};
+use proto_types::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{RolloutGate, RolloutKind, WaveSize};
+use super::{AgentKey, RolloutGate, RolloutKind, WaveSize};
 
 /// A release of an agent. Control has no key of releases: an agent runs it only if a key of its own
 /// files has signed it.
@@ -58,10 +58,10 @@ pub struct Rollout {
     pub settled_since: Option<Timestamp>,
     /// Agents that were told of the release.
     #[serde(default)]
-    pub told: BTreeSet<MachineId>,
+    pub told: BTreeSet<AgentKey>,
     /// Agents among them that failed, with the cause.
     #[serde(default)]
-    pub failed: BTreeMap<MachineId, String>,
+    pub failed: BTreeMap<AgentKey, String>,
     /// Login of the caller that started it.
     pub started_by: String,
     /// Time of that.

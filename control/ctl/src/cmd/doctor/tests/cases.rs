@@ -284,7 +284,7 @@ pub(super) const CASES: [Case; 43] = [
         FindingLevel::Warn,
         "the rollout of 1.3.0 stopped in wave 2 — 1 agents failed",
         |facts| {
-            facts.rollout = Ok(Some(Rollout {
+            facts.rollouts = Ok(vec![Rollout {
                 release: Some(AgentRelease {
                     version: "1.3.0".into(),
                     ..Default::default()
@@ -293,7 +293,7 @@ pub(super) const CASES: [Case; 43] = [
                 reason: "1 agents failed, 0 may: f1".into(),
                 wave: 2,
                 ..Default::default()
-            }));
+            }]);
         },
     ),
 ];

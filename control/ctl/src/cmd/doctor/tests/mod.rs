@@ -113,7 +113,7 @@ fn well() -> DoctorFacts {
         identities: Ok(vec![agent()]),
         issues: Ok(Vec::new()),
         firewalls: Ok(vec![firewall()]),
-        rollout: Ok(None),
+        rollouts: Ok(Vec::new()),
         audit: Ok(AuditFacts {
             exports: vec![AuditExport {
                 name: "siem".into(),

@@ -1,0 +1,273 @@
+//! The agent's own files that decide about its program: its configuration, and the keys of releases.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::fcntl::OFlag;
+use proto_release::SignedHead;
+use serde::Deserialize;
+use tracing::{error, warn};
+
+use super::program::MeshProgram;
+use super::section::SelfUpdateSection;
+use super::stamp::FileStamp;
+use crate::MESH_LEVEL;
+use crate::key_file::read_release_keys;
+use crate::program::TrialProgram;
+use crate::settings::UpdateSettings;
+
+/// Largest configuration file, bytes. A larger one is not read.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The part of a configuration file that counts here.
+#[derive(Deserialize)]
+struct ConfigRoot {
+    #[serde(default)]
+    self_update: Option<SelfUpdateSection>,
+}
+
+/// The agent's configuration and the keys that it names, read again when they change.
+#[derive(Debug)]
+pub(super) struct OwnFiles {
+    program: &'static MeshProgram,
+    config: PathBuf,
+    /// The file with keys. `None` if the configuration names none.
+    keys: Option<PathBuf>,
+    /// Both files as they were read last. `None` before the first time.
+    seen: Option<[FileStamp; 2]>,
+    /// Text of the configuration. `None` if it is not valid.
+    text: Option<Arc<str>>,
+    /// The settings. `None` if the configuration is not valid.
+    settings: Option<UpdateSettings>,
+}
+
+impl OwnFiles {
+    /// The files of a program. Nothing is read yet.
+    pub(super) fn new(program: &'static MeshProgram, config: &Path) -> Self {
+        Self {
+            program,
+            config: config.to_owned(),
+            keys: None,
+            seen: None,
+            text: None,
+            settings: None,
+        }
+    }
+
+    /// Text of the configuration. `None` if it is not valid.
+    pub(super) fn text(&self) -> Option<&Arc<str>> {
+        self.text.as_ref()
+    }
+
+    /// The settings. `None` if the configuration is not valid.
+    pub(super) fn settings(&self) -> Option<&UpdateSettings> {
+        self.settings.as_ref()
+    }
+
+    /// Reads the files if one of them changed.
+    pub(super) fn refresh(&mut self) {
+        if self.seen == Some(self.stamps()) {
+            return;
+        }
+        match self.read() {
+            Ok((text, settings)) => {
+                self.text = Some(text);
+                self.settings = Some(settings);
+            }
+            Err(problem) => {
+                let file = self.config.display();
+                warn!(%file, problem, "the configuration decides about no program");
+                self.text = None;
+                self.settings = None;
+            }
+        }
+        // Only now it is known which file has the keys.
+        self.seen = Some(self.stamps());
+    }
+
+    fn stamps(&self) -> [FileStamp; 2] {
+        let keys = self.keys.as_deref().map(FileStamp::of);
+        [FileStamp::of(&self.config), keys.unwrap_or_default()]
+    }
+
+    fn read(&mut self) -> Result<(Arc<str>, UpdateSettings), String> {
+        self.keys = None;
+        let text = read_text(&self.config).map_err(|error| format!("cannot read it: {error}"))?;
+        (self.program.check)(&text)?;
+        let root: ConfigRoot = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+        let settings = match root.self_update {
+            None => UpdateSettings::default(),
+            Some(section) => {
+                let file = beside(&self.config, &section.keys);
+                let keys = read_release_keys(&file, 0).unwrap_or_else(|problem| {
+                    let file = file.display();
+                    error!(%file, problem, "the keys of releases there are not used");
+                    Vec::new()
+                });
+                self.keys = Some(file);
+                let authorities = section.ca_certificate;
+                UpdateSettings {
+                    is_enabled: true,
+                    keys,
+                    ca_certificate: authorities.map(|path| beside(&self.config, &path)),
+                    local_prefixes: section.local_prefixes,
+                    spread_seconds: section.spread_seconds,
+                    may_be_file: false,
+                    mesh_level: Some(MESH_LEVEL),
+                }
+            }
+        };
+        Ok((text.into(), settings))
+    }
+}
+
+/// The reason why a release on trial is not started. `None` if it may be.
+///
+/// The installed program reads the configuration here, which may be much older than it: fields that it does
+/// not know do not count.
+pub(super) fn distrust(trial: &TrialProgram, config: &Path) -> Option<String> {
+    let keys = match trusted_keys_file(config) {
+        Ok(Some(keys)) => keys,
+        Ok(None) => {
+            return Some("self_update: the configuration has no such section any more".to_owned());
+        }
+        Err(problem) => return Some(format!("configuration: {problem}")),
+    };
+    let keys = match read_release_keys(&keys, 0) {
+        Ok(keys) => keys,
+        Err(problem) => return Some(format!("keys: {}: {problem}", keys.display())),
+    };
+    let Some(head) = trial.signed_head() else {
+        return Some("format: the record has no signed head of the release".to_owned());
+    };
+    let verified = SignedHead::decode(&head).and_then(|head| head.verify(&keys));
+    verified.err().map(|problem| problem.to_string())
+}
+
+/// The file with keys that a configuration names. `None` if it names none.
+fn trusted_keys_file(config: &Path) -> Result<Option<PathBuf>, String> {
+    let text = read_text(config).map_err(|error| format!("it cannot be read: {error}"))?;
+    // Without the parser's excerpt, which may repeat a password.
+    let root: toml::Table =
+        toml::from_str(&text).map_err(|error| format!("it is no TOML: {}", error.message()))?;
+    let section = root.get("self_update").and_then(|value| value.as_table());
+    let keys = section.and_then(|section| section.get("keys")?.as_str());
+    Ok(keys.map(|keys| beside(config, Path::new(keys))))
+}
+
+/// A path, relative to the directory of the configuration.
+fn beside(config: &Path, path: &Path) -> PathBuf {
+    let folder = config.parent().unwrap_or_else(|| Path::new("."));
+    folder.join(path)
+}
+
+/// Text of a file that is not larger than it may be.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    // To open a pipe would wait for its writer.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)?;
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|len| len > FILE_BYTES_MAX) {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {FILE_BYTES_MAX} bytes"),
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proto_release::{FileDigest, PayloadEncoding, ReleaseManifest, ReleaseSigner};
+
+    use super::*;
+    use crate::program::StoredProgram;
+
+    const PROGRAM: MeshProgram = MeshProgram {
+        name: "metalmesh-test",
+        argument: c"metalmesh-test",
+        unhealthy: "it did not work",
+        check: |text| match text.contains("wrong") {
+            true => Err("a word is wrong".to_owned()),
+            false => Ok(()),
+        },
+    };
+    const SECTION: &str = "interval_s = 5\n[self_update]\nkeys = \"release-keys\"\n";
+
+    fn trial(signer: &ReleaseSigner) -> TrialProgram {
+        let program = FileDigest::of(&b"program"[..]).unwrap();
+        let manifest = ReleaseManifest {
+            name: "metalmesh-test".to_owned(),
+            version: "1.1.0".parse().unwrap(),
+            architecture: "x86_64".to_owned(),
+            mesh_level: 1,
+            not_before_s: 1,
+            // It was valid when it was installed.
+            expires_s: 2,
+            allow_downgrade_from: Vec::new(),
+            encoding: PayloadEncoding::Plain,
+            payload: program.clone(),
+            program: program.clone(),
+        };
+        let head = signer.sign(&manifest).unwrap().encode();
+        TrialProgram::new(StoredProgram::new(manifest.version, program), &head)
+    }
+
+    #[test]
+    fn a_release_on_trial_starts_while_its_key_is_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (signer, other) = (
+            ReleaseSigner::generate().unwrap(),
+            ReleaseSigner::generate().unwrap(),
+        );
+        let (own, foreign) = (signer.public().to_string(), other.public().to_string());
+        let trial = trial(&signer);
+        for (config, keys, expected) in [
+            (SECTION, own.as_str(), None),
+            (SECTION, foreign.as_str(), Some("key: ")),
+            (SECTION, "", Some("key: ")),
+            (SECTION, "no key", Some("keys: ")),
+            ("interval_s = 5\n", own.as_str(), Some("self_update: ")),
+            ("interval_s =", own.as_str(), Some("configuration: ")),
+        ] {
+            fs::write(path("agent.toml"), config).unwrap();
+            fs::write(path("release-keys"), keys).unwrap();
+            let found = distrust(&trial, &path("agent.toml"));
+            let begins = |begin: &str| {
+                found
+                    .as_deref()
+                    .is_some_and(|problem| problem.starts_with(begin))
+            };
+            let is_expected = expected.map_or(found.is_none(), begins);
+            assert!(is_expected, "{config:?} {keys}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn settings_follow_both_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let key = ReleaseSigner::generate().unwrap().public();
+        let mut files = OwnFiles::new(&PROGRAM, &path("agent.toml"));
+        let mut possible = |config: &str, keys: &str| {
+            fs::write(path("agent.toml"), config).unwrap();
+            fs::write(path("release-keys"), keys).unwrap();
+            files.refresh();
+            files.settings().map(UpdateSettings::is_possible)
+        };
+        assert_eq!(possible("interval_s = 5\n", ""), Some(false));
+        assert_eq!(possible(SECTION, ""), Some(false), "without a key");
+        assert_eq!(possible(SECTION, &key.to_string()), Some(true));
+        assert_eq!(possible(SECTION, "# removed\n"), Some(false));
+        assert_eq!(possible("# wrong\n", &key.to_string()), None);
+    }
+}
