@@ -9,6 +9,7 @@ use super::phase::{ProgramRole, UpdatePhase};
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
 use super::release_id::ReleaseId;
+use super::updating_program::ReleaseFields;
 use super::wanted::WantedRelease;
 
 fn version(text: &str) -> ReleaseVersion {
@@ -304,20 +305,27 @@ fn a_version_that_was_not_confirmed_waits_longer() {
 
 #[test]
 fn a_source_names_a_version_and_a_place() {
-    let parse = |version: Option<&str>, url: Option<&str>| WantedRelease::parse(version, url, None);
+    let fields = ReleaseFields {
+        version: "version",
+        url: "url",
+        digest: "digest",
+    };
+    let parse = |version: Option<&str>, url: Option<&str>| {
+        WantedRelease::parse(&fields, version, url, None)
+    };
     let url = Some("https://example.com/1.1.0");
     assert_eq!(parse(None, url), Ok(None));
     assert_eq!(parse(Some(""), url), Ok(None));
     assert_eq!(parse(Some("v1.1.0"), url), Ok(Some(wanted("1.1.0"))));
     let long = "a".repeat(2049);
     for (version, url, problem) in [
-        ("latest", url, "controllerVersion: \"latest\" is no version"),
-        ("1.1.0", None, "controllerURL: it is missing"),
-        ("1.1.0", Some(""), "controllerURL: it is missing"),
+        ("latest", url, "version: \"latest\" is no version"),
+        ("1.1.0", None, "url: it is missing"),
+        ("1.1.0", Some(""), "url: it is missing"),
         (
             "1.1.0",
             Some(long.as_str()),
-            "controllerURL: it has more than 2048 bytes",
+            "url: it has more than 2048 bytes",
         ),
     ] {
         let found = parse(Some(version), url).unwrap_err();

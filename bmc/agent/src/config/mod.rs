@@ -122,9 +122,8 @@ fn check_sizes(file: &File) -> Result<(), ConfigError> {
         )));
     }
     if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&file.interval_s) {
-        let reason = format!(
-            "interval_s must be at least {INTERVAL_S_MIN} and at most {INTERVAL_S_MAX}"
-        );
+        let reason =
+            format!("interval_s must be at least {INTERVAL_S_MIN} and at most {INTERVAL_S_MAX}");
         return Err(ConfigError::Wrong(reason));
     }
     Ok(())

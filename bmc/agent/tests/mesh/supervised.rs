@@ -19,7 +19,8 @@ pub(crate) struct Supervised {
 
 impl Supervised {
     pub(crate) fn start(config: &Path, state: &Path) -> Self {
-        let (codes, running) = (Arc::default(), Arc::default());
+        let codes = Arc::<Mutex<Vec<_>>>::default();
+        let running = Arc::<Mutex<Option<u32>>>::default();
         let mut tasks = JoinSet::new();
         let (config, state) = (config.to_owned(), state.to_owned());
         let (ended, started) = (Arc::clone(&codes), Arc::clone(&running));
