@@ -136,16 +136,7 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         Record::Layout(it) => message("api.v2.FilesystemLayout", &layout::layout(it)),
         Record::Network(it) => network_message(tables, it, is_outside(record, scope)),
         Record::Ip(it) => message("api.v2.IP", &network::ip(it)),
-        Record::Machine(it) => {
-            let newest = tables.get::<Machine>(&it.id);
-            let is_newest = newest.is_some_and(|newest| Arc::ptr_eq(newest, it));
-            let shown = if is_newest {
-                machine::machine(tables, it, viewer(scope))
-            } else {
-                without_events(tables, it, viewer(scope))
-            };
-            message("api.v2.Machine", &shown)
-        }
+        Record::Machine(it) => machine_message(tables, it, viewer(scope)),
         Record::Switch(it) => message("api.v2.Switch", &switch::switch(tables, it)),
         Record::BmcOrder(it) => message("admin.v2.TaskInfo", &task::task(it)),
         Record::AuditEntry(it) if it.phase == AuditPhase::Dropped => None,
@@ -195,6 +186,17 @@ pub(super) fn object(tables: &Tables, record: &Record, scope: &Scope) -> Option<
         | Record::NodeRecord(_)
         | Record::NodeDocument(_) => None,
     }
+}
+
+fn machine_message(tables: &Tables, it: &Arc<Machine>, viewer: Viewer) -> Option<Any> {
+    let newest = tables.get::<Machine>(&it.id);
+    let is_newest = newest.is_some_and(|newest| Arc::ptr_eq(newest, it));
+    let shown = if is_newest {
+        machine::machine(tables, it, viewer)
+    } else {
+        without_events(tables, it, viewer)
+    };
+    message("api.v2.Machine", &shown)
 }
 
 fn of_invite(tables: &Tables, invite: &Invite) -> Option<Any> {

@@ -187,7 +187,7 @@ impl UpdateHost for MeshView<'_> {
     }
 
     fn keep_before_update(&self) -> Result<(), String> {
-        // What the agent keeps is control's: each program reads it, or asks again.
+        // The files of the agent are control's: each program reads them, or asks again.
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use crate::rollout::standing::ReportedProgram;
 use crate::tables::Tables;
 use crate::tenancy::entity::Project;
 
-/// What the leader sees beside the state when it judges agents.
+/// The leader's sight beside the state when it judges agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentSight {
     /// The time.

@@ -10,7 +10,7 @@ const OFF: &str = "off";
 /// Phase of one that went back to its earlier program, and does not try the release again.
 const REFUSED: &str = "refused";
 
-/// What an agent reports of its program. Fields are `None` or empty before its first report.
+/// The report of an agent about its program. Fields are `None` or empty before its first report.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReportedProgram<'a> {
     /// Version that runs.
