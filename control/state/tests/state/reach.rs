@@ -216,3 +216,22 @@ fn what_is_told_of_a_bmc_is_written_until_it_counts_as_not_reached() {
     assert!(matters(&world, Some("refused")));
     assert!(matters(&world, READ));
 }
+
+/// An agent that reads its BMCs as seldom as it may, each time a little earlier or later.
+#[test]
+fn the_longest_interval_of_readings_keeps_a_bmc_reached() {
+    const INTERVAL_MS: u64 = 600_000;
+    const JITTER_MS: u64 = 5_000;
+    let mut world = offered();
+    for turn in 0..6 {
+        let by_ms = match turn % 2 {
+            0 => INTERVAL_MS - JITTER_MS,
+            _ => INTERVAL_MS + JITTER_MS,
+        };
+        pass(&mut world, by_ms, Timestamp::ZERO);
+        assert_eq!(obstacle(&world), None, "{turn}");
+        if life::bmc_reading_matters(&world.tables, &reading(&world, READ), world.now) {
+            read(&mut world, READ);
+        }
+    }
+}

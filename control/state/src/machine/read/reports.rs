@@ -7,8 +7,9 @@ use crate::machine::entity::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Mac
 use crate::tables::Tables;
 
 /// Longest age of a stored BMC report, milliseconds. Beyond it a report is written although nothing
-/// changed: an issue is raised for reports older than 20 minutes.
-const BMC_REFRESH_MS: u64 = 10 * 60_000;
+/// changed. With the longest interval of readings, ten minutes, a report is written before the stored one
+/// is so old that the BMC counts as not reached.
+const BMC_REFRESH_MS: u64 = 9 * 60_000;
 
 /// Longest age of a BMC's claim, milliseconds: three refreshes. Beyond it the claim is dropped.
 const CLAIM_LIFE_MS: u64 = 3 * BMC_REFRESH_MS;
