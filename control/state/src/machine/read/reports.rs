@@ -56,11 +56,12 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     // reached: the time of the last attempt decides about that.
     if reading.error.is_some() {
         let is_known = bmc.unreached && bmc.error == reading.error;
-        return !is_known || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS;
+        return !is_known || now.since_ms(bmc.read_at()) > BMC_REFRESH_MS;
     }
     // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
+        heard_at: bmc.heard_at,
         failing_since: bmc.failing_since,
         unreached: false,
         ..bmc_of(reading)
@@ -72,7 +73,7 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     }
     *bmc != fresh
         || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
-        || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
+        || now.since_ms(bmc.read_at()) > BMC_REFRESH_MS
 }
 
 /// `true` if a reading is of another BMC than the one believed to be the machine's.
@@ -109,6 +110,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
+        heard_at: None,
         failing_since: None,
         unreached: false,
     }
