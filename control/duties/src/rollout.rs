@@ -53,6 +53,8 @@ async fn act(
     };
     let permit = Permit::system(SystemActor::Reconcile);
     let AgentSight { now, silent } = sight;
+    let silent = silent.into_iter().filter(|(of, _)| *of == kind);
+    let silent = silent.map(|(_, agent)| agent).collect();
     let command = Command::new(now, "reconcile", StepRollout { kind, silent });
     match store.propose(&permit, &command).await {
         // Another node leads by now and steps by its own clock.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use control_presence::Presence;
-use control_state::{AgentKey, AgentProgram, Rollout, RolloutState, Tables};
+use control_state::{AgentKey, AgentProgram, Rollout, RolloutKind, RolloutState, Tables};
 use control_store::{Store, StoreError};
 use proto_identity::SpiffeId;
 use tokio::time::Instant;
@@ -13,10 +13,13 @@ use tokio::time::Instant;
 /// certificate, is back before.
 const SILENT_AFTER: Duration = Duration::from_secs(30);
 
+/// An agent by its kind and name: agents of several kinds on one host may have one name.
+type NamedAgent = (RolloutKind, AgentKey);
+
 /// Since when agents have no session. Only the leader keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct SilenceLog {
-    since: BTreeMap<AgentKey, Instant>,
+    since: BTreeMap<NamedAgent, Instant>,
 }
 
 impl SilenceLog {
@@ -28,7 +31,7 @@ impl SilenceLog {
         &mut self,
         store: &Store,
         presence: &Presence,
-    ) -> Result<BTreeSet<AgentKey>, StoreError> {
+    ) -> Result<BTreeSet<NamedAgent>, StoreError> {
         let agents = store.read_local(told_agents)?;
         let identities: Vec<SpiffeId> = agents.iter().map(|(_, id)| id.clone()).collect();
         if identities.is_empty() {
@@ -45,7 +48,7 @@ impl SilenceLog {
     }
 
     /// The silent ones of the agents without a session at this moment.
-    fn silent(&mut self, away: BTreeSet<AgentKey>, now: Instant) -> BTreeSet<AgentKey> {
+    fn silent(&mut self, away: BTreeSet<NamedAgent>, now: Instant) -> BTreeSet<NamedAgent> {
         self.since.retain(|agent, _| away.contains(agent));
         for agent in away {
             self.since.entry(agent).or_insert(now);
@@ -60,7 +63,7 @@ impl SilenceLog {
 
 /// The agents that rollouts which run have told of their release, with their identities. Firewalls have
 /// none here.
-fn told_agents(tables: &Tables) -> Vec<(AgentKey, SpiffeId)> {
+fn told_agents(tables: &Tables) -> Vec<(NamedAgent, SpiffeId)> {
     let running = tables.all::<Rollout>();
     let running = running.filter(|rollout| rollout.state == RolloutState::Running);
     let told = running.flat_map(|rollout| {
@@ -71,7 +74,7 @@ fn told_agents(tables: &Tables) -> Vec<(AgentKey, SpiffeId)> {
     });
     told.filter_map(|program| {
         let identity = program.identity.parse().ok()?;
-        Some((program.agent.clone(), identity))
+        Some(((program.kind, program.agent.clone()), identity))
     })
     .collect()
 }
@@ -86,7 +89,8 @@ mod tests {
     fn an_agent_without_a_session_is_silent_after_a_while() {
         let partition: PartitionId = "p1".parse().unwrap();
         let agent = AgentKey::named(&partition, "leaf1");
-        let away = || BTreeSet::from([agent.clone()]);
+        let named = (RolloutKind::Core, agent.clone());
+        let away = || BTreeSet::from([named.clone()]);
         let (mut log, start) = (SilenceLog::default(), Instant::now());
         for (seconds, is_away, is_silent) in [
             (0, true, false),
@@ -103,7 +107,9 @@ mod tests {
                 true => log.silent(away(), now),
                 false => log.silent(BTreeSet::new(), now),
             };
-            assert_eq!(!found.is_empty(), is_silent, "{seconds} s");
+            assert_eq!(found.contains(&named), is_silent, "{seconds} s");
+            // The boot server of that name has a session all along.
+            assert!(!found.contains(&(RolloutKind::Pixie, agent.clone())));
         }
     }
 }

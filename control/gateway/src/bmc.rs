@@ -233,5 +233,6 @@ fn reading(status: BmcStatus, now: Timestamp) -> Result<BmcReading, LinkStatus> 
         draw: status.draw.map(draw),
         error: convert::non_empty(status.error),
         observed_at: Timestamp::from_ms(now.ms().saturating_sub(status.age_ms)),
+        heard_at: None,
     })
 }

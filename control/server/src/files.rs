@@ -1,11 +1,12 @@
 //! Files that only their owner may read, and directories that others may enter.
 
-use std::fs::Permissions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use nix::fcntl::OFlag;
 
 /// Writes a new file with mode 0600, as a whole or not at all: a part of a key would be taken for one by
 /// the next start.
@@ -36,7 +37,13 @@ pub(crate) fn make_open_dirs(dir: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
     for dir in missing.into_iter().rev() {
         std::fs::create_dir(dir)?;
-        std::fs::set_permissions(dir, Permissions::from_mode(0o755))?;
+        // By its descriptor: who can write to the directory above could have put a link in its place.
+        let itself = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+        let made = OpenOptions::new()
+            .read(true)
+            .custom_flags(itself.bits())
+            .open(dir)?;
+        made.set_permissions(Permissions::from_mode(0o755))?;
     }
     Ok(())
 }

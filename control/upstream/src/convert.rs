@@ -179,6 +179,7 @@ pub(crate) fn from_bmc_report(
         draw: draw(report.power_metric, report.power_supplies),
         error: None,
         observed_at: report.updated_at.as_ref().map_or(now, from_time),
+        heard_at: Some(now),
         // Kept with the password, apart from what is read.
         user: String::new(),
     })

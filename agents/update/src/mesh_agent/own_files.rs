@@ -36,7 +36,8 @@ pub(super) struct OwnFiles {
     config: PathBuf,
     /// The file with keys. `None` if the configuration names none.
     keys: Option<PathBuf>,
-    /// Both files as they were read last. `None` before the first time.
+    /// Both files as they were before they were read last: what changes during the reading is read again.
+    /// `None` before the first time.
     seen: Option<[FileStamp; 2]>,
     /// Text of the configuration. `None` if it is not valid.
     text: Option<Arc<str>>,
@@ -72,7 +73,9 @@ impl OwnFiles {
         if self.seen == Some(self.stamps()) {
             return;
         }
-        match self.read() {
+        let config = FileStamp::of(&self.config);
+        let mut keys = FileStamp::default();
+        match self.read(&mut keys) {
             Ok((text, settings)) => {
                 self.text = Some(text);
                 self.settings = Some(settings);
@@ -84,8 +87,7 @@ impl OwnFiles {
                 self.settings = None;
             }
         }
-        // Only now it is known which file has the keys.
-        self.seen = Some(self.stamps());
+        self.seen = Some([config, keys]);
     }
 
     fn stamps(&self) -> [FileStamp; 2] {
@@ -93,7 +95,9 @@ impl OwnFiles {
         [FileStamp::of(&self.config), keys.unwrap_or_default()]
     }
 
-    fn read(&mut self) -> Result<(Arc<str>, UpdateSettings), String> {
+    /// Reads both files. `stamp` gets that of the file with keys from before it is read: only the
+    /// configuration says which one that is.
+    fn read(&mut self, stamp: &mut FileStamp) -> Result<(Arc<str>, UpdateSettings), String> {
         self.keys = None;
         let text = read_text(&self.config).map_err(|error| format!("cannot read it: {error}"))?;
         (self.program.check)(&text)?;
@@ -102,6 +106,7 @@ impl OwnFiles {
             None => UpdateSettings::default(),
             Some(section) => {
                 let file = beside(&self.config, &section.keys);
+                *stamp = FileStamp::of(&file);
                 let keys = read_release_keys(&file, 0).unwrap_or_else(|problem| {
                     let file = file.display();
                     error!(%file, problem, "the keys of releases there are not used");

@@ -175,6 +175,31 @@ fn what_the_services_user_put_in_the_way_is_refused_and_stays() {
     }
 }
 
+/// The owner of the data directory can rename what is in it, such as the directory of an agent on the same
+/// host.
+#[test]
+fn a_directory_of_another_user_is_refused_in_the_place_of_the_stores() {
+    if !is_root() {
+        return;
+    }
+    for (name, is_taken) in [("agent", true), ("log", false), ("state/1", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        make(&data, SERVICE, 0o700);
+        if name.contains('/') {
+            make(&data.join("state"), SERVICE, 0o700);
+        }
+        make(&data.join(name), AGENT, 0o700);
+        let taken = GuardedDir::take(&data, Some(service()));
+        assert_eq!(taken.is_ok(), is_taken, "{name}");
+        assert_eq!(uid(&data.join(name)), AGENT, "{name}");
+        if let Err(error) = taken {
+            assert!(error.to_string().contains(name), "{error}");
+            assert_eq!(uid(&data), SERVICE, "{name}: not given back");
+        }
+    }
+}
+
 #[test]
 fn a_directory_that_changed_hands_meanwhile_is_not_given_again() {
     if !is_root() {

@@ -17,6 +17,8 @@ use super::{DIRECTORY, FILE, FileOwner, stat_of};
 /// Deepest directory below the data directory. The store's are two levels deep.
 const DEPTH_MAX: usize = 32;
 const ROOT: Uid = Uid::from_raw(0);
+/// Names of the directories that the store has in the data directory, and root works in.
+const STORES: [&str; 3] = ["log", "snapshots", "state"];
 
 /// The treatment of an entry of a directory that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,7 @@ pub(super) fn take(dir: &OwnedFd, path: &Path, owner: FileOwner) -> Result<()> {
 
 fn take_all(dir: &OwnedFd, path: &Path, owner: FileOwner, taken: &mut Vec<OwnedFd>) -> Result<()> {
     let top = dir.try_clone().with_context(|| cannot_take(path))?;
+    let data_dir = path;
     let mut waiting: Vec<(OwnedFd, PathBuf)> = vec![(top, path.to_owned())];
     while let Some((dir, path)) = waiting.pop() {
         let stat = stat_of(&dir, &path)?;
@@ -65,16 +68,18 @@ fn take_all(dir: &OwnedFd, path: &Path, owner: FileOwner, taken: &mut Vec<OwnedF
         for name in names(&dir).with_context(|| cannot_take(&path))? {
             let entry = path.join(&name);
             let found = look_at(&dir, &name).with_context(|| cannot_take(&entry))?;
-            match judge(&found, owner, was_open) {
+            // An agent's may be beside the store's, but not in their place.
+            let is_beside = path == data_dir && STORES.iter().all(|stores| name != *stores);
+            match judge(&found, owner, was_open, is_beside) {
                 EntryVerdict::Enter => {
                     let below = openat(&dir, name.as_os_str(), DIRECTORY, Mode::empty());
                     waiting.push((below.with_context(|| cannot_take(&entry))?, entry));
                 }
                 EntryVerdict::Stay => {}
                 EntryVerdict::Refuse => bail!(
-                    "data_dir: {} is a link, a file of another user, or a file of root with a second \
-                     name, and root could be led elsewhere by it; remove it, or run this as the user of \
-                     the service (runuser -u USER -- metalmeshd ...)",
+                    "data_dir: {} is a link, another user's, or a file of root with a second name, and \
+                     root could be led elsewhere by it; remove it, or run this as the user of the \
+                     service (runuser -u USER -- metalmeshd ...)",
                     entry.display()
                 ),
             }
@@ -83,15 +88,18 @@ fn take_all(dir: &OwnedFd, path: &Path, owner: FileOwner, taken: &mut Vec<OwnedF
     Ok(())
 }
 
-/// Judges an entry. `was_open` is `true` if a user beside root could put it there.
-fn judge(entry: &FileStat, owner: FileOwner, was_open: bool) -> EntryVerdict {
+/// Judges an entry. `was_open` is `true` if a user beside root could put it there, `is_beside` if it is in the
+/// data directory, under a name that the store does not use.
+fn judge(entry: &FileStat, owner: FileOwner, was_open: bool, is_beside: bool) -> EntryVerdict {
     let is_root = entry.st_uid == ROOT.as_raw();
     let is_owners = entry.st_uid == owner.uid.as_raw();
     if is_dir(entry) {
-        // A directory of a third user, such as an agent's, is not control's, and stays that user's.
-        return match is_root || is_owners {
-            true => EntryVerdict::Enter,
-            false => EntryVerdict::Stay,
+        // A directory of a third user, such as an agent's, is not control's, and stays that user's. The
+        // owner can give it another name: in the place of the store's its user could lead root elsewhere.
+        return match (is_root || is_owners, is_beside) {
+            (true, _) => EntryVerdict::Enter,
+            (false, true) => EntryVerdict::Stay,
+            (false, false) => EntryVerdict::Refuse,
         };
     }
     if !was_open && is_root {

@@ -84,9 +84,10 @@ pub fn due_rollout(tables: &Tables, sight: &AgentSight) -> Option<RolloutKind> {
 }
 
 pub(crate) fn step(tx: &mut Tx<'_>, op: &StepRollout) -> ApplyResult {
+    let silent = op.silent.iter().cloned();
     let sight = AgentSight {
         now: tx.now,
-        silent: op.silent.clone(),
+        silent: silent.map(|agent| (op.kind, agent)).collect(),
     };
     let Some(next) = stepped(tx.tables(), op.kind, &sight) else {
         return Ok(Reply::None);

@@ -44,7 +44,7 @@ pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp)
         next.state = RolloutState::Done;
         return next;
     }
-    begin_wave(&mut next, agents, now);
+    begin_wave(&mut next, agents, &votes, now);
     next
 }
 
@@ -118,8 +118,13 @@ fn widen_wave(
 }
 
 /// Tells further agents of the release: up to the size of the next wave that has any, and of all in
-/// the last one.
-fn begin_wave(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
+/// the last one. Those of a tenant whose agents have failed come last: the release may be bad for it alone.
+fn begin_wave(
+    rollout: &mut Rollout,
+    agents: &[JudgedAgent],
+    votes: &TenantVotes<'_>,
+    now: Timestamp,
+) {
     let all = agents.len();
     let begun = usize::try_from(rollout.wave).unwrap_or(usize::MAX);
     let later = rollout.waves.iter().enumerate().skip(begun);
@@ -128,10 +133,12 @@ fn begin_wave(rollout: &mut Rollout, agents: &[JudgedAgent], now: Timestamp) {
     let (at, size) = next.unwrap_or((rollout.waves.len(), all));
     let untold = agents
         .iter()
-        .map(|judged| &judged.agent)
-        .filter(|agent| !rollout.told.contains(*agent));
+        .filter(|judged| !rollout.told.contains(&judged.agent));
+    let mut untold: Vec<&JudgedAgent> = untold.collect();
+    untold.sort_by_key(|judged| votes.has_failed(judged));
     let missing = size.saturating_sub(rollout.told.len());
-    let chosen: Vec<AgentKey> = untold.take(missing).cloned().collect();
+    let chosen = untold.into_iter().take(missing);
+    let chosen = chosen.map(|judged| judged.agent.clone());
     rollout.told.extend(chosen);
     let wave = at.max(begun).saturating_add(1);
     rollout.wave = u32::try_from(wave).unwrap_or(u32::MAX);

@@ -26,8 +26,9 @@ use crate::tenancy::entity::Project;
 pub struct AgentSight {
     /// The time.
     pub now: Timestamp,
-    /// Agents that have had no session for a while. Firewalls are judged by their signs of life.
-    pub silent: BTreeSet<AgentKey>,
+    /// Agents that have had no session for a while, by their kinds: agents of several kinds may have one
+    /// name. Firewalls are judged by their signs of life.
+    pub silent: BTreeSet<(RolloutKind, AgentKey)>,
 }
 
 /// The rollout of a kind of agents. `None` means that there is none, and has been none.
@@ -110,7 +111,8 @@ fn site_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<Ju
             })
     });
     let judged = programs.map(|program| {
-        let ailment = match sight.silent.contains(&program.agent) {
+        let named = (program.kind, program.agent.clone());
+        let ailment = match sight.silent.contains(&named) {
             true => Some("it has no session with control".to_owned()),
             false => program.ailment.clone(),
         };

@@ -64,6 +64,12 @@ impl<'a> TenantVotes<'a> {
         self.proven.len() >= willing.min(PROVEN_BY)
     }
 
+    /// `true` if agents of its tenant have failed.
+    pub(super) fn has_failed(&self, judged: &JudgedAgent) -> bool {
+        let tenant = judged.tenant.as_ref();
+        tenant.is_some_and(|tenant| self.failed.contains(tenant))
+    }
+
     /// `true` if no agent of its tenant was told yet.
     pub(super) fn is_unheard(&self, judged: &JudgedAgent) -> bool {
         let tenant = judged.tenant.as_ref();

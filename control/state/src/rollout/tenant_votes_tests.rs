@@ -6,8 +6,13 @@ use super::judged::AgentStanding;
 
 /// A site whose firewalls are of these tenants, in the order in which they are told.
 fn site(tenants: &[&str], first_wave: u32, failures_max: u32) -> Site {
+    waves(tenants, &[WaveSize::Agents(first_wave)], failures_max)
+}
+
+/// Such a site with further waves.
+fn waves(tenants: &[&str], waves: &[WaveSize], failures_max: u32) -> Site {
     let agents = u128::try_from(tenants.len()).unwrap();
-    let mut site = Site::new(agents, &[WaveSize::Agents(first_wave)], failures_max);
+    let mut site = Site::new(agents, waves, failures_max);
     for (judged, tenant) in site.agents.iter_mut().zip(tenants) {
         judged.tenant = Some(tenant.parse().unwrap());
     }
@@ -44,6 +49,24 @@ fn one_tenant_alone_does_not_stop_a_rollout() {
     step(&mut site, HEALTHY_MS);
     assert_eq!(site.rollout.state, RolloutState::Done);
     assert_eq!(site.rollout.failed.len(), 2, "they are shown");
+}
+
+#[test]
+fn the_other_firewalls_of_a_tenant_whose_firewalls_fail_come_last() {
+    let sizes = [WaveSize::Agents(1), WaveSize::Agents(4)];
+    let mut site = waves(&["ada", "ada", "bob", "eve", "bob"], &sizes, 0);
+    step(&mut site, 0);
+    site.stand(1, refused());
+    step(&mut site, 0);
+    site.stand(3, AgentStanding::Settled);
+    step(&mut site, 0);
+    site.stand(4, AgentStanding::Settled);
+    step(&mut site, 0);
+    assert_eq!(site.reach(), (1, 3));
+    step(&mut site, HEALTHY_MS);
+    assert_eq!(site.reach(), (2, 4));
+    let told = &site.rollout.told;
+    assert!(told.contains(&agent(5)) && !told.contains(&agent(2)));
 }
 
 #[test]

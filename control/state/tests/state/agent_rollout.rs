@@ -1,6 +1,8 @@
 //! A rollout of the agents of switches: which are told of the release, and what counts as a failure.
 
-use control_state::query::{AgentSight, agent_release};
+use std::collections::BTreeSet;
+
+use control_state::query::{AgentSight, agent_release, judged_agents};
 use control_state::*;
 use proto_types::Digest;
 
@@ -106,18 +108,16 @@ fn world() -> World {
 fn step_later(world: &mut World, ms: u64, silent: &[&str]) {
     world.later(ms);
     loop {
-        let silent = silent.iter().map(|leaf| agent(leaf)).collect();
+        let silent: BTreeSet<AgentKey> = silent.iter().map(|leaf| agent(leaf)).collect();
+        let named = silent.iter().cloned();
         let sight = AgentSight {
             now: world.now,
-            silent,
+            silent: named.map(|agent| (CORE, agent)).collect(),
         };
         let Some(kind) = due_rollout(&world.tables, &sight) else {
             return;
         };
-        world.ok(StepRollout {
-            kind,
-            silent: sight.silent,
-        });
+        world.ok(StepRollout { kind, silent });
     }
 }
 
@@ -179,6 +179,26 @@ fn an_agent_that_goes_silent_with_the_release_stops_it() {
     assert!(reason.contains("has no session with control"), "{reason}");
     world.ok(AbortRollout { kind: CORE });
     assert_eq!(told(&world), versions(["", ""]));
+}
+
+/// A boot server, say, may have the name of a switch's agent: one that is silent says nothing of the other.
+#[test]
+fn an_agent_of_another_kind_with_the_same_name_may_be_silent() {
+    let mut world = world();
+    world.ok(start("1.3.0"));
+    step_later(&mut world, 0, &[]);
+    world.ok(runs("leaf1", "1.3.0", "current", "1.3.0"));
+    let rollout = query::rollout(&world.tables, CORE).unwrap();
+    for (kind, is_settled) in [(RolloutKind::Pixie, true), (CORE, false)] {
+        let sight = AgentSight {
+            now: world.now,
+            silent: [(kind, agent("leaf1"))].into(),
+        };
+        let judged = judged_agents(&world.tables, rollout, &sight);
+        let own = judged.iter().find(|judged| judged.agent == agent("leaf1"));
+        let standing = &own.unwrap().standing;
+        assert_eq!(*standing == AgentStanding::Settled, is_settled, "{kind:?}");
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ mod reach;
 mod relayed_ports;
 mod repeats;
 mod restored;
+mod restored_disks;
 mod revival;
 mod rivals;
 mod rollout;

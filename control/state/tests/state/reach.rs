@@ -216,3 +216,46 @@ fn what_is_told_of_a_bmc_is_written_until_it_counts_as_not_reached() {
     assert!(matters(&world, Some("refused")));
     assert!(matters(&world, READ));
 }
+
+/// An agent that reads its BMCs as seldom as it may, each time a little earlier or later.
+#[test]
+fn the_longest_interval_of_readings_keeps_a_bmc_reached() {
+    const INTERVAL_MS: u64 = 600_000;
+    const JITTER_MS: u64 = 5_000;
+    let mut world = offered();
+    for turn in 0..6 {
+        let by_ms = match turn % 2 {
+            0 => INTERVAL_MS - JITTER_MS,
+            _ => INTERVAL_MS + JITTER_MS,
+        };
+        pass(&mut world, by_ms, Timestamp::ZERO);
+        assert_eq!(obstacle(&world), None, "{turn}");
+        if life::bmc_reading_matters(&world.tables, &reading(&world, READ), world.now) {
+            read(&mut world, READ);
+        }
+    }
+}
+
+/// Agents of the published stack tell the time of a reading by their own clock.
+#[test]
+fn an_agent_whose_clock_is_behind_takes_no_machine_off_the_offer() {
+    let mut world = offered();
+    for turn in 0..6 {
+        pass(&mut world, BMC_SILENT_AFTER_MS / 2, Timestamp::ZERO);
+        assert_eq!(obstacle(&world), None, "{turn}");
+        let told = BmcReading {
+            observed_at: Timestamp::from_ms(1),
+            heard_at: Some(world.now),
+            ..reading(&world, READ)
+        };
+        assert!(life::bmc_reading_matters(&world.tables, &told, world.now));
+        world.ok(ReportBmc {
+            partition: text(PARTITION),
+            readings: vec![told.clone()],
+        });
+        assert!(!life::bmc_reading_matters(&world.tables, &told, world.now));
+    }
+    assert_eq!(world.machine(1).bmc.as_ref().unwrap().updated_at.ms(), 1);
+    pass(&mut world, BMC_SILENT_AFTER_MS, Timestamp::ZERO);
+    assert!(obstacle(&world).is_some());
+}

@@ -77,16 +77,19 @@ fn read_bmc(tx: &Tx<'_>, known: Option<&Bmc>, reading: &BmcReading) -> Bmc {
     if let (Some(old), true) = (known, bmc.address.is_empty()) {
         bmc.address.clone_from(&old.address);
     }
+    let is_noted = feature_level(tx.tables()) >= REACHED_BMCS;
+    let heard_at = reading.heard_at.filter(|_| is_noted);
+    bmc.heard_at = heard_at.map(|at| at.min(tx.now));
     if bmc.error.is_none() {
         return bmc;
     }
-    let is_noted = feature_level(tx.tables()) >= REACHED_BMCS;
     let began = known.and_then(|old| old.failing_since);
-    let failing_since = is_noted.then_some(began.unwrap_or(bmc.updated_at));
-    let (error, updated_at) = (bmc.error.clone(), bmc.updated_at);
+    let failing_since = is_noted.then_some(began.unwrap_or(bmc.read_at()));
+    let (error, updated_at, heard_at) = (bmc.error.clone(), bmc.updated_at, bmc.heard_at);
     Bmc {
         error,
         updated_at,
+        heard_at,
         failing_since,
         ..known.cloned().unwrap_or(bmc)
     }

@@ -4,8 +4,9 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::MachineId;
 
 use crate::fields::check_description;
-use crate::levels::{CLOSED_FIREWALLS, feature_level};
+use crate::levels::{CLOSED_FIREWALLS, DOUBTED_DISKS, feature_level};
 use crate::machine::apply::liveliness::DEAD_AFTER_MS;
+use crate::machine::apply::rewipe::wipe_or_wait;
 use crate::machine::apply::{allocate, boots, links, orders, reclaim, restored};
 use crate::machine::command::{DeleteMachine, SetMachineState, UpdateMachine};
 use crate::machine::entity::{
@@ -73,6 +74,7 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> ApplyResult {
     check_description(&op.description)?;
     let mut machine: Machine = tx.require(&op.id)?;
     check_transition(&machine, op)?;
+    let was_locked = machine.condition.state == Availability::Locked;
     machine.condition = match op.state {
         Availability::Available => Condition::default(),
         state => Condition {
@@ -110,6 +112,10 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> ApplyResult {
     if op.state == Availability::Available {
         let known: Machine = tx.require(&op.id)?;
         restored::release_ports(tx, &known);
+        if was_locked && waits_for_wipe(tx.tables(), &known) {
+            wipe_or_wait(tx, known);
+            machine = tx.save(tx.require(&op.id)?);
+        }
     }
     // Only now: the order reads the machine, which must be saved in its new phase.
     if restarts {
@@ -117,6 +123,14 @@ pub(crate) fn set_state(tx: &mut Tx<'_>, op: &SetMachineState) -> ApplyResult {
         machine = tx.save(tx.require(&op.id)?);
     }
     Ok(Reply::Machine(machine))
+}
+
+/// `true` if a free machine that hammer runs on is to be wiped, and was not told so while it was locked.
+fn waits_for_wipe(tables: &Tables, machine: &Machine) -> bool {
+    feature_level(tables) >= DOUBTED_DISKS
+        && machine.phase == Phase::Waiting
+        && machine.dirty
+        && machine.allocation.is_none()
 }
 
 /// Refuses to replace one reason for being out of the pool by another: the first would be lost. A

@@ -1,12 +1,13 @@
 //! Reconciliation of a restored state by its operator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId, Timestamp, Vni};
 
 use crate::cluster::entity::ClusterClock;
 use crate::cluster::read::restored;
+use crate::levels::{DOUBTED_DISKS, feature_level};
 use crate::machine::apply::links;
 use crate::machine::command::ReconcileRestore;
 use crate::machine::entity::{Availability, Condition, Machine};
@@ -28,6 +29,7 @@ pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> ApplyResult {
         // by which its port is found.
         check_all_switches_told(tx, backup.made_at)?;
         keep_ports(tx, backup.made_at)?;
+        doubt_disks(tx, backup.made_at);
         lock_unproven(tx, backup.made_at)?;
     }
     let mut clock: ClusterClock = tx.require(&ClusterClock::ONE.to_owned())?;
@@ -71,6 +73,27 @@ fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
         tx.update(switch);
     }
     Ok(())
+}
+
+/// Has the disks of free machines wiped before anybody gets them, unless the machine is proven to be what
+/// the backup knows. A project may have had it since, and that nobody uses it now proves nothing: a host
+/// may be kept for its project with the data.
+fn doubt_disks(tx: &mut Tx<'_>, made_at: Timestamp) {
+    if feature_level(tx.tables()) < DOUBTED_DISKS {
+        return;
+    }
+    let doubtful: Vec<Machine> = restored_machines(tx.tables(), made_at)
+        .filter(|found| !found.is_proven && found.machine.allocation.is_none())
+        .map(|found| found.machine.clone())
+        .collect();
+    for machine in doubtful {
+        tx.save(Machine {
+            dirty: true,
+            clean_disks: BTreeSet::new(),
+            wipe_level: None,
+            ..machine
+        });
+    }
 }
 
 /// Locks machines that a tenant may have got after the backup.

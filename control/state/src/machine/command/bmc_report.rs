@@ -39,6 +39,9 @@ pub struct BmcReading {
     pub error: Option<String>,
     /// Time of the reading.
     pub observed_at: Timestamp,
+    /// Time at which control heard it, if the time of the reading is by the agent's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<Timestamp>,
 }
 
 /// See [`Op::ReportBmc`](crate::Op::ReportBmc).

@@ -40,14 +40,19 @@ impl Bmc {
         self.updated_at > Timestamp::ZERO
     }
 
+    /// Time of the agent's last report by control's clock.
+    pub(crate) fn read_at(&self) -> Timestamp {
+        self.heard_at.unwrap_or(self.updated_at)
+    }
+
     /// `true` if it counts as not reached at `now`. Silence and failures count from `since` at the
     /// earliest. One that was never read is not judged: a site may have machines without a BMC.
     pub(crate) fn is_lost(&self, since: Timestamp, now: Timestamp) -> bool {
         let failing_since = self.error.as_ref().and(self.failing_since);
-        let from = failing_since.unwrap_or(self.updated_at).max(since);
+        let from = failing_since.unwrap_or(self.read_at()).max(since);
         // One attempt that failed says little, however long ago it was: the last one counts.
         let is_failing =
-            self.error.is_some() && self.updated_at.since_ms(from) >= BMC_FAILED_AFTER_MS;
+            self.error.is_some() && self.read_at().since_ms(from) >= BMC_FAILED_AFTER_MS;
         self.was_read() && (is_failing || now.since_ms(from) >= BMC_SILENT_AFTER_MS)
     }
 
@@ -92,6 +97,10 @@ pub struct Bmc {
     pub error: Option<String>,
     /// Time of the agent's last report; zero means never.
     pub updated_at: Timestamp,
+    /// Time at which control heard that report, if `updated_at` is by the clock of an agent of the
+    /// published stack: no machine leaves the offer because that clock is behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<Timestamp>,
     /// Time of the first of the attempts to read it that failed, up to the last one. `None` means that
     /// the last one succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]

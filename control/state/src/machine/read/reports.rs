@@ -7,8 +7,9 @@ use crate::machine::entity::{Bmc, BmcClaim, EventKind, EventLog, Liveliness, Mac
 use crate::tables::Tables;
 
 /// Longest age of a stored BMC report, milliseconds. Beyond it a report is written although nothing
-/// changed: an issue is raised for reports older than 20 minutes.
-const BMC_REFRESH_MS: u64 = 10 * 60_000;
+/// changed. With the longest interval of readings, ten minutes, a report is written before the stored one
+/// is so old that the BMC counts as not reached.
+const BMC_REFRESH_MS: u64 = 9 * 60_000;
 
 /// Longest age of a BMC's claim, milliseconds: three refreshes. Beyond it the claim is dropped.
 const CLAIM_LIFE_MS: u64 = 3 * BMC_REFRESH_MS;
@@ -55,11 +56,12 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     // reached: the time of the last attempt decides about that.
     if reading.error.is_some() {
         let is_known = bmc.unreached && bmc.error == reading.error;
-        return !is_known || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS;
+        return !is_known || now.since_ms(bmc.read_at()) > BMC_REFRESH_MS;
     }
     // The time differs in each report and alone makes no news.
     let mut fresh = Bmc {
         updated_at: bmc.updated_at,
+        heard_at: bmc.heard_at,
         failing_since: bmc.failing_since,
         unreached: false,
         ..bmc_of(reading)
@@ -71,7 +73,7 @@ pub fn bmc_reading_matters(tables: &Tables, reading: &BmcReading, now: Timestamp
     }
     *bmc != fresh
         || (!reading.led_state.is_empty() && machine.led.value != reading.led_state)
-        || now.since_ms(bmc.updated_at) > BMC_REFRESH_MS
+        || now.since_ms(bmc.read_at()) > BMC_REFRESH_MS
 }
 
 /// `true` if a reading is of another BMC than the one believed to be the machine's.
@@ -108,6 +110,7 @@ pub(crate) fn bmc_of(reading: &BmcReading) -> Bmc {
         draw: reading.draw.clone(),
         error: reading.error.clone(),
         updated_at: reading.observed_at,
+        heard_at: None,
         failing_since: None,
         unreached: false,
     }

@@ -25,8 +25,8 @@ pub struct StartRollout {
 pub struct StepRollout {
     /// The agents.
     pub kind: RolloutKind,
-    /// Agents that have had no session with the leader for a while. Firewalls are judged by their signs
-    /// of life.
+    /// Agents of that kind that have had no session with the leader for a while. Firewalls are judged by
+    /// their signs of life.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub silent: BTreeSet<AgentKey>,
 }
