@@ -23,8 +23,8 @@ pub fn create(record: &Record, name: &str) -> Result<PathBuf> {
 }
 
 fn tree() -> Result<PathBuf> {
-    let is_second = |tree: &&str| Path::new(tree).join("cgroup.controllers").exists();
-    match TREES.iter().find(is_second) {
+    let is_second = |tree: &&str| Path::new(*tree).join("cgroup.controllers").exists();
+    match TREES.into_iter().find(is_second) {
         Some(tree) => Ok(PathBuf::from(tree)),
         None => bail!("{} is no cgroup2 file system; mount one", TREES[1]),
     }

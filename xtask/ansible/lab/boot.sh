@@ -45,4 +45,4 @@ mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 "$root/sys/fs/cgroup"
 cd "$root"
 pivot_root . mnt
 exec env -i container=metalmesh-lab PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    chroot . /bin/sh -c 'umount -l /mnt && exec /lib/systemd/systemd --log-target=console --show-status=0' </dev/null
+    chroot . /bin/sh -c 'umount -l /mnt && exec /lib/systemd/systemd --show-status=0' </dev/null

@@ -96,6 +96,9 @@ pub(super) fn run(root: &Path, args: &SiteArgs) -> Result<()> {
         let result = steps(args)
             .into_iter()
             .try_for_each(|step| carry_out(step, &mut site, record));
+        if result.is_err() {
+            site.keep_journals();
+        }
         if result.is_ok() || !args.keep {
             site.power_off();
         }

@@ -85,8 +85,9 @@ pub(crate) fn native(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(&end) {
+        let name = path.file_name().unwrap_or_default();
+        let is_native = name.to_string_lossy().ends_with(&end);
+        if is_native {
             found.push(path);
         }
     }

@@ -1,5 +1,6 @@
 //! The site: its hosts, its machine, its repository, and the controller that installs it.
 
+use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,6 +142,17 @@ impl SitePlace {
     pub(super) fn control_hosts(&self) -> impl Iterator<Item = &Host> {
         let is_control = |host: &&Host| host.place.name.starts_with("control-");
         self.hosts.iter().filter(is_control)
+    }
+
+    /// Copies the journals of the hosts to the logs of the lab. A host that does not answer has none.
+    pub(super) fn keep_journals(&self) {
+        for host in &self.hosts {
+            let journal = host.ssh("journalctl --no-pager --boot");
+            let log = self.record.log(&format!("journal-{}", host.place.name));
+            if let (Ok(journal), Ok(log)) = (journal, log) {
+                fs::write(log, journal).ok();
+            }
+        }
     }
 
     /// Takes the power of all hosts away: their process 1 does not end when it is asked to.
