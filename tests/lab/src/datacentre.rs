@@ -36,7 +36,7 @@ pub struct DataCentre {
     watcher: Mutex<Watcher>,
 }
 
-/// What [`DataCentre::of_site`] works with.
+/// The parts of a site for [`DataCentre::of_site`].
 #[derive(Debug)]
 pub struct InstalledSite {
     pub record: Record,

@@ -26,7 +26,7 @@ use self::place::SitePlace;
 use super::name;
 use crate::lab;
 
-/// What `./dev ansible` does beside the checks.
+/// Tasks of `./dev ansible` beside the checks.
 #[derive(Debug, Subcommand)]
 pub(super) enum AnsibleCommand {
     /// The playbook on real hosts: install, run again, predict, rebuild, upgrade; a machine phones home
@@ -49,7 +49,7 @@ pub(super) struct SiteArgs {
     only: Vec<SiteStep>,
 }
 
-/// What is proved, in this order.
+/// The proofs, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SiteStep {
     /// The playbook on empty hosts

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::debs::{self, cache_dir, sha256_hex};
 use crate::osimage::SUITE;
 
-/// What Ansible needs, what our packages depend on, and FRR for the leaf: a lab reaches no archive of
+/// For Ansible, for our packages, which depend on some, and FRR for the leaf: a lab reaches no archive of
 /// Debian's.
 const PACKAGES: [&str; 16] = [
     "ca-certificates",

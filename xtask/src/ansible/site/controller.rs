@@ -11,11 +11,17 @@ use super::recap;
 use crate::ansible::python::PythonEnvironment;
 use crate::ansible::tree::CollectionTree;
 
+/// Ansible with the collection.
+#[derive(Debug)]
+pub(super) struct AnsibleTools {
+    pub(super) environment: PythonEnvironment,
+    pub(super) tree: CollectionTree,
+}
+
 /// Runs playbooks. Its files are those of `xtask/ansible/lab`.
 #[derive(Debug)]
 pub(super) struct Controller {
-    environment: PythonEnvironment,
-    tree: CollectionTree,
+    tools: AnsibleTools,
     admin: Namespace,
     record: Record,
     files: PathBuf,
@@ -30,13 +36,11 @@ impl Controller {
         root: &Path,
         record: &Record,
         admin: &Namespace,
-        tools: (PythonEnvironment, CollectionTree),
+        tools: AnsibleTools,
         variables: PathBuf,
     ) -> Self {
-        let (environment, tree) = tools;
         Self {
-            environment,
-            tree,
+            tools,
             admin: admin.clone(),
             record: record.clone(),
             files: root.join("xtask/ansible/lab"),
@@ -66,12 +70,12 @@ impl Controller {
         let short = short.rsplit('.').next().unwrap_or(short);
         let log = format!("ansible-{:02}-{short}", self.runs);
         let log = self.record.log(&log)?;
-        let program = self.environment.bin().join("ansible-playbook");
+        let program = self.tools.environment.bin().join("ansible-playbook");
         let mut command = self.admin.command(program);
         command
             .current_dir(&self.files)
             .env("ANSIBLE_CONFIG", self.file("ansible.cfg"))
-            .env("ANSIBLE_COLLECTIONS_PATH", &self.tree.base)
+            .env("ANSIBLE_COLLECTIONS_PATH", &self.tools.tree.base)
             // Short: the sockets of SSH are below it.
             .env("ANSIBLE_HOME", self.record.dir().join("ansible"))
             .env("ANSIBLE_NOCOLOR", "1")

@@ -19,7 +19,7 @@ const BOOT: Duration = Duration::from_secs(60);
 /// Puts itself into the control group of the first argument and becomes the rest.
 const ENTER: &str = r#"echo $$ >"$0/cgroup.procs" && exec "$@""#;
 
-/// What every host is made of.
+/// The parts that every host is made of.
 #[derive(Clone, Debug)]
 pub(super) struct HostKit {
     /// The tree that no host changes.
@@ -94,7 +94,7 @@ impl Host {
     /// It does not end, or cannot be started again.
     pub(super) fn rebuild(&mut self, record: &Record) -> Result<()> {
         self.process.kill()?;
-        // What lived in it ends with its process 1, but not in the same moment.
+        // Its processes end with its process 1, but not in the same moment.
         wait_for("the end of the host", BOOT, || {
             let pids = Command::new("ip")
                 .args(["netns", "pids", self.place.namespace.name()])
@@ -131,7 +131,7 @@ impl Host {
     }
 }
 
-/// What tells a host from the others: name, machine id, keys, and who may come in.
+/// Writes the files that tell a host from the others: name, machine id, keys, and who may come in.
 fn furnish(upper: &Path, kit: &HostKit, place: &HostPlace) -> Result<()> {
     let etc = upper.join("etc");
     let ssh = upper.join("root/.ssh");

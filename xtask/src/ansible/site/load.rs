@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// TCP port of the API.
 const API_PORT: u16 = 4443;
 
-/// What happened to the calls.
+/// Counts of the calls, and their longest pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LoadReport {
     pub(super) calls: u32,

@@ -17,12 +17,12 @@ use tests_lab::topology::{self, Topology, bmc_address};
 use tests_lab::{Artefacts, Program, write_certificate};
 
 use super::base;
-use super::controller::Controller;
+use super::controller::{AnsibleTools, Controller};
 use super::host::{Host, HostKit, HostPlace, make_key};
 use super::packages::{DebFolder, Repository};
 use crate::ansible::CoreVersion;
-use crate::ansible::python::{self, PythonEnvironment};
-use crate::ansible::tree::{self, CollectionTree};
+use crate::ansible::python;
+use crate::ansible::tree;
 use crate::debs::cache_dir;
 use crate::{lab, osimage};
 
@@ -34,10 +34,10 @@ const MORE_CONTROL: [(&str, Ipv4Addr); 2] = [
 /// The installer that is shipped has every module and tool.
 const MACHINE_MEMORY_MIB: u32 = 2048;
 
-/// What is made before there is a lab.
+/// The parts that are made before there is a lab.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    tools: (PythonEnvironment, CollectionTree),
+    tools: AnsibleTools,
     base: PathBuf,
     image: osimage::Artifacts,
     debs: DebFolder,
@@ -55,7 +55,10 @@ pub(super) fn prepare(root: &Path, debs: &Path, previous: Option<&Path>) -> Resu
     let environment = python::environment(root, core)?;
     let environment = environment.with_context(|| python::missing(core))?;
     Ok(Prepared {
-        tools: (environment, tree::assemble(root)?),
+        tools: AnsibleTools {
+            environment,
+            tree: tree::assemble(root)?,
+        },
         base: base::tree()?,
         image: lab::image()?,
         debs,
@@ -107,7 +110,7 @@ impl SitePlace {
         let mut machine = Machine::describe(record, 1, false)?;
         machine.memory_mib = MACHINE_MEMORY_MIB;
         machine.build(record, &topology, accelerator, None)?;
-        let python = prepared.tools.0.bin().join("python");
+        let python = prepared.tools.environment.bin().join("python");
         let repository = Repository::serve(root, record, &topology.admin, &python)?;
         repository.publish(&[prepared.previous.as_ref().unwrap_or(&prepared.debs)])?;
         let variables = variables(record, &kit, &repository, &machine)?;
@@ -158,7 +161,7 @@ impl SitePlace {
     /// Takes the power of all hosts away: their process 1 does not end when it is asked to.
     pub(super) fn power_off(&self) {
         for host in &self.hosts {
-            // What is left is taken away with the lab.
+            // A host that does not end is taken away with the lab.
             host.process.kill().ok();
         }
     }

@@ -1,4 +1,4 @@
-//! What a run of a playbook says on standard output.
+//! The standard output of a run of a playbook: changes, summary, reason of a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
