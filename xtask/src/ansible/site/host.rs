@@ -174,9 +174,11 @@ fn start(
     dir: &Path,
     group: &Path,
 ) -> Result<Process> {
-    let mut command = place.namespace.command("sh");
+    // The groups are not to be seen where `ip netns exec` has mounted another /sys.
+    let mut command = Command::new("sh");
     command.args(["-c", ENTER]).arg(group);
-    command.arg("unshare").args([
+    command.args(["ip", "netns", "exec", place.namespace.name(), "unshare"]);
+    command.args([
         "--mount",
         "--uts",
         "--ipc",
