@@ -155,6 +155,11 @@ pub(crate) fn boot_and_image() -> Result<Machines> {
     })
 }
 
+/// Builds the image that the lab's machines install.
+pub(crate) fn image() -> Result<osimage::Artifacts> {
+    osimage::build(&image_options(&cache_dir()?))
+}
+
 fn boot_dir(cache: &Path) -> PathBuf {
     cache.join("lab").join("boot")
 }

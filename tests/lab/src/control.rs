@@ -1,6 +1,7 @@
 //! The control node.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,10 +89,7 @@ fn token(record: &Record) -> Result<PathBuf> {
 /// Writes metalmeshd's configuration and the certificate of its public API.
 fn configure(record: &Record) -> Result<()> {
     let address = topology::CONTROL;
-    let (certificate, key) = (certificate(record)?, record.path("control/api-key.pem")?);
-    let made = rcgen::generate_simple_self_signed(vec![address.to_string()])?;
-    fs::write(&certificate, made.cert.pem())?;
-    write_private(&key, made.signing_key.serialize_pem().as_bytes())?;
+    let [certificate, key] = write_certificate(record, &[address])?;
     let text = format!(
         "cluster = \"{CONTEXT}\"\ndata_dir = \"{}\"\n\
          [api]\nlisten = \"{address}:{API_PORT}\"\n\
@@ -104,6 +102,19 @@ fn configure(record: &Record) -> Result<()> {
     );
     fs::write(record.path("control/metalmeshd.toml")?, text)?;
     Ok(())
+}
+
+/// Makes the certificate of the public API for these addresses; paths of the certificate and its key.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_certificate(record: &Record, addresses: &[Ipv4Addr]) -> Result<[PathBuf; 2]> {
+    let (certificate, key) = (certificate(record)?, record.path("control/api-key.pem")?);
+    let names: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let made = rcgen::generate_simple_self_signed(names)?;
+    fs::write(&certificate, made.cert.pem())?;
+    write_private(&key, made.signing_key.serialize_pem().as_bytes())?;
+    Ok([certificate, key])
 }
 
 /// The certificate of the public API, which signs itself.

@@ -36,6 +36,20 @@ pub struct DataCentre {
     watcher: Mutex<Watcher>,
 }
 
+/// The parts of a site for [`DataCentre::of_site`].
+#[derive(Debug)]
+pub struct InstalledSite {
+    pub record: Record,
+    pub time: Arc<Timeline>,
+    pub topology: Topology,
+    pub machine: Machine,
+    pub accelerator: Accelerator,
+    /// The host of the first control node.
+    pub control: Process,
+    /// File with the token of an administrator.
+    pub admin_token: PathBuf,
+}
+
 /// Who uses the lab.
 #[derive(Clone, Debug)]
 pub struct People {
@@ -132,6 +146,44 @@ impl DataCentre {
             people,
             control,
             agents,
+            image_url,
+            watcher: Mutex::default(),
+        })
+    }
+
+    /// A site that others have installed: control answers with this admin token, every agent has
+    /// joined, and the machine is off.
+    ///
+    /// # Errors
+    /// The image server does not come up, or the command line refuses the admin's context.
+    pub fn of_site(site: InstalledSite, artefacts: &Artefacts) -> Result<Self> {
+        let InstalledSite {
+            record,
+            time,
+            topology,
+            machine,
+            accelerator,
+            control,
+            admin_token,
+        } = site;
+        let people = People::new(&record, &topology, &artefacts.program(Program::Cli))?;
+        crate::control::add_context(&record, &people.admin, &admin_token, None)?;
+        let image_url = services::images(&record, &topology, artefacts)?;
+        record.update(|s| {
+            s.machines = 1;
+            s.accelerator = accelerator.name().to_owned();
+            s.environment = environment(artefacts, &people, &topology);
+        })?;
+        Ok(Self {
+            record,
+            time,
+            artefacts: artefacts.clone(),
+            topology,
+            machines: vec![machine],
+            accelerator,
+            people,
+            control,
+            agents: Vec::new(),
             image_url,
             watcher: Mutex::default(),
         })

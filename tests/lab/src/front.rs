@@ -43,7 +43,7 @@ pub fn run(program: &Path, options: &Options, artefacts: &Artefacts) -> Result<(
             say("LAB PASS");
             Ok(())
         }
-        Err(failure) => fail(&record, options, failure),
+        Err(failure) => fail(&record, options.keep, failure),
     }
 }
 
@@ -66,12 +66,46 @@ fn work(
         result
     });
     time.table();
-    result.map_err(|error| {
-        let (step, log) = time
-            .failed_step()
-            .unwrap_or_else(|| ("build".into(), record.dir().join("log")));
-        Failure { step, log, error }
-    })
+    result.map_err(|error| failure(record, time, error))
+}
+
+fn failure(record: &Record, time: &Timeline, error: anyhow::Error) -> Failure {
+    let (step, log) = time
+        .failed_step()
+        .unwrap_or_else(|| ("build".into(), record.dir().join("log")));
+    Failure { step, log, error }
+}
+
+/// Gives a lab without anything in it to another builder, and takes it away afterwards; with `keep` it
+/// stays when the work fails. The last line printed is as that of [`run`].
+///
+/// # Errors
+/// The work failed; it has been told.
+pub fn in_lab(
+    program: &Path,
+    keep: bool,
+    work: impl FnOnce(&Record, &Arc<Timeline>) -> Result<()>,
+) -> Result<()> {
+    catch_signals()?;
+    clear_orphans()?;
+    let record = Record::create(program)?;
+    let (id, dir) = (record.state().id, record.dir().display());
+    say(&format!("lab {id} in {dir}"));
+    let time = Arc::new(Timeline::default());
+    let result = work(&record, &time);
+    time.table();
+    match result {
+        Ok(()) => {
+            record.take_down()?;
+            record.erase()?;
+            say("LAB PASS");
+            Ok(())
+        }
+        Err(error) => {
+            let failure = failure(&record, &time, error);
+            fail(&record, keep, failure)
+        }
+    }
 }
 
 fn scenario(lab: &DataCentre, options: &Options) -> Result<()> {
@@ -95,9 +129,9 @@ fn account(lab: &DataCentre) {
     }
 }
 
-fn fail(record: &Record, options: &Options, failure: Failure) -> Result<()> {
+fn fail(record: &Record, keep: bool, failure: Failure) -> Result<()> {
     let Failure { step, log, error } = failure;
-    if options.keep {
+    if keep {
         record.update(|s| s.owner = None)?;
         say("kept: ./dev lab status, ./dev lab shell, ./dev lab down");
     } else {
@@ -108,7 +142,7 @@ fn fail(record: &Record, options: &Options, failure: Failure) -> Result<()> {
             record.keep_logs_only()?;
         }
     }
-    if !options.keep && error.is::<Interrupted>() {
+    if !keep && error.is::<Interrupted>() {
         say(&format!("LAB FAIL step={step:?} reason=\"interrupted\""));
         bail!("interrupted; nothing is left of the lab");
     }

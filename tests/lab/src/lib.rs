@@ -2,7 +2,8 @@
 //!
 //! A lab is network namespaces (control, a leaf switch, a services host, an exit router, an
 //! admin's and a tenant's place, one per BMC), QEMU machines behind BMC emulators, and the
-//! programs under test. [`run`] builds it and lets a scenario work in it, [`down`] takes it away.
+//! programs under test. [`run`] builds it and lets a scenario work in it, [`in_lab`] gives another
+//! builder an empty one, [`down`] takes it away.
 //!
 //! Invariants: everything made is written to the lab's state file first, so that it can be taken
 //! away after any end; nothing outside of the lab's own namespaces and directory is changed;
@@ -11,6 +12,7 @@
 
 mod artefacts;
 pub mod bmc;
+pub mod cgroup;
 pub mod chassis;
 pub mod cli;
 mod control;
@@ -32,7 +34,8 @@ pub mod topology;
 pub mod wait;
 
 pub use artefacts::{Artefacts, Options, Program};
-pub use front::{down, environment, list_drills, run, shell, status};
+pub use control::write_certificate;
+pub use front::{down, environment, in_lab, list_drills, run, shell, status};
 
 /// Whether this process may make namespaces.
 #[must_use]

@@ -28,6 +28,7 @@ pub struct Machine {
     pub uuid: String,
     pub mac: String,
     pub firmware: Firmware,
+    pub memory_mib: u32,
     pub front: Front,
     pub password: String,
     pub disks: Vec<PathBuf>,
@@ -54,6 +55,7 @@ impl Machine {
             uuid: format!("6f1c{number:04x}-0000-4000-8000-5254007701{number:02x}"),
             mac: format!("52:54:00:77:01:{number:02x}"),
             firmware: if even { Firmware::Uefi } else { Firmware::Bios },
+            memory_mib: MEMORY_MIB,
             front: if even && redfish {
                 Front::Redfish
             } else {
@@ -147,7 +149,7 @@ impl Machine {
             uuid: self.uuid.clone(),
             serial: format!("SER-{}", self.name.to_uppercase()),
             firmware: self.firmware,
-            memory_mib: MEMORY_MIB,
+            memory_mib: self.memory_mib,
             accelerator,
             mac: self.mac.clone(),
             switch_namespace: plug.namespace.name().to_owned(),

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::netns;
+use crate::{cgroup, netns};
 
 /// Where labs live. Short, because the paths of sockets below it have at most 107 bytes.
 const LABS: &str = "/var/tmp/metalmesh-lab";
@@ -79,6 +79,9 @@ pub struct State {
     /// The process that builds or runs the lab; a lab that was left up has none.
     pub owner: Option<ProcessId>,
     pub namespaces: Vec<String>,
+    /// Of hosts with an init system of their own.
+    #[serde(default)]
+    pub control_groups: Vec<PathBuf>,
     pub processes: Vec<ProcessId>,
     /// What a user needs to use it, printed by `lab env`.
     pub environment: Vec<(String, String)>,
@@ -212,7 +215,7 @@ impl Record {
             .is_some_and(|owner| !owner.alive())
     }
 
-    /// Ends every process and removes every namespace; the directory with the logs stays.
+    /// Ends every process and removes every namespace and control group; the directory with the logs stays.
     ///
     /// # Errors
     /// Something could not be removed; the rest is.
@@ -227,12 +230,18 @@ impl Record {
                 left.push(format!("{error:#}"));
             }
         }
+        for group in state.control_groups.iter().rev() {
+            if let Err(error) = cgroup::delete(group) {
+                left.push(format!("{error:#}"));
+            }
+        }
         if !left.is_empty() {
             bail!("left behind: {}", left.join("; "));
         }
         self.update(|s| {
             s.processes.clear();
             s.namespaces.clear();
+            s.control_groups.clear();
             s.owner = None;
         })
     }

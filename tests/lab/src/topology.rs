@@ -54,6 +54,12 @@ pub struct Topology {
     pub admin: Namespace,
 }
 
+/// The ways from the management network to machines, installed or not.
+fn ways(namespace: &Namespace) -> Result<()> {
+    namespace.ip(&format!("route add {PROVISIONING} via {SERVICES}"))?;
+    namespace.ip(&format!("route add {TENANTS} via {EXIT}"))
+}
+
 /// Where a machine is plugged in.
 #[derive(Clone, Debug)]
 pub struct Plug {
@@ -141,6 +147,17 @@ impl Topology {
         namespace.ip(&format!("addr add {address}/24 dev mgmt"))
     }
 
+    /// Makes the namespace of one more host of the management network, with control's ways.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn add_host(&self, record: &Record, name: &str, address: Ipv4Addr) -> Result<Namespace> {
+        let host = Namespace::create(record, name)?;
+        self.attach(&host, address)?;
+        ways(&host)?;
+        Ok(host)
+    }
+
     fn fabric(&self) -> Result<()> {
         cable(&self.leaf, "fab0", &self.exit, "fab0")?;
         for (namespace, vtep) in [(&self.leaf, LEAF_VTEP), (&self.exit, EXIT_VTEP)] {
@@ -156,11 +173,7 @@ impl Topology {
             router.sysctl("net.ipv4.ip_forward=1")?;
         }
         self.exit.ip(&format!("addr add {GATEWAY}/32 dev lo"))?;
-        for namespace in [&self.control, &self.admin] {
-            namespace.ip(&format!("route add {PROVISIONING} via {SERVICES}"))?;
-            namespace.ip(&format!("route add {TENANTS} via {EXIT}"))?;
-        }
-        Ok(())
+        [&self.control, &self.admin].into_iter().try_for_each(ways)
     }
 
     /// Makes the switch port of a machine.

@@ -2,10 +2,12 @@
 //!
 //! Everything that they need is installed from PyPI into environments of their own, by pinned lists.
 //! A check that cannot run here is printed as skipped with its reason.
+//! `./dev ansible lab` is the playbook on real hosts ([`site`]).
 
 mod checks;
 mod python;
 mod server;
+mod site;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -14,9 +16,12 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::checks::{CheckJob, CheckOutcome};
+use self::site::AnsibleCommand;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnsibleArgs {
+    #[command(subcommand)]
+    command: Option<AnsibleCommand>,
     /// Only with this ansible-core; repeatable
     #[arg(long, value_enum, ignore_case = true)]
     core: Vec<CoreVersion>,
@@ -68,6 +73,13 @@ impl AnsibleCheck {
 }
 
 pub(crate) fn run(root: &Path, args: &AnsibleArgs) -> Result<()> {
+    match &args.command {
+        Some(AnsibleCommand::Lab(lab)) => site::run(root, lab),
+        None => run_checks(root, args),
+    }
+}
+
+fn run_checks(root: &Path, args: &AnsibleArgs) -> Result<()> {
     let tree = tree::assemble(root)?;
     let mut rows = Vec::new();
     for core in chosen(&args.core) {

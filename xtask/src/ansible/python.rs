@@ -20,9 +20,14 @@ pub(super) struct PythonEnvironment {
 }
 
 impl PythonEnvironment {
+    /// The folder of its programs.
+    pub(super) fn bin(&self) -> PathBuf {
+        self.folder.join("bin")
+    }
+
     /// A program of the environment, which finds the others there first.
     pub(super) fn program(&self, name: &str) -> Command {
-        let programs = self.folder.join("bin");
+        let programs = self.bin();
         let mut path = OsString::from(&programs);
         if let Some(others) = std::env::var_os("PATH") {
             path.push(":");

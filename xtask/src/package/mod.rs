@@ -18,7 +18,7 @@ mod oci;
 mod programs;
 mod recipe;
 mod release;
-mod repository;
+pub(crate) mod repository;
 mod sbom;
 mod scripts;
 mod table;

@@ -1,13 +1,14 @@
 //! An apt repository: `pool/` with the packages, `dists/` with their lists, signed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use super::arch::Arch;
 use super::deb::Deb;
+use super::recipe::RECIPES;
 use super::release::Release;
 use super::tree::gzip;
 use crate::debs::{self, sha256_hex};
@@ -19,7 +20,7 @@ const COMPONENT: &str = "main";
 /// Where packages are, below the repository.
 const POOL: &str = "pool/main/m/metalmesh";
 /// The public key of the repository, below it.
-const KEY_FILE: &str = "metalmesh-archive-key.asc";
+pub(crate) const KEY_FILE: &str = "metalmesh-archive-key.asc";
 
 /// Writes the repository below `out`. `key` is a file with the secret key, as
 /// `gpg --export-secret-keys` writes it; without one the repository is not signed.
@@ -57,6 +58,95 @@ pub(crate) fn write(out: &Path, release: &Release, debs: &[Deb], key: Option<&Pa
         Some(key) => sign(out, &dist, key),
         None => Ok(()),
     }
+}
+
+/// Writes a repository of the packages in these folders, for this machine's processor.
+pub(crate) fn publish(root: &Path, out: &Path, folders: &[&Path], key: &Path) -> Result<()> {
+    let release = Release::of(root)?;
+    let mut debs = Vec::new();
+    for folder in folders {
+        for path in native(folder)? {
+            debs.extend(read(path)?);
+        }
+    }
+    ensure!(
+        !debs.is_empty(),
+        "no package for this machine: run ./dev package first"
+    );
+    write(out, &release, &debs, Some(key))
+}
+
+/// The files of packages for this machine's processor in a folder.
+pub(crate) fn native(folder: &Path) -> Result<Vec<PathBuf>> {
+    let native = debs::run_text(Command::new("dpkg").arg("--print-architecture"))?;
+    let end = format!("_{}.deb", native.trim());
+    let entries = fs::read_dir(folder)
+        .with_context(|| format!("{}: run ./dev package first", folder.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        let is_native = name.to_string_lossy().ends_with(&end);
+        if is_native {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A package that was made before. `None` if it is none of ours.
+fn read(path: PathBuf) -> Result<Option<Deb>> {
+    let control = debs::run_text(Command::new("dpkg-deb").arg("--field").arg(&path))?;
+    let is_it = |name: &str| {
+        control
+            .lines()
+            .any(|line| line == format!("Package: {name}"))
+    };
+    let Some(recipe) = RECIPES.iter().find(|recipe| is_it(recipe.name)) else {
+        return Ok(None);
+    };
+    let archs = [Arch::Amd64, Arch::Arm64];
+    let arch = archs.into_iter().find(|arch| arch.is_native());
+    Ok(Some(Deb {
+        path,
+        arch: arch.context("no packages are made for this machine's processor")?,
+        control,
+        name: recipe.name,
+    }))
+}
+
+/// Makes a signing key without a passphrase, in a keyring of its own that is removed again: for
+/// repositories that live as long as a test.
+pub(crate) fn make_key(file: &Path) -> Result<()> {
+    let home = tempfile::Builder::new()
+        .prefix("metalmesh-sign-")
+        .tempdir()?;
+    let gpg = || {
+        let mut gpg = Command::new("gpg");
+        gpg.arg("--homedir").arg(home.path());
+        gpg.args(["--batch", "--quiet"]);
+        gpg
+    };
+    let make = [
+        "--passphrase",
+        "",
+        "--quick-gen-key",
+        "test",
+        "ed25519",
+        "sign",
+        "never",
+    ];
+    let made = debs::run(gpg().args(make))
+        .and_then(|()| debs::run(gpg().arg("--output").arg(file).arg("--export-secret-keys")));
+    end_agent(home.path());
+    made.context("gpg makes no key")
+}
+
+/// gpg leaves an agent behind, whose socket is in its home.
+fn end_agent(home: &Path) {
+    let mut end = Command::new("gpgconf");
+    debs::run(end.arg("--homedir").arg(home).args(["--kill", "all"])).ok();
 }
 
 /// The text of `Packages`.
@@ -143,14 +233,7 @@ fn sign(out: &Path, dist: &Path, key: &Path) -> Result<()> {
         "the repository cannot be signed; the key must be able to sign, and have no passphrase: \
          protect its file instead",
     );
-    // gpg leaves an agent behind, whose socket is in its home.
-    let mut end = Command::new("gpgconf");
-    debs::run(
-        end.arg("--homedir")
-            .arg(home.path())
-            .args(["--kill", "all"]),
-    )
-    .ok();
+    end_agent(home.path());
     signed
 }
 
@@ -167,36 +250,6 @@ mod tests {
         }
     }
 
-    /// A key without a passphrase, made in a keyring of its own.
-    fn make_key(file: &Path) {
-        let home = tempfile::tempdir().unwrap();
-        let gpg = || {
-            let mut gpg = Command::new("gpg");
-            gpg.arg("--homedir")
-                .arg(home.path())
-                .args(["--batch", "--quiet"]);
-            gpg
-        };
-        let make = [
-            "--passphrase",
-            "",
-            "--quick-gen-key",
-            "test",
-            "ed25519",
-            "sign",
-            "never",
-        ];
-        debs::run(gpg().args(make)).unwrap();
-        debs::run(gpg().arg("--output").arg(file).arg("--export-secret-keys")).unwrap();
-        let mut end = Command::new("gpgconf");
-        debs::run(
-            end.arg("--homedir")
-                .arg(home.path())
-                .args(["--kill", "all"]),
-        )
-        .ok();
-    }
-
     #[test]
     fn the_lists_name_every_package_and_the_signature_is_that_of_the_key() {
         let folder = tempfile::tempdir().unwrap();
@@ -209,7 +262,7 @@ mod tests {
             name: "metalmesh-cli",
         };
         let key = folder.path().join("key");
-        make_key(&key);
+        make_key(&key).unwrap();
         let out = folder.path().join("repo");
         write(&out, &release(), &[deb], Some(&key)).unwrap();
         let packages = fs::read(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
@@ -244,5 +297,43 @@ mod tests {
         verify(&[&dist.join("Release.gpg"), &dist.join("Release")]).unwrap();
         fs::write(dist.join("Release"), "other").unwrap();
         assert!(verify(&[&dist.join("Release.gpg"), &dist.join("Release")]).is_err());
+    }
+
+    #[test]
+    fn packages_that_were_made_before_are_published_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (debs, key) = (folder.path().join("debs"), folder.path().join("key"));
+        make_key(&key).unwrap();
+        let native = debs::run_text(Command::new("dpkg").arg("--print-architecture")).unwrap();
+        let native = native.trim();
+        for (package, version) in [
+            ("metalmesh-cli", "1-1"),
+            ("metalmesh-cli", "2-1"),
+            ("other", "1"),
+        ] {
+            let tree = folder.path().join("tree/DEBIAN");
+            fs::create_dir_all(&tree).unwrap();
+            fs::create_dir_all(&debs).unwrap();
+            let control = format!(
+                "Package: {package}\nVersion: {version}\nArchitecture: {native}\n\
+                 Maintainer: nobody <nobody@example.org>\nDescription: test\n"
+            );
+            fs::write(tree.join("control"), control).unwrap();
+            let deb = debs.join(format!("{package}_{version}_{native}.deb"));
+            let mut build = Command::new("dpkg-deb");
+            build.args(["--root-owner-group", "--build"]);
+            crate::debs::run(build.arg(folder.path().join("tree")).arg(deb)).unwrap();
+        }
+        let out = folder.path().join("repo");
+        publish(&crate::root(), &out, &[&debs], &key).unwrap();
+        let list = format!("dists/stable/main/binary-{native}/Packages");
+        let text = fs::read_to_string(out.join(list)).unwrap();
+        let names: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("Package: "))
+            .collect();
+        assert_eq!(names, ["Package: metalmesh-cli", "Package: metalmesh-cli"]);
+        assert!(text.contains("\nVersion: 2-1\n"), "{text}");
+        assert!(publish(&crate::root(), &out, &[folder.path()], &key).is_err());
     }
 }

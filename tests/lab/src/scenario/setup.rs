@@ -44,7 +44,7 @@ pub struct Site {
 /// # Errors
 /// The step that failed.
 pub(crate) fn run(lab: &DataCentre) -> Result<Site> {
-    let (time, people, control) = (&lab.time, &lab.people, lab.control.log());
+    let (time, control) = (&lab.time, lab.control.log());
     time.step(
         "admin: partition, size, image, super network",
         control,
@@ -53,6 +53,15 @@ pub(crate) fn run(lab: &DataCentre) -> Result<Site> {
     time.step("agents join by ticket: switch, BMC, pixie", control, || {
         join_agents(lab)
     })?;
+    tenants(lab)
+}
+
+/// The tenants with their projects, and the network of the first.
+///
+/// # Errors
+/// The step that failed.
+pub(crate) fn tenants(lab: &DataCentre) -> Result<Site> {
+    let (time, people, control) = (&lab.time, &lab.people, lab.control.log());
     time.step("admin: tenants, projects, tokens", control, || {
         tenant_with_project(lab, &people.tenant_a)?;
         tenant_with_project(lab, &people.tenant_b)

@@ -1,0 +1,62 @@
+//! Control groups of a lab: one for each host that runs an init system of its own.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::state::Record;
+
+/// Where the second version of control groups is, also beside the first one.
+const TREES: [&str; 2] = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+
+/// Makes the group of a host, recorded first.
+///
+/// # Errors
+/// This machine has no control groups of the second version, or gives no right to make one.
+pub fn create(record: &Record, name: &str) -> Result<PathBuf> {
+    let group = tree()?.join(format!("mm-{}-{name}", record.state().id));
+    record.update(|s| s.control_groups.push(group.clone()))?;
+    fs::create_dir_all(&group).with_context(|| format!("cannot make {}", group.display()))?;
+    Ok(group)
+}
+
+fn tree() -> Result<PathBuf> {
+    let is_second = |tree: &&str| Path::new(*tree).join("cgroup.controllers").exists();
+    match TREES.into_iter().find(is_second) {
+        Some(tree) => Ok(PathBuf::from(tree)),
+        None => bail!("{} is no cgroup2 file system; mount one", TREES[1]),
+    }
+}
+
+/// Removes a group with those inside it. No process is in them any more.
+pub(crate) fn delete(group: &Path) -> Result<()> {
+    let entries = match fs::read_dir(group) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).context(format!("cannot read {}", group.display())),
+    };
+    for entry in entries {
+        let entry = entry?;
+        // The files of a group go with it.
+        if entry.file_type()?.is_dir() {
+            delete(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group).with_context(|| format!("cannot remove {}", group.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_goes_with_those_inside_it() {
+        let group = std::env::temp_dir().join(format!("mm-cgroup-{}", std::process::id()));
+        fs::create_dir_all(group.join("system.slice/ssh.service")).unwrap();
+        delete(&group).unwrap();
+        assert!(!group.exists());
+        delete(&group).unwrap();
+    }
+}
