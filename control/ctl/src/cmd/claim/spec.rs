@@ -58,6 +58,7 @@ pub(crate) struct ClaimSpecArgs {
         long,
         value_name = "LEVEL",
         value_parser = ["metadata", "erase", "sanitize"],
+        ignore_case = true,
         requires = "reuse_key"
     )]
     reuse_wipe: Option<String>,
@@ -120,7 +121,7 @@ impl ClaimSpecArgs {
             spec.reuse = Some(ClaimReuse {
                 key,
                 required: self.reuse_required,
-                wipe: self.reuse_wipe.unwrap_or_default(),
+                wipe: self.reuse_wipe.unwrap_or_default().to_ascii_lowercase(),
                 keep,
             });
         }
