@@ -3,11 +3,16 @@
 """Restarts of control nodes in turn."""
 from __future__ import annotations
 
+import json
+import pathlib
+
 import pytest
+import yaml
 
 from ansible_collections.metalmesh.metalmesh.tests.unit.roles.site import Api, Site
 
 HOSTS = ["one", "two", "three"]
+TASKS = pathlib.Path(__file__).parents[3] / "roles/control/tasks"
 ROLE = "metalmesh.metalmesh.control"
 TURN = [{"name": "In turn", "ansible.builtin.include_role": {"name": ROLE, "tasks_from": "turn.yml"}}]
 
@@ -65,3 +70,53 @@ def test_nothing_is_restarted_after_a_host_failed(site):
     hosts, done = restarted(site, tasks=[failing] + TURN)
     assert hosts == [] and done.returncode != 0, done.stdout
     assert "two" in done.stdout
+
+
+def test_a_token_is_in_no_output(site):
+    site.wrote("one", "conf", 100)
+    _hosts, done = restarted(site)
+    assert "token-of-this-test" not in done.stdout and "restart" in " ".join(site.events())
+
+
+def looked(site, first):
+    """Runs the checks of hosts, with the host that is named first."""
+    return site.play(
+        [{"name": "Hosts", "ansible.builtin.include_role": {"name": ROLE, "tasks_from": "hosts.yml"}}],
+        {"control_hosts": [first] + [host for host in HOSTS if host != first],
+         "control_node_file": "%s/{{ control_other | default(inventory_hostname) }}/NODE" % site.place,
+         "control_former_data_dir": "{{ place }}/former"})
+
+
+def test_a_lost_first_host_forms_no_second_cluster(site):
+    for host in ("two", "three"):
+        site.wrote(host, "NODE", 500)
+    done = looked(site, "one")
+    assert done.returncode != 0
+    assert "one has no node and would form a new cluster, but two, three have one" in done.stdout
+    done = looked(site, "two")
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_node_is_formed_beside_one_of_an_earlier_version(site):
+    (site.place / "one" / "former").mkdir()
+    site.wrote("one", "former/NODE", 500)
+    done = looked(site, "one")
+    assert done.returncode != 0 and "/one/former has a node" in done.stdout
+
+
+def test_the_configuration_names_no_number_of_a_node(site):
+    # The host that is named first may be one that joined: another number than its own stops it.
+    task = next(one for one in yaml.safe_load((TASKS / "config.yml").read_text(encoding="utf-8"))
+                if "ansible.builtin.copy" in one)
+    done = site.play([
+        {"name": "Names", "ansible.builtin.include_role": {
+            "name": ROLE, "tasks_from": "names.yml", "public": True}},
+        {"name": "Configuration", "vars": task["vars"], "ansible.builtin.copy": {
+            "content": "{{ control_config | to_json }}", "dest": "{{ place }}/made", "mode": "0600"}}],
+        {"control_hosts": ["two", "one", "three"]})
+    assert done.returncode == 0, done.stdout
+    made = {host: json.loads((site.place / host / "made").read_text()) for host in HOSTS}
+    assert all("node_id" not in one for one in made.values())
+    assert made["two"]["cluster"] == "metalmesh" and made["two"]["peers"]["join"] is None
+    assert "cluster" not in made["one"] and made["one"]["peers"]["join"] is True
+    assert made["three"]["data_dir"] == "/var/lib/metalmesh/control"
