@@ -26,6 +26,9 @@ with open(place / "events", "a") as events:
         events.write(" ".join([host, name] + [one.replace("'", "") for one in arguments]) + "\\n")
 if name == "runuser":
     print("sha256 0123abcd")
+output = place / (name + ".output")
+if output.exists():
+    print(output.read_text())
 start = place / host / "start"
 if name == "systemctl" and arguments[0] in ("restart", "start") and not (place / host / "broken").exists():
     start.write_text(str(int(time.time())))
