@@ -18,7 +18,8 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: partial
-    description: No ticket is created, and the server is asked only about agents.
+    description: What would be done is computed.
+    details: No ticket is created, and the server is asked only about agents.
   diff_mode:
     support: none
     description: A ticket has nothing before it.
