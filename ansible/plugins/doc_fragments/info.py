@@ -16,6 +16,7 @@ attributes:
     support: N/A
     description: The module changes nothing.
   platform:
+    support: full
     platforms: all
     description: The module runs wherever Python does, and calls the API.
 """

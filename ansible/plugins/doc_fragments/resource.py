@@ -17,6 +17,7 @@ attributes:
     support: full
     description: The options that change, before and after.
   platform:
+    support: full
     platforms: all
     description: The module runs wherever Python does, and calls the API.
 """

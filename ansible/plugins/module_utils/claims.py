@@ -18,13 +18,14 @@ FLAG = {"type": "bool", "default": False}
 SELECTOR = {"type": "dict", "options": {
     "match_labels": {"type": "dict"},
     "match_expressions": {"type": "list", "elements": "dict", "options": {
-        "key": NEEDED,
+        "key": dict(NEEDED, no_log=False),
         "operator": dict(NEEDED, choices=["In", "NotIn", "Exists", "DoesNotExist"]),
         "values": TEXTS}},
 }}
 PREFERRED = {"type": "list", "elements": "dict", "options": {
     "weight": {"type": "int", "required": True}, "selector": dict(SELECTOR, required=True)}}
-TOLERATIONS = {"type": "list", "elements": "dict", "options": {"key": NEEDED, "value": TEXT}}
+TOLERATIONS = {"type": "list", "elements": "dict", "options": {
+    "key": dict(NEEDED, no_log=False), "value": TEXT}}
 DOMAIN = {"type": "dict", "options": {"name": NEEDED, "required": FLAG}}
 REUSE = {"type": "dict", "options": {
     "key": dict(NEEDED, no_log=False), "required": FLAG, "keep": {"type": "str", "default": "0s"},

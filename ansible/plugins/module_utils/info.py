@@ -15,6 +15,7 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import 
     connect, fail, new_module)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.transport import ApiError
 
+
 class LabelsQuery(Codec):
     """Labels that an object has, all of them."""
 

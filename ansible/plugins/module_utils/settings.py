@@ -47,8 +47,10 @@ class Settings(NamedTuple):
     notices: tuple = ()
 
 
-def resolve(options, environment=os.environ):
-    """Merges options and environment; an option takes precedence over every variable."""
+def resolve(options, environment=None):
+    """Merges options and environment, which is that of the process unless another one is given; an option
+    takes precedence over every variable."""
+    environment = os.environ if environment is None else environment
 
     def given(option):
         value = options.get(option)

@@ -16,8 +16,9 @@ extends_documentation_fragment:
 options:
   wait:
     description:
-      - Whether the module waits until a node leads, O(nodes_min) nodes have a vote, and all of them have
-        caught up. After O(wait_timeout) the task fails.
+      - Whether the module waits until a node leads, O(nodes_min) nodes have a vote, and every one of them
+        has answered its leader in two looks one after the other and has caught up. After O(wait_timeout)
+        the task fails, and names the node that is missing.
     type: bool
     default: false
   wait_timeout:
@@ -39,7 +40,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 healthy:
-  description: Whether the cluster is as O(wait) asks for.
+  description: Whether the cluster is as O(wait) asks for. Without O(wait) it is one look, which may count a node
+    that was stopped less than five seconds ago.
   returned: success
   type: bool
 cluster:
@@ -51,7 +53,7 @@ cluster:
 import time
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.cluster import (
-    is_healthy, status)
+    problem_of, silence_of, status, voters_of)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import POLL
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
@@ -69,19 +71,24 @@ PASSING = ("unavailable", "unreached", "deadline_exceeded")
 
 
 def observed(client, params):
-    """The cluster, once it is healthy if the task waits for that."""
+    """The cluster, once it is healthy if the task waits for that, and the reason why it is not."""
     end = time.monotonic() + params["wait_timeout"]
+    before = None
     while True:
-        problem = "not every node has caught up"
         try:
             cluster = status(client)
-            healthy = is_healthy(cluster, params["nodes_min"])
-            if healthy or not params["wait"]:
-                return cluster, healthy
+            problem = problem_of(cluster, params["nodes_min"])
+            if not params["wait"]:
+                return cluster, problem
+            if problem is None and len(voters_of(cluster)) > 1:
+                problem = silence_of(before, cluster) if before else "it was looked at only once"
+            if problem is None:
+                return cluster, None
+            before = cluster
         except ApiError as error:
             if not params["wait"] or error.code not in PASSING:
                 raise
-            problem = error.describe()
+            before, problem = None, error.describe()
         if time.monotonic() + POLL > end:
             raise Refusal("the cluster is not healthy after %d s: %s; look at metalmesh cluster status "
                           "and metalmesh doctor" % (params["wait_timeout"], problem))
@@ -91,10 +98,10 @@ def observed(client, params):
 def main():
     module = new_module(SPEC)
     try:
-        cluster, healthy = observed(connect(module), module.params)
+        cluster, problem = observed(connect(module), module.params)
     except (ApiError, Refusal) as error:
         fail(module, error)
-    module.exit_json(changed=False, healthy=healthy, cluster=presented(cluster))
+    module.exit_json(changed=False, healthy=problem is None, cluster=presented(cluster))
 
 
 if __name__ == "__main__":

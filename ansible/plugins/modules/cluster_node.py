@@ -32,7 +32,7 @@ options:
     choices: [voter, leader, absent]
     default: voter
   wait:
-    description: Whether the module waits until the node has joined and caught up.
+    description: Whether the module waits until the node has joined, answers its leader and has caught up.
 """
 
 EXAMPLES = r"""
@@ -56,7 +56,7 @@ cluster_node:
 import time
 
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.cluster import (
-    BEHIND_MAX, ROLES, find_node, next_step, status)
+    ROLES, find_node, lack_of, next_step, status)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.handler import (
     POLL, WAIT_OPTIONS)
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.presentation import presented
@@ -76,17 +76,21 @@ CONDITIONS = {"required_one_of": [["id", "peer_address"]],
 
 
 def ready_node(client, params):
-    """The node, once it has caught up if the task waits for that."""
+    """The node, once it answers and has caught up if the task waits for that."""
     end = time.monotonic() + params["wait_timeout"]
     while True:
-        node = find_node(status(client), params)
-        behind = int((node or {}).get("behind", BEHIND_MAX + 1))
-        joined = node is not None and node.get("role") in ROLES
-        if not params["wait"] or joined and behind <= BEHIND_MAX:
+        cluster = status(client)
+        node = find_node(cluster, params)
+        if not params["wait"]:
+            return node
+        lack = "it has not joined"
+        if node is not None and node.get("role") in ROLES:
+            lack = lack_of(cluster, node)
+        if lack is None:
             return node
         if time.monotonic() + POLL > end:
-            raise Refusal("control node %s has not caught up after %d s; look at metalmesh cluster "
-                          "status" % (params["id"] or params["peer_address"], params["wait_timeout"]))
+            raise Refusal("control node %s is not ready after %d s: %s; look at metalmesh cluster status"
+                          % (params["id"] or params["peer_address"], params["wait_timeout"], lack))
         time.sleep(POLL)
 
 

@@ -81,7 +81,8 @@ from ansible_collections.metalmesh.metalmesh.plugins.module_utils.pools import (
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.problems import Refusal
 from ansible_collections.metalmesh.metalmesh.plugins.module_utils.runner import run
 
-TAINT = {"key": {"type": "str", "required": True}, "value": {"type": "str", "default": ""}}
+TAINT = {"key": {"type": "str", "required": True, "no_log": False},
+         "value": {"type": "str", "default": ""}}
 
 
 class PoolHost(Replaced):

@@ -95,7 +95,8 @@ PORT = {
     "status": {"type": "str", "required": True, "choices": ["up", "down"]},
 }
 # Fields that have calls of their own.
-DRAINED, PORTS = "drained", "ports"
+DRAINED = "drained"
+PORTS = "ports"
 
 
 class Ports(Codec):

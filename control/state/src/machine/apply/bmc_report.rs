@@ -84,7 +84,7 @@ fn read_bmc(tx: &Tx<'_>, known: Option<&Bmc>, reading: &BmcReading) -> Bmc {
         return bmc;
     }
     let began = known.and_then(|old| old.failing_since);
-    let failing_since = is_noted.then_some(began.unwrap_or(bmc.read_at()));
+    let failing_since = is_noted.then_some(began.unwrap_or_else(|| bmc.read_at()));
     let (error, updated_at, heard_at) = (bmc.error.clone(), bmc.updated_at, bmc.heard_at);
     Bmc {
         error,

@@ -49,7 +49,7 @@ impl Bmc {
     /// earliest. One that was never read is not judged: a site may have machines without a BMC.
     pub(crate) fn is_lost(&self, since: Timestamp, now: Timestamp) -> bool {
         let failing_since = self.error.as_ref().and(self.failing_since);
-        let from = failing_since.unwrap_or(self.read_at()).max(since);
+        let from = failing_since.unwrap_or_else(|| self.read_at()).max(since);
         // One attempt that failed says little, however long ago it was: the last one counts.
         let is_failing =
             self.error.is_some() && self.read_at().since_ms(from) >= BMC_FAILED_AFTER_MS;
