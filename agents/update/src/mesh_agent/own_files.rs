@@ -252,7 +252,7 @@ mod tests {
                     .as_deref()
                     .is_some_and(|problem| problem.starts_with(begin))
             };
-            let is_expected = expected.map_or(found.is_none(), begins);
+            let is_expected = expected.map_or_else(|| found.is_none(), begins);
             assert!(is_expected, "{config:?} {keys}: {found:?}");
         }
     }
