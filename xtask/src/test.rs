@@ -124,7 +124,7 @@ fn cargo_test(
     command
         .args(["test", "--workspace", "--no-fail-fast"])
         .args(args)
-        .args((!args.iter().any(|it| it == "--")).then_some("--"))
+        .args((!args.iter().any(|arg| arg == "--")).then_some("--"))
         .arg("--show-output")
         .current_dir(root)
         .stdout(Stdio::piped());

@@ -9,7 +9,7 @@ fn site(tenants: &[&str], first_wave: u32, failures_max: u32) -> Site {
     waves(tenants, &[WaveSize::Agents(first_wave)], failures_max)
 }
 
-/// Such a site with further waves.
+/// The site of [`site`] with further waves.
 fn waves(tenants: &[&str], waves: &[WaveSize], failures_max: u32) -> Site {
     let agents = u128::try_from(tenants.len()).unwrap();
     let mut site = Site::new(agents, waves, failures_max);

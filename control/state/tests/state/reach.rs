@@ -6,7 +6,7 @@ use proto_types::Timestamp;
 use crate::restored::restored;
 use crate::world::*;
 
-/// What was told of a BMC, and when.
+/// Readings that were told of a BMC, each with its time.
 type Readings = &'static [(u64, Option<&'static str>)];
 
 const HOUR_MS: u64 = 3_600_000;

@@ -110,7 +110,7 @@ impl Host {
     /// Runs a line of the shell on the host as root; what it printed.
     ///
     /// # Errors
-    /// What it said on standard error.
+    /// The text of its standard error.
     pub(super) fn ssh(&self, line: &str) -> Result<String> {
         let mut command = self.kit.admin.command("ssh");
         command.arg("-i").arg(&self.kit.key);
