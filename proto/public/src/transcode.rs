@@ -101,8 +101,9 @@ fn is_default(form: &Form, value: Value<'_>) -> bool {
     match value {
         // Of numbers of 32 bits only those count.
         Value::Varint(bits) if form.is_short() => bits.trailing_zeros() >= 32,
-        Value::Varint(bits) => bits == 0,
-        Value::Bytes(bytes) => bytes.is_empty(),
+        Value::Varint(bits) => form.is_number() && bits == 0,
+        // The value of another type is none: who writes it refuses it.
+        Value::Bytes(bytes) => !form.is_number() && bytes.is_empty(),
     }
 }
 

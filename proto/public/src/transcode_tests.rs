@@ -148,8 +148,15 @@ fn what_no_encoder_of_ours_writes_is_left_to_reflection() {
         b"\x0a".to_vec(),
         b"\x0b".to_vec(),
         vec![0xff; 11],
+        // The number of a field that is larger than any.
+        b"\x82\x80\x80\x80\x20\x00".to_vec(),
     ] {
         assert!(json(&message, &odd).is_none(), "{odd:?}");
+    }
+    // Nothing in the place of a number, and 0 in that of a text.
+    let key = crate::message("metalstack.admin.v2.VPNServiceAuthKeyRequest").unwrap();
+    for odd in [&b"\x0a\x01p\x12\x00"[..], b"\x08\x00"] {
+        assert!(json(&key, odd).is_none(), "{odd:?}");
     }
     // An entry that comes twice, and a message that has no end.
     let labels = crate::message("metalstack.api.v2.Labels").unwrap();

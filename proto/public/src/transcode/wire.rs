@@ -19,8 +19,9 @@ impl<'a> Wire<'a> {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| Odd)?;
+        // A larger one is refused by prost, too.
+        let tag = u32::try_from(self.varint()?).map_err(|_| Odd)?;
+        let number = tag >> 3;
         let value = match tag & 7 {
             0 => Value::Varint(self.varint()?),
             2 => {

@@ -7,7 +7,7 @@ use crate::methods;
 use crate::spelling::Spelling;
 
 /// Text fields without a rule whose names sound like ids, and which are something else.
-const NOT_IDS: [&str; 21] = [
+const NOT_IDS: [&str; 23] = [
     // Rules of firewalls: their own check takes canonical prefixes alone, and names are compared
     // with those of the firewall's networks as they are.
     "metalmesh.admin.v1.FirewallRateLimit.network_id",
@@ -27,7 +27,10 @@ const NOT_IDS: [&str; 21] = [
     "metalmesh.admin.v1.IdentityServiceRevokeRequest.id",
     "metalmesh.admin.v1.IdentityServiceRotateRequest.id",
     "metalmesh.admin.v1.JoinServiceCreateRequest.id",
+    // Beginnings of keys.
+    "metalmesh.admin.v1.HostKeyRules.prefixes",
     // With a port, or names of hosts.
+    "metalmesh.admin.v1.ClusterServiceInviteRequest.peer_address",
     "metalmesh.admin.v1.BmcClaimServiceConfirmRequest.address",
     "metalstack.api.v2.MachineBMC.address",
     "metalstack.api.v2.MachineVPN.control_plane_address",
