@@ -150,7 +150,7 @@ impl Topology {
     /// Makes the namespace of one more host of the management network, with control's ways.
     ///
     /// # Errors
-    /// What `ip` says.
+    /// The words of `ip`.
     pub fn add_host(&self, record: &Record, name: &str, address: Ipv4Addr) -> Result<Namespace> {
         let host = Namespace::create(record, name)?;
         self.attach(&host, address)?;
