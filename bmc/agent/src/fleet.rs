@@ -97,6 +97,16 @@ impl Fleet {
         }
     }
 
+    /// Number of BMCs whose last reading succeeded.
+    pub(crate) fn reached(&self) -> usize {
+        let targets = self.targets();
+        let inner = self.inner();
+        let looks = targets
+            .iter()
+            .filter_map(|target| inner.looks.get(&target.address));
+        looks.filter(|look| look.is_read()).count()
+    }
+
     /// Records the power state after an order.
     pub(crate) fn set_power(&self, address: IpAddr, power: Power) {
         if let Some(look) = self.inner().looks.get_mut(&address) {

@@ -82,6 +82,25 @@ fn refused_releases(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_reads_fewer_bmcs_than_the_one_before_it_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let control = Control::start();
+    fs::write(dir.path().join(AUTHORITY), "").unwrap();
+    install(&control, dir.path(), &ReleaseSigner::generate().unwrap());
+    let state = dir.path().join("state");
+    let before = br#"{"version": "0.0.1", "reached": 3}"#;
+    let files = StateDir::open(&state).unwrap();
+    files.write("reach.json", before).unwrap();
+    let agent = Supervised::start(&dir.path().join("bmc.toml"), &state);
+    reported(&control, "the ailment", |report| {
+        report.ailment == "it reads 0 BMCs, and the program before it read 3"
+    })
+    .await;
+    drop(agent);
+    control.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
     let dir = tempfile::tempdir().unwrap();
     let published = dir.path().join("published");

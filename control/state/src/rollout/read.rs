@@ -1,7 +1,7 @@
 //! Reads of rollouts: the release that an agent is told of, and the standing of all agents.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proto_types::{MachineId, Timestamp};
@@ -13,6 +13,7 @@ use crate::firewall::read::{firewall_allocation, own_status};
 use crate::firewall::standby::firewall_distance;
 use crate::identity::entity::Identity;
 use crate::machine::entity::{Machine, Phase};
+use crate::rollout::bmc_reach::bmc_reach;
 use crate::rollout::entity::{
     AgentKey, AgentProgram, AgentRelease, Rollout, RolloutKind, RolloutState, SiteRelease,
 };
@@ -110,11 +111,18 @@ fn site_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<Ju
                 identity.revoked_at.is_none() && (is_told || identity.is_live(sight.now))
             })
     });
+    let reach = match rollout.kind {
+        RolloutKind::Bmc => bmc_reach(tables, rollout.started_at),
+        RolloutKind::Firewall | RolloutKind::Core | RolloutKind::Pixie => BTreeMap::new(),
+    };
     let judged = programs.map(|program| {
         let named = (program.kind, program.agent.clone());
         let ailment = match sight.silent.contains(&named) {
             true => Some("it has no session with control".to_owned()),
-            false => program.ailment.clone(),
+            false => program.ailment.clone().or_else(|| {
+                let partition = program.agent.partition()?;
+                reach.get(partition)?.ailment()
+            }),
         };
         let is_unwell = ailment.is_some();
         let reported = ReportedProgram {

@@ -61,11 +61,16 @@ fn runs(leaf: &str, version: &str, phase: &str, wanted: &str) -> ReportAgent {
 
 /// The agent of a leaf joins.
 fn join(world: &mut World, number: u128, leaf: &str) {
+    join_as(world, number, AgentKind::Core, leaf);
+}
+
+/// An agent of a kind joins.
+pub(crate) fn join_as(world: &mut World, number: u128, kind: AgentKind, name: &str) {
     world.ok(CreateJoinTicket {
         id: id(number),
-        kind: AgentKind::Core,
+        kind,
         partition: text(PARTITION),
-        agent: leaf.into(),
+        agent: name.into(),
         secret: sha(1),
         key: None,
         tpm: None,
@@ -79,8 +84,11 @@ fn join(world: &mut World, number: u128, leaf: &str) {
     });
     world.ok(IssueCertificate {
         certificate: Certificate {
-            serial: leaf.into(),
-            identity: identity(leaf),
+            serial: name.into(),
+            identity: format!(
+                "spiffe://test/partition/{PARTITION}/{}/{name}",
+                kind.as_str()
+            ),
             issued_at: world.now,
             not_after: world.now.plus_ms(LIFE_MS),
             machine: None,

@@ -19,6 +19,11 @@ impl AgentKey {
         Self(format!("{partition}/{name}"))
     }
 
+    /// The id of the partition of another agent. `None` means that it is a firewall.
+    pub(crate) fn partition(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(partition, _)| partition)
+    }
+
     /// The machine of a firewall. `None` means that it is another agent.
     pub fn machine(&self) -> Option<MachineId> {
         self.0.parse().ok()
