@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 static PROGRAM: MeshProgram = MeshProgram {
     name: "metalmesh-pixie",
     argument: c"metalmesh-pixie",
-    unhealthy: "it had no session with control",
+    unhealthy: "it had no session with control, or did not answer on its own sockets,",
     check: |text| {
         let read = Config::parse(text);
         read.map(drop).map_err(|error| Chain(&error).to_string())
@@ -92,9 +92,10 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
         args.control,
         stop.clone(),
     );
+    let probe = pixie.probe();
+    let ailment = || probe.ailment();
     let work = async { tokio::join!(pixie.run(), follow) };
-    // All of its sockets are open: it serves.
-    let ((served, ()), code) = beside_update(update, || None, stop, work).await;
+    let ((served, ()), code) = beside_update(update, ailment, stop, work).await;
     traced.end().await;
     agent.close().await;
     served?;
