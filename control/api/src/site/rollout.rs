@@ -17,6 +17,10 @@ use tonic::{Request, Status};
 use super::firewall_release::check_url;
 use crate::services::{ApiResult, Services, ok};
 
+/// The standing of an agent that a rollout is not for.
+const NEWCOMER: &str =
+    "it came after the begin; it is told of the release when the rollout is done";
+
 #[tonic::async_trait]
 impl RolloutService for Services {
     async fn get(
@@ -157,6 +161,7 @@ fn agents(
         } = judged;
         let failure = rollout.failed.get(&agent).cloned();
         let (settled, reason) = match standing {
+            _ if !rollout.is_for(&agent) => (false, NEWCOMER.to_owned()),
             AgentStanding::Settled => (true, String::new()),
             AgentStanding::OnTheWay(reason) | AgentStanding::Refused(reason) => (false, reason),
         };

@@ -56,6 +56,7 @@ pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
         wave: 0,
         wave_since: tx.now,
         settled_since: None,
+        members: None,
         told: BTreeSet::new(),
         failed: BTreeMap::new(),
         started_by: tx.actor.to_owned(),
@@ -73,7 +74,7 @@ fn stepped(tables: &Tables, kind: RolloutKind, sight: &AgentSight) -> Option<Rol
     if known.state != RolloutState::Running || restored(tables).is_some() {
         return None;
     }
-    let next = advance(known, &judged_agents(tables, known, sight), now);
+    let next = advance(known, judged_agents(tables, known, sight), now);
     (next != **known).then_some(next)
 }
 
