@@ -102,12 +102,11 @@ fn pending(rollout: &Rollout, agents: &[JudgedAgent]) -> usize {
     agents.iter().filter(waited_for).count()
 }
 
-/// The cause of a stop. `None` means that no more agents failed than may, or those of one tenant
-/// alone.
+/// The cause of a stop. `None` means that no more agents failed than may, or those of too few tenants.
 fn excess_of_failures(rollout: &Rollout, votes: &TenantVotes<'_>) -> Option<String> {
     let count = rollout.failed.len();
     let most = usize::try_from(rollout.gate.failures_max).unwrap_or(usize::MAX);
-    if count <= most || votes.is_one_against_others() {
+    if count <= most || votes.are_few_against_others() {
         return None;
     }
     let named = rollout.failed.iter().take(NAMED_MAX);
