@@ -66,9 +66,29 @@ pub(crate) fn firewall_release(
 pub fn agent_release(tables: &Tables, kind: RolloutKind, agent: &AgentKey) -> Option<AgentRelease> {
     match reaching(tables, kind, agent) {
         Some(rollout) => Some(rollout.release.clone()),
-        None => {
-            let site = tables.get::<SiteRelease>(&kind.as_str().to_owned());
-            site.map(|site| site.release.clone())
+        None => release_of_site(tables, kind).map(|site| site.release),
+    }
+}
+
+/// The release of the site for agents of a kind. `None` means that they are told of none.
+pub fn release_of_site(tables: &Tables, kind: RolloutKind) -> Option<SiteRelease> {
+    match kind {
+        RolloutKind::Firewall => {
+            let site = tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned())?;
+            Some(SiteRelease {
+                kind,
+                release: AgentRelease {
+                    version: site.version.clone(),
+                    url: site.url.clone(),
+                    head_digest: site.head_digest.clone(),
+                },
+                set_by: site.set_by.clone(),
+                set_at: site.set_at,
+            })
+        }
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
+            let site = tables.get::<SiteRelease>(&kind.as_str().to_owned())?;
+            Some(SiteRelease::clone(site))
         }
     }
 }

@@ -271,7 +271,34 @@ fn the_program_of_an_agent_ends_with_its_identity() {
 }
 
 #[test]
+fn a_release_that_is_cleared_is_told_to_nobody() {
+    let mut world = world();
+    let clear = |kind| ClearRelease { kind };
+    let site = |world: &World| query::release_of_site(&world.tables, CORE);
+    assert_eq!(world.ok(clear(CORE)), Reply::None);
+    world.ok(start("1.3.0"));
+    assert_eq!(world.refused(clear(CORE)), ErrorCode::WrongRolloutState);
+    for leaf in ["leaf1", "leaf2"] {
+        world.ok(runs(leaf, "1.3.0", "current", "1.3.0"));
+    }
+    for _ in 0..3 {
+        step_later(&mut world, HEALTHY_MS, &[]);
+    }
+    assert_eq!(state(&world), RolloutState::Done);
+    assert_eq!(site(&world).unwrap().release.version, "1.3.0");
+    // Those of another kind stay as they are.
+    assert_eq!(world.ok(clear(RolloutKind::Pixie)), Reply::None);
+    assert_eq!(told(&world), versions(["1.3.0", "1.3.0"]));
+    let cleared = world.ok(clear(CORE)).site_release().unwrap();
+    assert_eq!(cleared.release.version, "1.3.0");
+    assert_eq!(told(&world), versions(["", ""]));
+    assert_eq!(site(&world), None);
+    assert_eq!(world.ok(clear(CORE)), Reply::None);
+}
+
+#[test]
 fn an_older_control_node_is_not_sent_the_reports() {
     let report = runs("leaf1", "1.2.0", "off", "");
     assert_eq!(Op::from(report).level(), ROLLOUTS);
+    assert_eq!(Op::from(ClearRelease { kind: CORE }).level(), ROLLOUTS);
 }

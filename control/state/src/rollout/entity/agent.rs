@@ -69,7 +69,7 @@ pub struct AgentProgram {
     pub at: Timestamp,
 }
 
-/// The release that all agents of a kind are told of. That of firewalls is `FirewallRelease`.
+/// The release that all agents of a kind are told of. That of firewalls is stored as `FirewallRelease`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteRelease {
     /// The key: the agents that it is for.
