@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 
 use super::mesh_run::MeshRun;
-use super::own_files::{distrust, read_text};
+use super::own_files::{FileTrust, read_text};
 use super::program::MeshProgram;
 use crate::files::UpdateFiles;
 use crate::probe::PROBE_COMMAND;
@@ -73,9 +73,7 @@ where
     let done = match command {
         MeshCommand::Agent(command) => {
             return agents_kit::main(command, |args: R, stop| {
-                let config = args.config();
-                let state_dir = &args.as_ref().state_dir;
-                crate::hand_over(state_dir, &|trial| distrust(trial, config));
+                crate::hand_over(&args.as_ref().state_dir, &FileTrust(args.config()));
                 run(args, stop)
             });
         }
