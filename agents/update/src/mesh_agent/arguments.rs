@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agents_kit::AgentCommand;
@@ -12,7 +12,6 @@ use super::program::MeshProgram;
 use crate::files::UpdateFiles;
 use crate::probe::PROBE_COMMAND;
 use crate::probe_program::{ProbeProgramArgs, probe_program};
-use crate::sealed_dir::SealedDir;
 
 /// The subcommands of an agent that replaces its program. `R` has the arguments and the description of
 /// `run`.
@@ -99,9 +98,9 @@ fn check(program: &MeshProgram, args: &CheckArgs) -> Result<()> {
 
 fn update(command: &UpdateCommand) -> Result<()> {
     match command {
-        UpdateCommand::Retry { state_dir } => Ok(files(state_dir)?.ask_retry()?),
+        UpdateCommand::Retry { state_dir } => Ok(UpdateFiles::existing(state_dir)?.ask_retry()?),
         UpdateCommand::Status { state_dir, json } => {
-            let status = files(state_dir)?.status()?;
+            let status = UpdateFiles::existing(state_dir)?.status()?;
             let status = status.context("there is no status of updates; does the agent run?")?;
             print(&match json {
                 true => serde_json::to_string(&status)?,
@@ -110,10 +109,6 @@ fn update(command: &UpdateCommand) -> Result<()> {
             Ok(())
         }
     }
-}
-
-fn files(state_dir: &Path) -> Result<UpdateFiles> {
-    Ok(UpdateFiles::new(SealedDir::open(state_dir)?))
 }
 
 #[expect(clippy::print_stdout, reason = "the command's output")]
