@@ -66,7 +66,9 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
         agent = args.start(AgentKind::Bmc) => agent?,
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
-    let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
+    let metrics = AgentUpdate::metrics(update.as_ref());
+    let _metrics = args.serve_metrics(&agent, AgentKind::Bmc, metrics).await?;
     let traced = args.send_spans(&agent, AgentKind::Bmc)?;
     let identity = agent.identity();
     tracing::info!(
@@ -76,8 +78,6 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
         "working"
     );
     let dir = StateDir::open(&args.state_dir)?;
-    // It finds out which version runs.
-    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
     let bmc = BmcAgent::new(agent.clone(), config, dir)?;
     let reach = bmc.reach();
     let ailment = || reach.ailment();
