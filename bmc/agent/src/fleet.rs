@@ -294,6 +294,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bmc_is_reached_while_its_last_reading_succeeds() {
+        let fleet = fleet();
+        let silent = || Err(DriveError::Unreached("silent".into()));
+        assert_eq!(fleet.reached(), 0, "none was read yet");
+        fleet.record(address(1), reading(&[machine(1)]));
+        fleet.record(address(2), silent());
+        assert_eq!(fleet.reached(), 1);
+        fleet.record(address(1), silent());
+        assert_eq!(fleet.reached(), 0);
+    }
+
+    #[test]
     fn a_machine_that_two_bmcs_claim_has_none() {
         let fleet = fleet();
         fleet.set_candidates([(address(3), "mac".into())].into());
