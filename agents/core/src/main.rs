@@ -79,10 +79,11 @@ async fn serve(
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
     agent.require_last_good::<SwitchDesired>("switch")?;
-    let _metrics = args.serve_metrics(&agent, AgentKind::Core).await?;
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &run.config)?;
+    let metrics = AgentUpdate::metrics(update.as_ref());
+    let _metrics = args.serve_metrics(&agent, AgentKind::Core, metrics).await?;
     let traced = args.send_spans(&agent, AgentKind::Core)?;
     info!(switch = %agent.identity().id, partition = %agent.identity().partition, "started");
-    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &run.config)?;
     let (verified_in, verified) = watch::channel(false);
     let work = agents_core::run_watched(agent.clone(), config, switch, verified_in, stop.clone());
     let ailment = || {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base_runtime::logging::LogFormat;
+use base_telemetry::metrics::Collector;
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{AgentRole, Roots, Subject};
 use strum::IntoStaticStr;
@@ -140,8 +141,8 @@ impl AgentArgs {
         Ok(ticket.map_or_else(Vec::new, |ticket| ticket.control.clone()))
     }
 
-    /// Serves the agent's metrics until the returned listener is dropped. `None` if `--metrics` was
-    /// not given.
+    /// Serves the agent's metrics, with those of `more`, until the returned listener is dropped. `None` if
+    /// `--metrics` was not given.
     ///
     /// # Errors
     /// When the address cannot be listened on.
@@ -149,9 +150,10 @@ impl AgentArgs {
         &self,
         agent: &Agent,
         kind: AgentKind,
+        more: Option<Box<dyn Collector>>,
     ) -> Result<Option<MetricsListener>, KitError> {
         match self.metrics {
-            Some(listen) => metrics::serve(listen, agent, kind.program())
+            Some(listen) => metrics::serve(listen, agent, kind.program(), more)
                 .await
                 .map(Some),
             None => Ok(None),

@@ -16,11 +16,12 @@ use crate::error::KitError;
 #[derive(Debug)]
 pub struct MetricsListener(#[expect(dead_code, reason = "owns the tasks")] JoinSet<()>);
 
-/// Serves an agent's metrics at `listen`.
+/// Serves an agent's metrics at `listen`, with those of `more`.
 pub(crate) async fn serve(
     listen: SocketAddr,
     agent: &Agent,
     program: &'static str,
+    more: Option<Box<dyn Collector>>,
 ) -> Result<MetricsListener, KitError> {
     let listener = TcpListener::bind(listen)
         .await
@@ -32,6 +33,9 @@ pub(crate) async fn serve(
         agent.steps().family(),
     );
     registry.register_collector(Box::new(SessionGauges(agent.clone())));
+    if let Some(more) = more {
+        registry.register_collector(more);
+    }
     let mut tasks = JoinSet::new();
     base_telemetry::metrics::spawn(&mut tasks, listener, registry, CancellationToken::new());
     Ok(MetricsListener(tasks))

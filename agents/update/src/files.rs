@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use agents_kit::KitError;
+use anyhow::bail;
 use proto_release::{FileDigest, ReleaseManifest, UnpackError, unpack};
 use tempfile::NamedTempFile;
 use tracing::warn;
@@ -14,6 +15,7 @@ use tracing::warn;
 use super::program::StoredProgram;
 use super::record::UpdateRecord;
 use super::status::UpdateStatus;
+use crate::seal::StateSeal;
 use crate::sealed_dir::SealedDir;
 
 /// Directory of programs in the state directory.
@@ -38,6 +40,24 @@ impl UpdateFiles {
     pub fn new(state: SealedDir) -> Self {
         let programs = state.path().join(PROGRAMS);
         Self { state, programs }
+    }
+
+    /// Those of the state directory of an agent that has run, for a command beside it. Nothing is made.
+    ///
+    /// # Errors
+    /// There is no such directory, no agent has run with it, or it cannot be opened.
+    pub fn existing(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display();
+        let hint = "name the directory that the agent runs with: --state-dir DIR";
+        if matches!(path.try_exists(), Ok(false)) {
+            bail!("state directory {name}: it does not exist; {hint}");
+        }
+        if StateSeal::is_missing(path) {
+            bail!(
+                "state directory {name}: no agent that replaces its program has run there; {hint}"
+            );
+        }
+        Ok(Self::new(SealedDir::open(path)?))
     }
 
     /// The record. `None` if there is none, or it cannot be used: then the installed program is used.
@@ -219,5 +239,36 @@ impl UpdateFiles {
                 warn!(file = %entry.path().display(), %error, "an old program is not removed");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_makes_no_state_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (state, empty, file) = (path("state"), path("empty"), path("file"));
+        DirBuilder::new().mode(0o700).create(&empty).unwrap();
+        fs::write(&file, "").unwrap();
+        drop(SealedDir::open(&state).unwrap());
+        for (path, problem) in [
+            (path("typo"), Some("it does not exist; name the directory")),
+            (empty.clone(), Some("no agent that replaces its program")),
+            (file, Some("")),
+            (state, None),
+        ] {
+            let opened = UpdateFiles::existing(&path);
+            let found = opened.err().map(|error| format!("{error:#}"));
+            let is_expected = match (&found, problem) {
+                (Some(found), Some(problem)) => found.contains(problem),
+                (found, problem) => found.is_none() && problem.is_none(),
+            };
+            assert!(is_expected, "{}: {found:?}", path.display());
+        }
+        assert!(!path("typo").exists(), "it was made");
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "a key was made");
     }
 }

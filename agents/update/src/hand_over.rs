@@ -11,9 +11,10 @@ use tracing::{info, warn};
 
 use super::built_version;
 use super::files::UpdateFiles;
-use super::program::{InstalledProgram, StoredProgram, TrialProgram};
+use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
-use super::start::{after_failed_start, plan_start};
+use super::start::{after_failed_start, drop_distrusted, plan_start};
+use super::start_trust::StartTrust;
 use crate::sealed_dir::SealedDir;
 
 /// This program's own file, also after it was replaced.
@@ -25,15 +26,13 @@ const PROGRAMS_MAX: usize = 2;
 /// Becomes the program that the record of updates names. Returns if that is this one, or if anything
 /// is in the way: a host always has an agent.
 ///
-/// `distrust` has the reason why a release on trial is not started. `None` means that it may be. It reads
-/// the configuration of the agent: self-update, or the key that has signed the release, may have been
-/// taken back since it was installed.
-pub fn hand_over(state_dir: &Path, distrust: &dyn Fn(&TrialProgram) -> Option<String>) {
+/// `trust` reads the configuration of the agent.
+pub fn hand_over(state_dir: &Path, trust: &dyn StartTrust) {
     // To open it would make it.
     if !state_dir.exists() {
         return;
     }
-    if let Err(error) = try_hand_over(state_dir, distrust) {
+    if let Err(error) = try_hand_over(state_dir, trust) {
         let error = format!("{error:#}");
         warn!(
             error,
@@ -42,10 +41,7 @@ pub fn hand_over(state_dir: &Path, distrust: &dyn Fn(&TrialProgram) -> Option<St
     }
 }
 
-fn try_hand_over(
-    state_dir: &Path,
-    distrust: &dyn Fn(&TrialProgram) -> Option<String>,
-) -> Result<()> {
+fn try_hand_over(state_dir: &Path, trust: &dyn StartTrust) -> Result<()> {
     let state = SealedDir::open(state_dir)?;
     let files = UpdateFiles::new(state.clone());
     let own = std::env::current_exe().context("this program has no file")?;
@@ -59,10 +55,11 @@ fn try_hand_over(
     let Some(mut record) = files.record() else {
         return Ok(());
     };
-    if let Some(problem) = record.trial.as_ref().and_then(distrust) {
-        let reason = format!("{problem}; the program before it is used again");
+    let notes = drop_distrusted(&mut record, trust);
+    for reason in &notes {
         warn!(reason, "self-update");
-        record.fail_trial(&problem, false);
+    }
+    if !notes.is_empty() {
         files.keep(&record)?;
     }
     let meta = fs::metadata(OWN_FILE).context("this program has no file")?;

@@ -17,6 +17,8 @@
 //! - A release names its program: one of another agent is refused, whatever key has signed it.
 //! - A release is its version and the digest of its signed head ([`ReleaseId`]): another one of the same
 //!   version is another release.
+//! - A release starts only while the files of the host trust a key that has signed it ([`StartTrust`]);
+//!   without one the installed program is used.
 //! - A new program counts as good once it does its work and its source answers. Otherwise the program
 //!   before it is used again, and the release is remembered.
 
@@ -47,7 +49,9 @@ mod stage;
 mod start;
 #[cfg(test)]
 mod start_tests;
+mod start_trust;
 mod status;
+mod update_collector;
 mod updater;
 mod updating_program;
 mod wanted;
@@ -75,7 +79,9 @@ pub use seal::{SealError, StateSeal};
 pub use sealed_dir::SealedDir;
 pub use settings::UpdateSettings;
 pub use start::{STARTS_MAX, StartPlan, after_failed_start, plan_start};
+pub use start_trust::StartTrust;
 pub use status::{SharedStatus, UpdateStatus};
+pub use update_collector::UpdateCollector;
 pub use updater::SelfUpdate;
 pub use updating_program::{ReleaseFields, UpdatingProgram};
 pub use wanted::WantedRelease;

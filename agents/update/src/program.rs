@@ -44,6 +44,10 @@ pub struct StoredProgram {
     /// an earlier program wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_digest: Option<Digest>,
+    /// The signed head of its release, base64, by which its key is checked at each start. Empty while it is
+    /// on trial, and if an earlier program wrote the record.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub head: String,
 }
 
 impl StoredProgram {
@@ -57,7 +61,19 @@ impl StoredProgram {
             version,
             program,
             head_digest: None,
+            head: String::new(),
         }
+    }
+
+    /// The signed head of its release. `None` if it is not known, and while it is on trial.
+    #[must_use]
+    pub fn signed_head(&self) -> Option<Vec<u8>> {
+        decoded(&self.head)
+    }
+
+    /// Takes note of the signed head of its release.
+    pub(super) fn set_head(&mut self, head: &[u8]) {
+        self.head = STANDARD.encode(head);
     }
 
     /// Its release.
@@ -101,9 +117,7 @@ impl TrialProgram {
     /// The signed head of its release. `None` if it is not known.
     #[must_use]
     pub fn signed_head(&self) -> Option<Vec<u8>> {
-        // One that cannot be read is no head of a release, either.
-        let decoded = || STANDARD.decode(&self.head).unwrap_or_default();
-        (!self.head.is_empty()).then(decoded)
+        decoded(&self.head)
     }
 
     /// Its release.
@@ -116,4 +130,10 @@ impl TrialProgram {
             head_digest: found.map(|found| found.digest),
         }
     }
+}
+
+/// A signed head out of the record. `None` if it is not known.
+fn decoded(head: &str) -> Option<Vec<u8>> {
+    // One that cannot be read is no head of a release, either.
+    (!head.is_empty()).then(|| STANDARD.decode(head).unwrap_or_default())
 }

@@ -107,6 +107,7 @@ impl UpdateRecord {
             self.forget_failures(&release);
             self.confirmed = Some(StoredProgram {
                 head_digest: release.head_digest,
+                head: trial.head,
                 ..trial.program
             });
         }
@@ -165,11 +166,16 @@ impl UpdateRecord {
         failed.map(|failed| failed.reason.as_str())
     }
 
-    /// Takes note of the signed head of the release whose program runs in a role.
-    pub(super) fn recognize(&mut self, role: ProgramRole, head_digest: Option<Digest>) {
+    /// Takes note of the signed head of the release whose program runs in a role, and of its digest as the
+    /// source names it.
+    pub(super) fn recognize(&mut self, role: ProgramRole, head: &[u8], digest: Option<Digest>) {
         match (role, &mut self.confirmed) {
-            (ProgramRole::Installed, _) => self.installed_head = head_digest,
-            (ProgramRole::Confirmed, Some(confirmed)) => confirmed.head_digest = head_digest,
+            (ProgramRole::Installed, _) => self.installed_head = digest,
+            (ProgramRole::Confirmed, Some(confirmed)) => {
+                confirmed.head_digest = digest;
+                // Another key may have signed it: the one of before can be removed.
+                confirmed.set_head(head);
+            }
             // One on trial has its head already.
             _ => {}
         }

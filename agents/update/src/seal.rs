@@ -7,6 +7,8 @@
 //! someone who can read the key, such as root on the running host, and an older file of the same
 //! agent has a valid seal.
 
+use std::path::Path;
+
 use agents_kit::{KitError, StateDir};
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -65,6 +67,11 @@ impl StateSeal {
         Ok(Self {
             key: hmac::Key::new(hmac::HMAC_SHA256, &bytes),
         })
+    }
+
+    /// `true` if there is no key in a directory: no agent has sealed anything there.
+    pub(crate) fn is_missing(path: &Path) -> bool {
+        matches!(path.join(KEY_FILE).try_exists(), Ok(false))
     }
 
     /// The sealed content of a file.

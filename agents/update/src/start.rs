@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::program::{InstalledProgram, StoredProgram};
 use super::record::UpdateRecord;
+use super::start_trust::StartTrust;
 
 /// Starts of a new program within which it confirms itself. After them the program before it is used
 /// again.
@@ -18,6 +19,29 @@ pub struct StartPlan {
     pub program: Option<StoredProgram>,
     /// Decisions that an operator should know, in their order.
     pub notes: Vec<String>,
+}
+
+/// Takes those releases out of a record that the files of the host do not trust any more. Returns the
+/// decisions, in their order.
+pub(super) fn drop_distrusted(record: &mut UpdateRecord, trust: &dyn StartTrust) -> Vec<String> {
+    let mut notes = Vec::new();
+    let trial = record.trial.as_ref();
+    if let Some(problem) = trial.and_then(|trial| trust.trial_problem(trial)) {
+        record.fail_trial(&problem, false);
+        notes.push(format!("{problem}; the program before it is used again"));
+    }
+    // One that an earlier program has confirmed has no head.
+    let confirmed = record.confirmed.as_ref();
+    let head = confirmed.and_then(StoredProgram::signed_head);
+    let problem = head.and_then(|head| trust.confirmed_problem(&head));
+    let dropped = problem.and_then(|problem| Some((problem, record.confirmed.take()?)));
+    if let Some((problem, confirmed)) = dropped {
+        let version = confirmed.version;
+        notes.push(format!(
+            "version {version}: {problem}; the installed program is used"
+        ));
+    }
+    notes
 }
 
 /// Chooses the program of a start: the new one while it is on trial, else the confirmed one, else the

@@ -3,10 +3,11 @@ use std::collections::BTreeSet;
 use proto_release::{FileDigest, ReleaseVersion};
 
 use super::phase::ProgramRole;
-use super::program::{InstalledProgram, StoredProgram};
+use super::program::{InstalledProgram, StoredProgram, TrialProgram};
 use super::record::{ATTEMPTS_MAX, UpdateRecord};
 use super::release_id::ReleaseId;
-use super::start::{STARTS_MAX, after_failed_start, plan_start};
+use super::start::{STARTS_MAX, after_failed_start, drop_distrusted, plan_start};
+use super::start_trust::StartTrust;
 
 fn version(text: &str) -> ReleaseVersion {
     text.parse().unwrap()
@@ -104,6 +105,60 @@ fn an_installed_program_that_was_replaced_is_used() {
     assert_eq!(plan.record, UpdateRecord::new(installed(8)));
 }
 
+/// Files that trust the releases with these signed heads.
+struct Trusted<'a>(&'a [&'a [u8]]);
+
+impl Trusted<'_> {
+    fn problem(&self, head: &[u8]) -> Option<String> {
+        (!self.0.contains(&head)).then(|| "key: it was removed".to_owned())
+    }
+}
+
+impl StartTrust for Trusted<'_> {
+    fn trial_problem(&self, trial: &TrialProgram) -> Option<String> {
+        self.problem(&trial.signed_head().unwrap_or_default())
+    }
+
+    fn confirmed_problem(&self, head: &[u8]) -> Option<String> {
+        self.problem(head)
+    }
+}
+
+#[test]
+fn a_release_whose_key_was_removed_is_not_started_any_more() {
+    // Heads of the release that has confirmed itself and of the one on trial, the trusted ones, and the
+    // versions that are left of them.
+    let cases: [(&[u8], &[u8], &[&[u8]], [bool; 2]); 6] = [
+        (b"old", b"new", &[b"old", b"new"], [true, true]),
+        (b"old", b"new", &[b"old"], [true, false]),
+        (b"old", b"new", &[b"new"], [false, true]),
+        (b"old", b"new", &[], [false, false]),
+        // An earlier program has confirmed it.
+        (b"", b"new", &[b"new"], [true, true]),
+        (b"", b"new", &[], [true, false]),
+    ];
+    for (confirmed, trial, trusted, left) in cases {
+        let mut record = UpdateRecord::new(installed(7));
+        record.begin_trial(stored("1.1.0"), confirmed);
+        record.confirm_trial();
+        record.begin_trial(stored("1.2.0"), trial);
+        let notes = drop_distrusted(&mut record, &Trusted(trusted));
+        let found = [record.confirmed.is_some(), record.trial.is_some()];
+        assert_eq!(found, left, "{trusted:?}");
+        let dropped = left.iter().filter(|is_left| !**is_left).count();
+        assert_eq!(notes.len(), dropped, "{notes:?}");
+        let files = whole(&[&stored("1.1.0"), &stored("1.2.0")]);
+        let plan = plan_start(record, &installed(7), &files);
+        assert_eq!(plan.program.is_some(), left != [false, false]);
+    }
+    let mut record = UpdateRecord::new(installed(7));
+    record.begin_trial(stored("1.1.0"), b"old");
+    record.confirm_trial();
+    let notes = drop_distrusted(&mut record, &Trusted(&[]));
+    let note = "version 1.1.0: key: it was removed; the installed program is used";
+    assert_eq!(notes, [note]);
+}
+
 #[test]
 fn a_program_that_cannot_be_started_is_not_started_again() {
     let (old, new) = (stored("1.1.0"), stored("1.2.0"));
@@ -166,11 +221,13 @@ fn releases_of_one_version_fail_each_for_itself() {
 fn a_program_is_recognized_by_its_role() {
     let wanted = release("1.1.0", b"a");
     let mut record = record(0);
-    record.recognize(ProgramRole::Confirmed, wanted.head_digest.clone());
+    record.recognize(ProgramRole::Confirmed, b"a", wanted.head_digest.clone());
     let confirmed = record.confirmed.as_ref().unwrap();
     assert_eq!(confirmed.release(), wanted);
+    // The key that has signed it once more may be the only one from now on.
+    assert_eq!(confirmed.signed_head().as_deref(), Some(&b"a"[..]));
     assert_eq!(record.installed_head, None);
-    record.recognize(ProgramRole::Installed, wanted.head_digest.clone());
+    record.recognize(ProgramRole::Installed, b"a", wanted.head_digest.clone());
     assert_eq!(record.installed_head, wanted.head_digest);
     // Another installed program is another one.
     let plan = plan_start(record, &installed(8), &whole(&[]));

@@ -17,6 +17,7 @@ use crate::journal::{End, Journal};
 use crate::mesh;
 use crate::orders::{Crew, Order, run_orders};
 use crate::outbox::run_outbox;
+use crate::reach::Reach;
 use crate::real::RealDriver;
 
 /// The agent of a partition's BMCs.
@@ -26,6 +27,7 @@ pub struct BmcAgent {
     driver: Arc<dyn Driver>,
     journal: Arc<Journal>,
     bindings: Arc<Bindings>,
+    reach: Arc<Reach>,
 }
 
 impl std::fmt::Debug for BmcAgent {
@@ -37,7 +39,8 @@ impl std::fmt::Debug for BmcAgent {
 }
 
 impl BmcAgent {
-    /// An agent for real BMCs. Its journal and the bindings of machines are in the state directory.
+    /// An agent for real BMCs. Its journal, the bindings of machines and the number of BMCs that it reads
+    /// are in the state directory.
     ///
     /// # Errors
     /// [`KitError`] if one of them cannot be read.
@@ -49,7 +52,7 @@ impl BmcAgent {
     /// An agent with another driver.
     ///
     /// # Errors
-    /// [`KitError`] if the journal or the bindings cannot be read.
+    /// [`KitError`] if one of its files cannot be read.
     pub fn with_driver(
         agent: Agent,
         config: Config,
@@ -61,8 +64,15 @@ impl BmcAgent {
             config,
             driver,
             bindings: Bindings::open(dir.clone())?,
+            reach: Reach::open(dir.clone(), agents_update::running_version())?,
             journal: Journal::open(dir)?,
         })
+    }
+
+    /// The number of BMCs that it reads, as it is at any moment.
+    #[must_use]
+    pub fn reach(&self) -> Arc<Reach> {
+        Arc::clone(&self.reach)
     }
 
     /// Works until stopped.
@@ -73,6 +83,7 @@ impl BmcAgent {
             driver,
             journal,
             bindings,
+            reach,
         } = self;
         let client: BmcServiceClient = agent.client();
         let fleet = Arc::new(Fleet::new(config.bmcs, config.candidates));
@@ -81,6 +92,7 @@ impl BmcAgent {
         tasks.spawn(run_discovery(
             Arc::clone(&fleet),
             Arc::clone(&driver),
+            reach,
             client.clone(),
             config.interval,
             stop.clone(),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::fleet::Fleet;
+use crate::reach::Reach;
 
 /// BMCs read concurrently. Further ones wait.
 const LOOKS_MAX: usize = 16;
@@ -26,6 +27,7 @@ const RETRY: Duration = Duration::from_secs(5);
 pub(crate) async fn run_discovery(
     fleet: Arc<Fleet>,
     driver: Arc<dyn Driver>,
+    reach: Arc<Reach>,
     client: BmcServiceClient,
     interval: Duration,
     stop: CancellationToken,
@@ -37,6 +39,7 @@ pub(crate) async fn run_discovery(
             tokio::select! {
                 () = tokio::time::sleep_until(next_look) => {
                     look_at_all(&fleet, driver.as_ref()).await;
+                    reach.note(fleet.reached()).await;
                     next_look = tokio::time::Instant::now() + interval;
                     told = tell(&client, fleet.statuses()).await;
                 }

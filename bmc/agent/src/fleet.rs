@@ -97,6 +97,16 @@ impl Fleet {
         }
     }
 
+    /// Number of BMCs whose last reading succeeded.
+    pub(crate) fn reached(&self) -> usize {
+        let targets = self.targets();
+        let inner = self.inner();
+        let looks = targets
+            .iter()
+            .filter_map(|target| inner.looks.get(&target.address));
+        looks.filter(|look| look.is_read()).count()
+    }
+
     /// Records the power state after an order.
     pub(crate) fn set_power(&self, address: IpAddr, power: Power) {
         if let Some(look) = self.inner().looks.get_mut(&address) {
@@ -281,6 +291,18 @@ mod tests {
             port: 623,
             ..Reading::default()
         })
+    }
+
+    #[test]
+    fn a_bmc_is_reached_while_its_last_reading_succeeds() {
+        let fleet = fleet();
+        let silent = || Err(DriveError::Unreached("silent".into()));
+        assert_eq!(fleet.reached(), 0, "none was read yet");
+        fleet.record(address(1), reading(&[machine(1)]));
+        fleet.record(address(2), silent());
+        assert_eq!(fleet.reached(), 1);
+        fleet.record(address(1), silent());
+        assert_eq!(fleet.reached(), 0);
     }
 
     #[test]

@@ -32,8 +32,10 @@ mod mesh;
 mod nonce;
 pub mod orders;
 mod outbox;
+mod reach;
 mod real;
 
 pub use agent::BmcAgent;
 pub use config::Config;
 pub use nonce::Nonce;
+pub use reach::Reach;

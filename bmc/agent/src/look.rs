@@ -33,6 +33,11 @@ impl Look {
         self.error.clear();
     }
 
+    /// `true` if the last reading succeeded.
+    pub(crate) fn is_read(&self) -> bool {
+        self.reading.is_some() && self.error.is_empty()
+    }
+
     /// Power consumption and supplies for control. `None` means that the BMC does not report them or
     /// cannot be read.
     pub(crate) fn draw(&self) -> Option<PowerDraw> {

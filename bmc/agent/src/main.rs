@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 static PROGRAM: MeshProgram = MeshProgram {
     name: "metalmesh-bmc",
     argument: c"metalmesh-bmc",
-    unhealthy: "it had no session with control",
+    unhealthy: "it had no session with control, or read fewer than half of the BMCs that the program \
+        before it read,",
     check: |text| Config::check(text).map_err(|error| Chain(&error).to_string()),
 };
 
@@ -65,7 +66,9 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
         agent = args.start(AgentKind::Bmc) => agent?,
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
-    let _metrics = args.serve_metrics(&agent, AgentKind::Bmc).await?;
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
+    let metrics = AgentUpdate::metrics(update.as_ref());
+    let _metrics = args.serve_metrics(&agent, AgentKind::Bmc, metrics).await?;
     let traced = args.send_spans(&agent, AgentKind::Bmc)?;
     let identity = agent.identity();
     tracing::info!(
@@ -76,9 +79,9 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     );
     let dir = StateDir::open(&args.state_dir)?;
     let bmc = BmcAgent::new(agent.clone(), config, dir)?;
-    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
-    // Its work is what control orders: with a session it can do it.
-    let ((), code) = beside_update(update, || None, stop.clone(), bmc.run(stop)).await;
+    let reach = bmc.reach();
+    let ailment = || reach.ailment();
+    let ((), code) = beside_update(update, ailment, stop.clone(), bmc.run(stop)).await;
     traced.end().await;
     agent.close().await;
     Ok(code)

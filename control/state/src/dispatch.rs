@@ -203,6 +203,7 @@ routes! {
     PauseRollout rollout::pause;
     ResumeRollout rollout::resume;
     AbortRollout rollout::abort;
+    ClearRelease rollout::clear;
     ReportAgent agent_report::report;
     SetMachineOwner owner::set_owner;
     TransferMachine owner::transfer_machine;

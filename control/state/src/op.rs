@@ -45,7 +45,7 @@ use crate::pool::command::{
     CleanHost, DeletePool, HoldHost, RemovePoolHost, SetPool, SetPoolHost, SetProjectLabels,
 };
 use crate::rollout::command::{
-    AbortRollout, PauseRollout, ReportAgent, ResumeRollout, StartRollout, StepRollout,
+    AbortRollout, ClearRelease, PauseRollout, ReportAgent, ResumeRollout, StartRollout, StepRollout,
 };
 use crate::switch::command::{
     DeleteSwitch, DrainSwitch, MigrateSwitch, RegisterSwitch, ReportSwitch, SetSwitchPort,
@@ -109,6 +109,7 @@ macro_rules! ops {
                         | Self::PauseRollout(_)
                         | Self::ResumeRollout(_)
                         | Self::AbortRollout(_)
+                        | Self::ClearRelease(_)
                         | Self::ReportAgent(_)
                 )
             }
@@ -414,6 +415,9 @@ ops! {
     ResumeRollout;
     /// Ends a rollout: its agents are told of the site's release again. → `Reply::Rollout` as it was
     AbortRollout;
+    /// Ends the site's release of agents: they keep the program that they run. Refused while a rollout
+    /// to them is under way. Idempotent. → `Reply::SiteRelease` as it was, or `Reply::None`
+    ClearRelease;
     /// By the agent of a switch, of BMCs or of a boot server: propose only what changed, see
     /// `query::agent_report_matters`. → `Reply::None`
     ReportAgent;

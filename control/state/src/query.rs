@@ -30,6 +30,8 @@ pub use crate::node::read::{
     port_of_id, project_documents,
 };
 pub use crate::pool::read::{pool_hosts, published_labels};
-pub use crate::rollout::read::{AgentSight, agent_release, judged_agents, rollout};
+pub use crate::rollout::read::{
+    AgentSight, agent_release, judged_agents, release_of_site, rollout,
+};
 pub use crate::rollout::report::agent_report_matters;
 pub use crate::tenancy::read::{invite_is_backed, is_member_of_a_project, owns};

@@ -19,7 +19,7 @@ use crate::machine::entity::{BmcOrder, EventLog, Machine};
 use crate::network::entity::{Ip, Network};
 use crate::node::entity::{NodeDocument, NodeRecord};
 use crate::pool::entity::{HostPool, PoolHost, ProjectLabels};
-use crate::rollout::entity::Rollout;
+use crate::rollout::entity::{Rollout, SiteRelease};
 use crate::switch::entity::Switch;
 use crate::tenancy::entity::{Invite, Project, Quota, Tenant};
 
@@ -98,6 +98,7 @@ replies! {
     FirewallRuleSet firewall_rule_set;
     FirewallRelease firewall_release;
     Rollout rollout;
+    SiteRelease site_release;
     Lease lease;
     NodeAllocation node_allocation;
     HostPool host_pool;

@@ -182,6 +182,7 @@ pub(crate) const METHODS: &[(&str, &[&str])] = &[
     ("metalmesh.admin.v1.QuotaService/Remove", &["RemoveQuota"]),
     ("metalmesh.admin.v1.QuotaService/Set", &["SetQuota"]),
     ("metalmesh.admin.v1.RolloutService/Abort", &["AbortRollout"]),
+    ("metalmesh.admin.v1.RolloutService/Clear", &["ClearRelease"]),
     ("metalmesh.admin.v1.RolloutService/Pause", &["PauseRollout"]),
     (
         "metalmesh.admin.v1.RolloutService/Resume",

@@ -29,6 +29,7 @@ mod leasefile;
 pub mod mesh;
 mod ndp;
 mod netdev;
+mod probe;
 mod ra;
 mod report;
 mod service;
@@ -38,4 +39,5 @@ mod tftp;
 
 pub use config::Config;
 pub use installer::FetchSetupError;
+pub use probe::SelfProbe;
 pub use service::{DesiredSink, Pixie, PixieError};

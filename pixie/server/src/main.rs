@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 static PROGRAM: MeshProgram = MeshProgram {
     name: "metalmesh-pixie",
     argument: c"metalmesh-pixie",
-    unhealthy: "it had no session with control",
+    unhealthy: "it had no session with control, or did not answer on its own sockets,",
     check: |text| {
         let read = Config::parse(text);
         read.map(drop).map_err(|error| Chain(&error).to_string())
@@ -74,7 +74,11 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     // Checked before any socket is open: an offline pixie without a desired state would keep every
     // machine waiting for an installer.
     agent.require_last_good::<BootDesired>("boot")?;
-    let _metrics = args.serve_metrics(&agent, AgentKind::Pixie).await?;
+    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
+    let metrics = AgentUpdate::metrics(update.as_ref());
+    let _metrics = args
+        .serve_metrics(&agent, AgentKind::Pixie, metrics)
+        .await?;
     let traced = args.send_spans(&agent, AgentKind::Pixie)?;
     let control = Arc::new(mesh::MeshControl::new(&agent));
     let pixie = Pixie::spawn(config, control, &args.state_dir, stop.clone()).await?;
@@ -85,16 +89,16 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<ExitCode> {
         "serving"
     );
     // Pixie cancels `stop` when one of its tasks fails, which ends `follow` too.
-    let update = AgentUpdate::open(&PROGRAM, &agent, &args.state_dir, &file)?;
     let follow = mesh::follow(
         agent.clone(),
         pixie.desired_sink(),
         args.control,
         stop.clone(),
     );
+    let probe = pixie.probe();
+    let ailment = || probe.ailment();
     let work = async { tokio::join!(pixie.run(), follow) };
-    // All of its sockets are open: it serves.
-    let ((served, ()), code) = beside_update(update, || None, stop, work).await;
+    let ((served, ()), code) = beside_update(update, ailment, stop, work).await;
     traced.end().await;
     agent.close().await;
     served?;

@@ -14,6 +14,7 @@ use crate::dhcp::Dhcp;
 use crate::dhcp_relay::DhcpRelay;
 use crate::http::Http;
 use crate::installer::{FetchSetupError, Fetcher, run_installer};
+use crate::probe::SelfProbe;
 use crate::ra::Advertiser;
 use crate::report::run_reports;
 use crate::spool::run_spool;
@@ -42,6 +43,7 @@ pub enum PixieError {
 #[derive(Debug)]
 pub struct Pixie {
     shared: Arc<Shared>,
+    probe: SelfProbe,
     tasks: JoinSet<io::Result<()>>,
     stop: CancellationToken,
 }
@@ -119,9 +121,10 @@ impl Pixie {
             })?;
             tasks.spawn(bound.run(stop.clone()));
         }
-        spawn_background(&shared, fetcher, &mut tasks, &stop);
+        let probe = spawn_background(&shared, fetcher, &mut tasks, &stop);
         Ok(Self {
             shared,
+            probe,
             tasks,
             stop,
         })
@@ -131,6 +134,12 @@ impl Pixie {
     #[must_use]
     pub fn desired_sink(&self) -> DesiredSink {
         DesiredSink(Arc::clone(&self.shared))
+    }
+
+    /// The probe of its own sockets.
+    #[must_use]
+    pub fn probe(&self) -> SelfProbe {
+        self.probe.clone()
     }
 
     /// Waits until all tasks have ended.
@@ -152,13 +161,16 @@ impl Pixie {
     }
 }
 
-/// Starts the tasks that serve no machine: spool, reports, installer downloads.
+/// Starts the tasks that serve no machine: spool, reports, installer downloads, the probe of its own
+/// sockets.
 fn spawn_background(
     shared: &Arc<Shared>,
     fetcher: Fetcher,
     tasks: &mut JoinSet<io::Result<()>>,
     stop: &CancellationToken,
-) {
+) -> SelfProbe {
+    let probe = SelfProbe::default();
+    let probing = probe.clone().run(Arc::clone(shared), stop.clone());
     let spool = run_spool(Arc::clone(shared), stop.clone());
     let reports = run_reports(Arc::clone(shared), stop.clone());
     let installer = run_installer(Arc::clone(shared), fetcher, stop.clone());
@@ -174,4 +186,9 @@ fn spawn_background(
         installer.await;
         Ok(())
     });
+    tasks.spawn(async move {
+        probing.await;
+        Ok(())
+    });
+    probe
 }

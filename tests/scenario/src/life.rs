@@ -235,7 +235,8 @@ fn firewall_rules(scenario: &mut Scenario<'_>) -> Result<()> {
     replacement(scenario)
 }
 
-/// A rollout that is taken back, and one that is complete, as no firewall of the scenario runs.
+/// A rollout that is taken back, and one that is complete, as no firewall of the scenario runs. Its release
+/// ends.
 fn rollout(scenario: &mut Scenario<'_>) -> Result<()> {
     let start = json!({"StartRollout": {
         "kind": "firewall",
@@ -255,7 +256,8 @@ fn rollout(scenario: &mut Scenario<'_>) -> Result<()> {
     let mut of_pixies = start;
     of_pixies["StartRollout"]["kind"] = json!("pixie");
     scenario.done(of_pixies)?;
-    scenario.done(json!({"StepRollout": {"kind": "pixie", "silent": ["lab/pixie0"]}}))
+    scenario.done(json!({"StepRollout": {"kind": "pixie", "silent": ["lab/pixie0"]}}))?;
+    scenario.row(json!({"ClearRelease": {"kind": "firewall"}}))
 }
 
 /// A second firewall that takes the place of the first.

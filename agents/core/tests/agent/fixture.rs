@@ -114,13 +114,22 @@ impl Site {
     }
 
     pub(crate) fn serve(&self, control: &Control) -> (SocketAddr, JoinSet<()>) {
+        self.serve_with(control, Router::new())
+    }
+
+    /// Serves other services, too.
+    pub(crate) fn serve_with(
+        &self,
+        control: &Control,
+        others: Router,
+    ) -> (SocketAddr, JoinSet<()>) {
         let node = self.node();
         let own = NodeCertificate::new(&node).unwrap();
         let server = MeshServer::bind(MeshServerConfig {
             bind: "127.0.0.1:0".parse().unwrap(),
             tls: tls::server_config(&node.roots, own, ALPN).unwrap(),
             trust_domain: DOMAIN.into(),
-            router: Router::new().add(SwitchServiceServer::new(control.clone())),
+            router: others.add(SwitchServiceServer::new(control.clone())),
             revocations: Arc::new(NeverRevoked::default()),
         })
         .unwrap();

@@ -54,7 +54,7 @@ impl Namespace {
         self.ip(&format!("-o link show {port}")).contains(what)
     }
 
-    async fn until(&self, port: &str, what: &str) {
+    pub(crate) async fn until(&self, port: &str, what: &str) {
         let shown = async {
             while !self.shows(port, what) {
                 tokio::time::sleep(POLL).await;

@@ -13,4 +13,7 @@ mod follow;
 mod linux;
 mod offline;
 mod relay;
+#[path = "../../../update/tests/replacing/mod.rs"]
+mod replacing;
 mod telemetry;
+mod update;

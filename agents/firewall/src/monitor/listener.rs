@@ -5,8 +5,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{FirewallCollector, Sampler, UpdateCollector};
-use agents_update::{SharedStatus, running_version};
+use super::{FirewallCollector, Sampler};
+use agents_update::{SharedStatus, UpdateCollector, running_version};
 
 /// The listener of the firewall's metrics. It closes when dropped.
 #[derive(Debug)]
@@ -25,7 +25,10 @@ impl StatisticsListener {
         let (program, version) = ("metalmesh-firewall", running_version());
         let mut registry = base_telemetry::metrics::registry(program, version);
         registry.register_collector(Box::new(FirewallCollector(sampler)));
-        registry.register_collector(Box::new(UpdateCollector(update)));
+        registry.register_collector(Box::new(UpdateCollector {
+            prefix: "metalmesh_firewall",
+            status: update,
+        }));
         let mut tasks = JoinSet::new();
         base_telemetry::metrics::spawn(&mut tasks, listener, registry, CancellationToken::new());
         Ok(Self(tasks))

@@ -10,11 +10,9 @@ mod listener;
 mod sampler;
 mod statistics;
 mod traffic;
-mod update_collector;
 
 pub use collector::FirewallCollector;
 pub use listener::StatisticsListener;
 pub use sampler::{SAMPLE_INTERVAL, Sampler, now_ms};
 pub use statistics::{RuleStatistics, Statistics};
 pub use traffic::{DeviceStatistics, TrafficValue};
-pub use update_collector::UpdateCollector;

@@ -4,7 +4,6 @@ use clap::Subcommand;
 
 use super::file_args::StateArgs;
 use super::output::{OutputFormat, print};
-use crate::state::FirewallState;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UpdateCommand {
@@ -23,12 +22,9 @@ pub(super) enum UpdateCommand {
 /// Carries out a command about self-update.
 ///
 /// # Errors
-/// The state directory cannot be opened, or the agent never ran.
+/// There is no state directory, it cannot be opened, or the agent never ran.
 pub(super) fn update(command: &UpdateCommand) -> Result<()> {
-    let files = |args: &StateArgs| {
-        let state = FirewallState::open(&args.state_dir)?;
-        anyhow::Ok(UpdateFiles::new(state.sealed().clone()))
-    };
+    let files = |args: &StateArgs| UpdateFiles::existing(&args.state_dir);
     match command {
         UpdateCommand::Retry(state) => Ok(files(state)?.ask_retry()?),
         UpdateCommand::Status { state, output } => {

@@ -6,7 +6,8 @@
 //! Invariants:
 //! - A new program counts as good once its rules are in force and its source answers.
 //! - A release on trial starts only while the configuration enables self-update, trusts its key and, if
-//!   it names releases itself, names this one (`trust`).
+//!   it names releases itself, names this one; one that has confirmed itself while a key of the
+//!   configuration has signed it (`trust`).
 //! - Rules stay in the kernel while one program replaces another.
 
 mod trust;
@@ -35,5 +36,5 @@ pub const RELEASE_FIELDS: ReleaseFields = ReleaseFields {
 /// Becomes the program that the record of updates names. Returns if that is this one, or if anything
 /// is in the way. `config` is the configuration file.
 pub fn hand_over(state_dir: &Path, config: &Path) {
-    agents_update::hand_over(state_dir, &|trial| trust::trial_problem(trial, config));
+    agents_update::hand_over(state_dir, &trust::FileTrust(config));
 }

@@ -1,9 +1,9 @@
-//! Decides whether a release on trial may be started. Its key, or self-update as a whole, may have been
-//! taken back since it was installed.
+//! Decides whether a release may be started. Its key, or self-update as a whole, may have been taken back
+//! since it was installed.
 
 use std::path::Path;
 
-use agents_update::{RELEASE_KEYS_MAX, TrialProgram, WantedRelease};
+use agents_update::{RELEASE_KEYS_MAX, StartTrust, TrialProgram, WantedRelease};
 use base_runtime::Chain;
 use proto_release::{ReleaseKey, SignedHead};
 use serde_norway::Value;
@@ -23,17 +23,25 @@ struct TrialTrust {
     named: Option<WantedRelease>,
 }
 
-/// The reason why a release on trial is not started. `None` if it may be.
-/// A configuration that cannot be read trusts nobody: the program before it goes on, and nothing is lost.
-pub(super) fn trial_problem(trial: &TrialProgram, config: &Path) -> Option<String> {
-    match TrialTrust::read(config) {
-        Ok(trust) => trust.problem(trial),
-        Err(error) => {
-            let error = Chain(&error);
-            Some(format!(
-                "configuration: the keys of releases there cannot be read: {error}"
-            ))
+/// The configuration file, as it is at the start of the agent.
+pub(super) struct FileTrust<'a>(pub(super) &'a Path);
+
+impl StartTrust for FileTrust<'_> {
+    fn trial_problem(&self, trial: &TrialProgram) -> Option<String> {
+        match TrialTrust::read(self.0) {
+            Ok(trust) => trust.problem(trial),
+            Err(error) => {
+                let error = Chain(&error);
+                Some(format!(
+                    "configuration: the keys of releases there cannot be read: {error}"
+                ))
+            }
         }
+    }
+
+    fn confirmed_problem(&self, head: &[u8]) -> Option<String> {
+        let trust = TrialTrust::read(self.0).ok()?;
+        trust.key_problem(head).filter(|_| trust.is_enabled)
     }
 }
 
@@ -68,11 +76,9 @@ impl TrialTrust {
             return Some("selfUpdate: it is not enabled any more; enable it".to_owned());
         }
         // The record of an earlier program has no head.
-        if let Some(head) = trial.signed_head() {
-            let verified = SignedHead::decode(&head).and_then(|head| head.verify(&self.keys));
-            if let Err(problem) = verified {
-                return Some(problem.to_string());
-            }
+        let head = trial.signed_head();
+        if let Some(problem) = head.and_then(|head| self.key_problem(&head)) {
+            return Some(problem);
         }
         let release = trial.release();
         let is_named = |wanted: &WantedRelease| wanted.release().may_be(&release);
@@ -83,6 +89,12 @@ impl TrialTrust {
             );
         }
         None
+    }
+
+    /// The reason why none of the keys stands for a signed head. `None` if one does.
+    fn key_problem(&self, head: &[u8]) -> Option<String> {
+        let verified = SignedHead::decode(head).and_then(|head| head.verify(&self.keys));
+        verified.err().map(|problem| problem.to_string())
     }
 }
 
@@ -160,7 +172,7 @@ controllers:
         let trial = trial(&signer);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
-        let missing = trial_problem(&trial, &path).unwrap();
+        let missing = FileTrust(&path).trial_problem(&trial).unwrap();
         assert!(missing.starts_with("configuration: "), "{missing}");
         let text = TEXT.replace("KEY", &signer.public().to_string());
         let key = signer.public().to_string();
@@ -181,12 +193,35 @@ controllers:
         ] {
             let changed = text.replacen(from, to, 1);
             fs::write(&path, &changed).unwrap();
-            let problem = trial_problem(&trial, &path);
+            let problem = FileTrust(&path).trial_problem(&trial);
             let begin = problem.as_deref().map(|problem| {
                 let (rule, _) = problem.split_once(": ").unwrap();
                 format!("{rule}: ")
             });
             assert_eq!(begin.as_deref(), expected, "{from} {to}: {problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_release_that_has_confirmed_itself_starts_until_its_key_is_removed() {
+        let signer = ReleaseSigner::generate().unwrap();
+        let head = trial(&signer).signed_head().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.yaml");
+        assert_eq!(FileTrust(&path).confirmed_problem(&head), None, "no file");
+        let key = signer.public().to_string();
+        let text = TEXT.replace("KEY", &key);
+        for (from, to, is_trusted) in [
+            ("", "", true),
+            (key.as_str(), "ed25519:AAAA", false),
+            // Nothing says that the key was taken back.
+            ("'mldsa:AAAA']", "'mldsa:AAAA'", true),
+            ("enabled: true", "enabled: false", true),
+            ("      controllerVersion: 1.1.0\n", "", true),
+        ] {
+            fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            let problem = FileTrust(&path).confirmed_problem(&head);
+            assert_eq!(problem.is_none(), is_trusted, "{from} {to}: {problem:?}");
         }
     }
 
@@ -197,8 +232,8 @@ controllers:
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
         fs::write(&path, TEXT).unwrap();
-        assert!(trial_problem(&trial, &path).is_some());
+        assert!(FileTrust(&path).trial_problem(&trial).is_some());
         trial.head.clear();
-        assert_eq!(trial_problem(&trial, &path), None);
+        assert_eq!(FileTrust(&path).trial_problem(&trial), None);
     }
 }

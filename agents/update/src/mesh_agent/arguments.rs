@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agents_kit::AgentCommand;
@@ -7,12 +7,11 @@ use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 
 use super::mesh_run::MeshRun;
-use super::own_files::{distrust, read_text};
+use super::own_files::{FileTrust, read_text};
 use super::program::MeshProgram;
 use crate::files::UpdateFiles;
 use crate::probe::PROBE_COMMAND;
 use crate::probe_program::{ProbeProgramArgs, probe_program};
-use crate::sealed_dir::SealedDir;
 
 /// The subcommands of an agent that replaces its program. `R` has the arguments and the description of
 /// `run`.
@@ -73,9 +72,7 @@ where
     let done = match command {
         MeshCommand::Agent(command) => {
             return agents_kit::main(command, |args: R, stop| {
-                let config = args.config();
-                let state_dir = &args.as_ref().state_dir;
-                crate::hand_over(state_dir, &|trial| distrust(trial, config));
+                crate::hand_over(&args.as_ref().state_dir, &FileTrust(args.config()));
                 run(args, stop)
             });
         }
@@ -101,9 +98,9 @@ fn check(program: &MeshProgram, args: &CheckArgs) -> Result<()> {
 
 fn update(command: &UpdateCommand) -> Result<()> {
     match command {
-        UpdateCommand::Retry { state_dir } => Ok(files(state_dir)?.ask_retry()?),
+        UpdateCommand::Retry { state_dir } => Ok(UpdateFiles::existing(state_dir)?.ask_retry()?),
         UpdateCommand::Status { state_dir, json } => {
-            let status = files(state_dir)?.status()?;
+            let status = UpdateFiles::existing(state_dir)?.status()?;
             let status = status.context("there is no status of updates; does the agent run?")?;
             print(&match json {
                 true => serde_json::to_string(&status)?,
@@ -112,10 +109,6 @@ fn update(command: &UpdateCommand) -> Result<()> {
             Ok(())
         }
     }
-}
-
-fn files(state_dir: &Path) -> Result<UpdateFiles> {
-    Ok(UpdateFiles::new(SealedDir::open(state_dir)?))
 }
 
 #[expect(clippy::print_stdout, reason = "the command's output")]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::fcntl::OFlag;
-use proto_release::SignedHead;
+use proto_release::{ReleaseKey, SignedHead};
 use serde::Deserialize;
 use tracing::{error, warn};
 
@@ -18,6 +18,7 @@ use crate::MESH_LEVEL;
 use crate::key_file::read_release_keys;
 use crate::program::TrialProgram;
 use crate::settings::UpdateSettings;
+use crate::start_trust::StartTrust;
 
 /// Largest configuration file, bytes. A larger one is not read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -129,26 +130,40 @@ impl OwnFiles {
     }
 }
 
-/// The reason why a release on trial is not started. `None` if it may be.
-///
-/// The installed program reads the configuration here, which may be much older than it: fields that it does
-/// not know do not count.
-pub(super) fn distrust(trial: &TrialProgram, config: &Path) -> Option<String> {
-    let keys = match trusted_keys_file(config) {
-        Ok(Some(keys)) => keys,
-        Ok(None) => {
-            return Some("self_update: the configuration has no such section any more".to_owned());
-        }
-        Err(problem) => return Some(format!("configuration: {problem}")),
-    };
-    let keys = match read_release_keys(&keys, 0) {
-        Ok(keys) => keys,
-        Err(problem) => return Some(format!("keys: {}: {problem}", keys.display())),
-    };
-    let Some(head) = trial.signed_head() else {
-        return Some("format: the record has no signed head of the release".to_owned());
-    };
-    let verified = SignedHead::decode(&head).and_then(|head| head.verify(&keys));
+/// The configuration of an agent, and the keys that it names, as they are at its start.
+pub(super) struct FileTrust<'a>(pub(super) &'a Path);
+
+impl StartTrust for FileTrust<'_> {
+    fn trial_problem(&self, trial: &TrialProgram) -> Option<String> {
+        let keys = match trusted_keys_file(self.0) {
+            Ok(Some(keys)) => keys,
+            Ok(None) => {
+                return Some(
+                    "self_update: the configuration has no such section any more".to_owned(),
+                );
+            }
+            Err(problem) => return Some(format!("configuration: {problem}")),
+        };
+        let keys = match read_release_keys(&keys, 0) {
+            Ok(keys) => keys,
+            Err(problem) => return Some(format!("keys: {}: {problem}", keys.display())),
+        };
+        let Some(head) = trial.signed_head() else {
+            return Some("format: the record has no signed head of the release".to_owned());
+        };
+        key_problem(&head, &keys)
+    }
+
+    fn confirmed_problem(&self, head: &[u8]) -> Option<String> {
+        let file = trusted_keys_file(self.0).ok()??;
+        let keys = read_release_keys(&file, 0).ok()?;
+        key_problem(head, &keys)
+    }
+}
+
+/// The reason why none of the keys stands for a signed head. `None` if one does.
+fn key_problem(head: &[u8], keys: &[ReleaseKey]) -> Option<String> {
+    let verified = SignedHead::decode(head).and_then(|head| head.verify(keys));
     verified.err().map(|problem| problem.to_string())
 }
 
@@ -227,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_on_trial_starts_while_its_key_is_trusted() {
+    fn a_release_starts_while_its_key_is_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let (signer, other) = (
@@ -236,24 +251,30 @@ mod tests {
         );
         let (own, foreign) = (signer.public().to_string(), other.public().to_string());
         let trial = trial(&signer);
-        for (config, keys, expected) in [
-            (SECTION, own.as_str(), None),
-            (SECTION, foreign.as_str(), Some("key: ")),
-            (SECTION, "", Some("key: ")),
-            (SECTION, "no key", Some("keys: ")),
-            ("interval_s = 5\n", own.as_str(), Some("self_update: ")),
-            ("interval_s =", own.as_str(), Some("configuration: ")),
+        let head = trial.signed_head().unwrap();
+        // Of a release on trial, and of one that has confirmed itself.
+        for (config, keys, of_trial, of_confirmed) in [
+            (SECTION, own.as_str(), "", ""),
+            (SECTION, foreign.as_str(), "key: ", "key: "),
+            (SECTION, "", "key: ", "key: "),
+            // Nothing says that the key was taken back.
+            (SECTION, "no key", "keys: ", ""),
+            ("interval_s = 5\n", own.as_str(), "self_update: ", ""),
+            ("interval_s =", own.as_str(), "configuration: ", ""),
         ] {
             fs::write(path("agent.toml"), config).unwrap();
             fs::write(path("release-keys"), keys).unwrap();
-            let found = distrust(&trial, &path("agent.toml"));
-            let begins = |begin: &str| {
-                found
-                    .as_deref()
-                    .is_some_and(|problem| problem.starts_with(begin))
-            };
-            let is_expected = expected.map_or_else(|| found.is_none(), begins);
-            assert!(is_expected, "{config:?} {keys}: {found:?}");
+            let file = path("agent.toml");
+            let trust = FileTrust(&file);
+            for (found, expected) in [
+                (trust.trial_problem(&trial), of_trial),
+                (trust.confirmed_problem(&head), of_confirmed),
+            ] {
+                let problem = found.unwrap_or_default();
+                let is_expected =
+                    problem.starts_with(expected) && problem.is_empty() == expected.is_empty();
+                assert!(is_expected, "{config:?} {keys}: {problem}");
+            }
         }
     }
 

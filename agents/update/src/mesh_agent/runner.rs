@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agents_kit::{Agent, SessionState, run_desired};
 use anyhow::Result;
+use base_telemetry::metrics::Collector;
 use nix::fcntl::Flock;
 use proto_mesh::{
     AgentRelease, UpdateDesired, UpdateDesiredRequest, UpdateReport, UpdateServiceClient,
@@ -21,6 +22,7 @@ use crate::host::UpdateHost;
 use crate::probe::ProbeJob;
 use crate::sealed_dir::SealedDir;
 use crate::settings::UpdateSettings;
+use crate::update_collector::UpdateCollector;
 use crate::updater::SelfUpdate;
 use crate::wanted::WantedRelease;
 
@@ -73,6 +75,16 @@ impl AgentUpdate {
             files: OwnFiles::new(program, config),
             update: SelfUpdate::open(program.updating(), &state)?,
             _lock: lock,
+        }))
+    }
+
+    /// The metrics of self-update. `None` if nothing is replaced.
+    #[must_use]
+    pub fn metrics(update: Option<&Self>) -> Option<Box<dyn Collector>> {
+        let status = update?.update.status();
+        Some(Box::new(UpdateCollector {
+            prefix: "metalmesh_agent",
+            status,
         }))
     }
 

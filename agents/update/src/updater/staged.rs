@@ -62,7 +62,7 @@ impl SelfUpdate {
         host: &impl UpdateHost,
     ) -> Result<bool, String> {
         let Some(program) = &staged.program else {
-            self.recognize(wanted);
+            self.recognize(wanted, &staged.head);
             return Ok(false);
         };
         let settings = host
@@ -84,11 +84,12 @@ impl SelfUpdate {
     }
 
     /// Takes note that the program that runs is the one of the wanted release.
-    fn recognize(&mut self, wanted: &WantedRelease) {
+    fn recognize(&mut self, wanted: &WantedRelease, head: &[u8]) {
         let version = &wanted.version;
         info!(%version, "the program that runs is the one of the wanted release");
         let digest = &wanted.head_digest;
-        self.record.recognize(self.machine.role(), digest.clone());
+        let role = self.machine.role();
+        self.record.recognize(role, head, digest.clone());
         self.machine.recognize(digest.clone());
         self.fetch_error = None;
         // Without it the head is fetched once more after the next start.

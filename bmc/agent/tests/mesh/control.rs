@@ -10,17 +10,18 @@ use proto_identity::tls::{self, NodeCertificate};
 use proto_identity::{CertificateRequest, SpiffeId};
 use proto_link::{ALPN, MeshServer, MeshServerConfig, NeverRevoked, Router};
 use proto_mesh::{
-    AgentRelease, BmcAction, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone,
-    BmcOrderDoneResponse, BmcReport, BmcReportResponse, BmcService, BmcServiceServer, BmcStatus,
-    LinkStatus, Peer, Sink, UpdateDesired, UpdateDesiredRequest, UpdateReport,
-    UpdateReportResponse, UpdateService, UpdateServiceServer,
+    BmcAction, BmcDesired, BmcDesiredRequest, BmcOrder, BmcOrderDone, BmcOrderDoneResponse,
+    BmcReport, BmcReportResponse, BmcService, BmcServiceServer, BmcStatus, LinkStatus, Peer, Sink,
+    UpdateServiceServer,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::replacing::Updates;
+
 const DOMAIN: &str = "mesh.test";
-/// A new program is fetched, asked about the configuration, and confirms itself after ten seconds.
+/// Longest wait for a condition of these tests. A longer one fails the test.
 const WAIT: Duration = Duration::from_secs(180);
 
 pub(crate) fn now_ms() -> u64 {
@@ -38,15 +39,12 @@ pub(crate) struct Memory {
     done: Vec<BmcOrderDone>,
     /// How many ends to turn away before one is taken.
     refuse: usize,
-    /// The last word of the agent about its program.
-    program: Option<UpdateReport>,
 }
 
 #[derive(Clone)]
 struct Service {
     memory: Arc<Mutex<Memory>>,
     desired: watch::Sender<BmcDesired>,
-    release: watch::Sender<UpdateDesired>,
 }
 
 impl BmcService for Service {
@@ -90,37 +88,10 @@ impl BmcService for Service {
     }
 }
 
-impl UpdateService for Service {
-    async fn desired(
-        &self,
-        _: &Peer,
-        _: UpdateDesiredRequest,
-        mut out: Sink<'_, UpdateDesired>,
-    ) -> Result<(), LinkStatus> {
-        let mut release = self.release.subscribe();
-        loop {
-            let message = release.borrow_and_update().clone();
-            out.send(&message).await?;
-            release
-                .changed()
-                .await
-                .map_err(|_| LinkStatus::unavailable("over"))?;
-        }
-    }
-
-    async fn report(
-        &self,
-        _: &Peer,
-        report: UpdateReport,
-    ) -> Result<UpdateReportResponse, LinkStatus> {
-        self.memory.lock().unwrap().program = Some(report);
-        Ok(UpdateReportResponse {})
-    }
-}
-
 /// A running control with an agent joined to it.
 pub(crate) struct Control {
     service: Service,
+    pub(crate) updates: Updates,
     pub(crate) agent: Agent,
     /// Its address.
     pub(crate) address: String,
@@ -152,19 +123,15 @@ impl Control {
         let own = NodeCertificate::new(&node).unwrap();
         let memory = Arc::default();
         let desired = watch::Sender::new(BmcDesired::default());
-        let release = watch::Sender::new(UpdateDesired::default());
-        let service = Service {
-            memory,
-            desired,
-            release,
-        };
+        let service = Service { memory, desired };
+        let updates = Updates::new();
         let server = MeshServer::bind(MeshServerConfig {
             bind: "127.0.0.1:0".parse().unwrap(),
             tls: tls::server_config(&node.roots, own, ALPN).unwrap(),
             trust_domain: DOMAIN.into(),
             router: Router::new()
                 .add(BmcServiceServer::new(service.clone()))
-                .add(UpdateServiceServer::new(service.clone())),
+                .add(UpdateServiceServer::new(updates.clone())),
             revocations: Arc::new(NeverRevoked::default()),
         })
         .unwrap();
@@ -183,6 +150,7 @@ impl Control {
         tasks.spawn(server.run(stop.clone()));
         Self {
             service,
+            updates,
             agent,
             address,
             program,
@@ -190,19 +158,6 @@ impl Control {
             stop,
             _tasks: tasks,
         }
-    }
-
-    /// Names a release of the agent.
-    pub(crate) fn name_release(&self, release: Option<AgentRelease>) {
-        self.service.release.send_modify(|desired| {
-            desired.generation += 1;
-            desired.release = release;
-        });
-    }
-
-    /// The last word of the agent about its program.
-    pub(crate) fn program_report(&self) -> Option<UpdateReport> {
-        self.service.memory.lock().unwrap().program.clone()
     }
 
     pub(crate) fn refuse(&self, times: usize) {

@@ -8,9 +8,9 @@
 mod control;
 #[path = "../../../redfish/tests/sushy/emulator.rs"]
 mod emulator;
-mod release_server;
+#[path = "../../../../agents/update/tests/replacing/mod.rs"]
+mod replacing;
 mod simulator;
-mod supervised;
 mod update;
 
 use std::fs;

@@ -3,10 +3,10 @@
 use control_convert::{parse, required, time};
 use control_gate::Caller;
 use control_gate::refusal::{invalid, of_state};
-use control_state::query::{AgentSight, judged_agents, rollout};
+use control_state::query::{AgentSight, judged_agents, release_of_site, rollout};
 use control_state::{
-    self as state, AbortRollout, AgentStanding, JudgedAgent, PauseRollout, ResumeRollout,
-    StartRollout, Tables,
+    self as state, AbortRollout, AgentStanding, ClearRelease, JudgedAgent, PauseRollout, Reply,
+    ResumeRollout, StartRollout, Tables,
 };
 use proto_public::metalmesh::admin::v1 as mesh;
 use proto_public::metalmesh::admin::v1::rollout_service_server::RolloutService;
@@ -16,6 +16,10 @@ use tonic::{Request, Status};
 
 use super::firewall_release::check_url;
 use crate::services::{ApiResult, Services, ok};
+
+/// The standing of an agent that a rollout is not for.
+const NEWCOMER: &str =
+    "it came after the begin; it is told of the release when the rollout is done";
 
 #[tonic::async_trait]
 impl RolloutService for Services {
@@ -31,10 +35,14 @@ impl RolloutService for Services {
         };
         let found = self.gate.read(&caller, |tables| {
             let found = rollout(tables, kind);
-            Ok(found.map(|found| shown(found, agents(tables, found, &sight))))
+            let found = found.map(|found| shown(found, agents(tables, found, &sight)));
+            let site = release_of_site(tables, kind);
+            Ok((found, site.map(|site| shown_release(&site.release))))
         });
+        let (rollout, site_release) = found.await?;
         ok(mesh::RolloutServiceGetResponse {
-            rollout: found.await?,
+            rollout,
+            site_release,
         })
     }
 
@@ -95,6 +103,24 @@ impl RolloutService for Services {
         ok(mesh::RolloutServiceAbortResponse {
             rollout: Some(shown(&aborted, Vec::new())),
         })
+    }
+
+    async fn clear(
+        &self,
+        request: Request<mesh::RolloutServiceClearRequest>,
+    ) -> ApiResult<mesh::RolloutServiceClearResponse> {
+        let caller = Caller::of(&request)?;
+        let op = ClearRelease {
+            kind: kind(request.get_ref().kind())?,
+        };
+        let release = match self.gate.propose(&caller, op).await? {
+            Reply::None => None,
+            reply => {
+                let cleared = reply.site_release().map_err(of_state)?;
+                Some(shown_release(&cleared.release))
+            }
+        };
+        ok(mesh::RolloutServiceClearResponse { release })
     }
 }
 
@@ -157,6 +183,7 @@ fn agents(
         } = judged;
         let failure = rollout.failed.get(&agent).cloned();
         let (settled, reason) = match standing {
+            _ if !rollout.is_for(&agent) => (false, NEWCOMER.to_owned()),
             AgentStanding::Settled => (true, String::new()),
             AgentStanding::OnTheWay(reason) | AgentStanding::Refused(reason) => (false, reason),
         };
@@ -169,6 +196,14 @@ fn agents(
         }
     });
     shown.collect()
+}
+
+fn shown_release(release: &state::AgentRelease) -> mesh::AgentRelease {
+    mesh::AgentRelease {
+        version: release.version.clone(),
+        url: release.url.clone(),
+        head_digest: release.head_digest.to_string(),
+    }
 }
 
 fn shown(rollout: &state::Rollout, agents: Vec<mesh::RolloutAgent>) -> mesh::Rollout {
@@ -191,11 +226,7 @@ fn shown(rollout: &state::Rollout, agents: Vec<mesh::RolloutAgent>) -> mesh::Rol
     });
     mesh::Rollout {
         kind: kind.into(),
-        release: Some(mesh::AgentRelease {
-            version: rollout.release.version.clone(),
-            url: rollout.release.url.clone(),
-            head_digest: rollout.release.head_digest.to_string(),
-        }),
+        release: Some(shown_release(&rollout.release)),
         waves: waves.collect(),
         gate: Some(mesh::RolloutGate {
             healthy_for_seconds: rollout.gate.healthy_for_ms / 1_000,

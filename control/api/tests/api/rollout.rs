@@ -83,6 +83,36 @@ async fn an_administrator_starts_resumes_and_aborts_a_rollout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_clears_the_release_of_the_site() {
+    let node = Node::start().await;
+    let (_, token) = node.tenant("acme").await;
+    let mut tenant = RolloutServiceClient::new(node.wire(Some(&token)));
+    let mut admin = RolloutServiceClient::new(node.as_admin());
+    let kind = mesh::RolloutKind::Bmc.into();
+    let clear = || mesh::RolloutServiceClearRequest { kind };
+    let refused = tenant.clear(clear()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
+    let cleared = admin.clear(clear()).await.unwrap().into_inner();
+    assert_eq!(cleared.release, None, "there is none");
+    let unspecified = mesh::RolloutServiceClearRequest { kind: 0 };
+    let refused = admin.clear(unspecified).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+
+    let start = mesh::RolloutServiceStartRequest {
+        kind,
+        ..wanted("1.3.0")
+    };
+    admin.start(start).await.unwrap();
+    let refused = admin.clear(clear()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(refused.message().contains("under way"), "{refused}");
+    let get = mesh::RolloutServiceGetRequest { kind };
+    let shown = admin.get(get).await.unwrap().into_inner();
+    assert_eq!(shown.site_release, None, "the rollout is not done");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_agents_has_a_rollout_of_its_own() {
     let node = Node::start().await;
     let mut admin = RolloutServiceClient::new(node.as_admin());

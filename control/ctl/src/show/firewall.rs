@@ -1,6 +1,8 @@
 //! Rows of firewalls and of their rules.
 
-use proto_public::metalmesh::admin::v1::{FirewallRelease, FirewallRules, FirewallStatus, Rollout};
+use proto_public::metalmesh::admin::v1::{
+    AgentRelease, FirewallRelease, FirewallRules, FirewallStatus, Rollout,
+};
 
 use super::row;
 use crate::output::TableRow;
@@ -59,6 +61,13 @@ row!(FirewallRelease, "metalmesh.admin.v1.FirewallRelease", |release| [
     "url": release.url.clone(),
     "set by": or_dash(release.set_by.clone()),
     "age": age(release.set_at.as_ref()),
+], wide [
+    "head": release.head_digest.clone(),
+]);
+
+row!(AgentRelease, "metalmesh.admin.v1.AgentRelease", |release| [
+    "version": release.version.clone(),
+    "url": release.url.clone(),
 ], wide [
     "head": release.head_digest.clone(),
 ]);

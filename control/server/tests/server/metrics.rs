@@ -260,7 +260,8 @@ async fn a_node_and_an_agent_tell_prometheus() {
     args.metrics = Some(agents.parse().unwrap());
     let running = Running::start(&args).await;
     running.session(true).await;
-    let kept = args.serve_metrics(&running.agent, AgentKind::Core).await;
+    let kept = args.serve_metrics(&running.agent, AgentKind::Core, None);
+    let kept = kept.await;
     let kept = kept.unwrap();
 
     let list = || ProjectServiceListRequest { query: None };

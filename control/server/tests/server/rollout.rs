@@ -93,6 +93,10 @@ fn the_agents_of_switches_have_a_rollout_of_their_own() {
     assert!(status.contains("done"), "{status}");
     let refused = cli.refused(&["rollout", "core", "pause"]);
     assert!(refused.contains("is complete"), "{refused}");
+    let cleared = cli.ok(&["rollout", "core", "clear"]);
+    assert!(cleared.contains("1.3.0"), "{cleared}");
+    let again = cli.ok(&["rollout", "core", "clear"]);
+    assert!(!again.contains("1.3.0"), "{again}");
     let others = cli.refused(&["rollout", "pixie", "abort"]);
     assert!(others.contains("not found"), "{others}");
 }

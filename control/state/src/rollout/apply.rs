@@ -10,13 +10,13 @@ use crate::cluster::read::restored;
 use crate::firewall::entity::FirewallRelease;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::rollout::command::{
-    AbortRollout, PauseRollout, ResumeRollout, StartRollout, StepRollout,
+    AbortRollout, ClearRelease, PauseRollout, ResumeRollout, StartRollout, StepRollout,
 };
 use crate::rollout::decision::advance;
 use crate::rollout::entity::{
     AgentRelease, Rollout, RolloutGate, RolloutKind, RolloutState, SiteRelease, WaveSize,
 };
-use crate::rollout::read::{AgentSight, judged_agents, rollout, site_release};
+use crate::rollout::read::{AgentSight, judged_agents, release_of_site, rollout, site_release};
 use crate::tables::{Tables, Tx};
 
 /// Most waves; a plan with more is refused.
@@ -34,19 +34,7 @@ pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
     check_release(&op.release)?;
     check_plan(op)?;
     check_version(tx.tables(), op)?;
-    if let Some(known) = rollout(tx.tables(), op.kind)
-        && known.state != RolloutState::Done
-    {
-        let what = format!(
-            "a rollout of {} to {} agents is under way",
-            known.release.version,
-            op.kind.as_str()
-        );
-        return Err(Error::new(ErrorCode::WrongRolloutState, what).hint(format!(
-            "wait for it, or end it: `metalmesh rollout {} abort`",
-            op.kind.as_str()
-        )));
-    }
+    check_none_under_way(tx.tables(), op.kind)?;
     Ok(Reply::Rollout(tx.save(Rollout {
         kind: op.kind,
         release: op.release.clone(),
@@ -56,11 +44,24 @@ pub(crate) fn start(tx: &mut Tx<'_>, op: &StartRollout) -> ApplyResult {
         wave: 0,
         wave_since: tx.now,
         settled_since: None,
+        members: None,
         told: BTreeSet::new(),
         failed: BTreeMap::new(),
         started_by: tx.actor.to_owned(),
         started_at: tx.now,
     })))
+}
+
+/// Refuses while a rollout to agents of a kind is under way.
+fn check_none_under_way(tables: &Tables, kind: RolloutKind) -> CheckResult {
+    let known = rollout(tables, kind).filter(|known| known.state != RolloutState::Done);
+    let Some(known) = known else {
+        return Ok(());
+    };
+    let (kind, version) = (kind.as_str(), &known.release.version);
+    let what = format!("a rollout of {version} to {kind} agents is under way");
+    let hint = format!("wait for it, or end it: `metalmesh rollout {kind} abort`");
+    Err(Error::new(ErrorCode::WrongRolloutState, what).hint(hint))
 }
 
 /// The rollout as the leader sees it. `None` means that a step then changes nothing: also while the
@@ -73,7 +74,7 @@ fn stepped(tables: &Tables, kind: RolloutKind, sight: &AgentSight) -> Option<Rol
     if known.state != RolloutState::Running || restored(tables).is_some() {
         return None;
     }
-    let next = advance(known, &judged_agents(tables, known, sight), now);
+    let next = advance(known, judged_agents(tables, known, sight), now);
     (next != **known).then_some(next)
 }
 
@@ -154,6 +155,23 @@ pub(crate) fn abort(tx: &mut Tx<'_>, op: &AbortRollout) -> ApplyResult {
     Ok(Reply::Rollout(known.into()))
 }
 
+/// Ends the site's release. Agents keep the program that they run.
+pub(crate) fn clear(tx: &mut Tx<'_>, op: &ClearRelease) -> ApplyResult {
+    check_none_under_way(tx.tables(), op.kind)?;
+    let Some(old) = release_of_site(tx.tables(), op.kind) else {
+        return Ok(Reply::None);
+    };
+    match op.kind {
+        RolloutKind::Firewall => {
+            tx.delete::<FirewallRelease>(&FirewallRelease::SITE.to_owned());
+        }
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
+            tx.delete::<SiteRelease>(&op.kind.as_str().to_owned());
+        }
+    }
+    Ok(Reply::SiteRelease(old.into()))
+}
+
 fn complete(kind: RolloutKind) -> Error {
     let what = format!("the rollout to {} agents is complete", kind.as_str());
     let hint = match kind {
@@ -189,18 +207,10 @@ fn check_release(release: &AgentRelease) -> CheckResult {
 /// Refuses a version that is the site's in another release: agents report their version, so that the
 /// two could not be told apart.
 fn check_version(tables: &Tables, op: &StartRollout) -> CheckResult {
-    let site = match op.kind {
-        RolloutKind::Firewall => {
-            let site = tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned());
-            site.map(|site| (&site.version, &site.head_digest))
-        }
-        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
-            let site = tables.get::<SiteRelease>(&op.kind.as_str().to_owned());
-            site.map(|site| (&site.release.version, &site.release.head_digest))
-        }
-    };
-    let is_taken = site.is_some_and(|(version, digest)| {
-        *version == op.release.version && *digest != op.release.head_digest
+    let site = release_of_site(tables, op.kind);
+    let is_taken = site.is_some_and(|site| {
+        site.release.version == op.release.version
+            && site.release.head_digest != op.release.head_digest
     });
     if is_taken {
         let rule = "is that of another release, which agents run; give each build a version";

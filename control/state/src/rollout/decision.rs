@@ -13,15 +13,13 @@ const NAMED_MAX: usize = 3;
 
 /// The rollout as it is at `now`. `agents` are all agents, in the order in which they get the release.
 /// A rollout that does not run stays as it is.
-pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp) -> Rollout {
+pub(crate) fn advance(rollout: &Rollout, mut agents: Vec<JudgedAgent>, now: Timestamp) -> Rollout {
     let mut next = rollout.clone();
     if next.state != RolloutState::Running {
         return next;
     }
-    let all: BTreeSet<&AgentKey> = agents.iter().map(|judged| &judged.agent).collect();
-    // An agent that is gone, such as that of a firewall that was freed, is nobody's failure.
-    next.told.retain(|agent| all.contains(agent));
-    next.failed.retain(|agent, _| all.contains(agent));
+    keep_members(&mut next, &mut agents);
+    let agents = agents.as_slice();
     judge_told(&mut next, agents, now);
     let votes = TenantVotes::of(&next, agents);
     if let Some(reason) = excess_of_failures(&next, &votes) {
@@ -42,10 +40,31 @@ pub(crate) fn advance(rollout: &Rollout, agents: &[JudgedAgent], now: Timestamp)
     }
     if next.told.len() >= agents.len() {
         next.state = RolloutState::Done;
+        // From now on the release is that of all agents.
+        next.members = None;
         return next;
     }
     begin_wave(&mut next, agents, &votes, now);
     next
+}
+
+/// Keeps the agents that the rollout is for, and in the rollout those that are there.
+///
+/// Agents that come after its begin do not hold it: a project that makes firewall after firewall, on
+/// machines of before or on others, would otherwise add wave after wave. They are told of the release when it
+/// is done, and of no release that others have not proven.
+fn keep_members(rollout: &mut Rollout, agents: &mut Vec<JudgedAgent>) {
+    let all: BTreeSet<&AgentKey> = agents.iter().map(|judged| &judged.agent).collect();
+    if rollout.wave == 0 {
+        rollout.members = Some(all.iter().map(|agent| (*agent).clone()).collect());
+    }
+    // An agent that is gone, such as that of a firewall that was freed, is nobody's failure.
+    if let Some(members) = &mut rollout.members {
+        members.retain(|agent| all.contains(agent));
+    }
+    rollout.told.retain(|agent| all.contains(agent));
+    rollout.failed.retain(|agent, _| all.contains(agent));
+    agents.retain(|judged| rollout.is_for(&judged.agent));
 }
 
 /// Takes agents that settled late off the failed ones, and adds those that failed.
@@ -83,12 +102,11 @@ fn pending(rollout: &Rollout, agents: &[JudgedAgent]) -> usize {
     agents.iter().filter(waited_for).count()
 }
 
-/// The cause of a stop. `None` means that no more agents failed than may, or those of one tenant
-/// alone.
+/// The cause of a stop. `None` means that no more agents failed than may, or those of too few tenants.
 fn excess_of_failures(rollout: &Rollout, votes: &TenantVotes<'_>) -> Option<String> {
     let count = rollout.failed.len();
     let most = usize::try_from(rollout.gate.failures_max).unwrap_or(usize::MAX);
-    if count <= most || votes.is_one_against_others() {
+    if count <= most || votes.are_few_against_others() {
         return None;
     }
     let named = rollout.failed.iter().take(NAMED_MAX);

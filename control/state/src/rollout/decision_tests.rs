@@ -38,6 +38,7 @@ fn plan(waves: &[WaveSize], failures_max: u32) -> Rollout {
         wave: 0,
         wave_since: Timestamp::ZERO,
         settled_since: None,
+        members: None,
         told: [].into(),
         failed: BTreeMap::new(),
         started_by: "ada".into(),
@@ -69,7 +70,7 @@ impl Site {
     /// Steps once, so much later.
     pub(super) fn later(&mut self, ms: u64) -> &Rollout {
         self.now = self.now.plus_ms(ms);
-        self.rollout = advance(&self.rollout, &self.agents, self.now);
+        self.rollout = advance(&self.rollout, self.agents.clone(), self.now);
         &self.rollout
     }
 
@@ -196,35 +197,46 @@ fn failures_that_may_happen_do_not_hold_the_next_wave() {
 }
 
 #[test]
-fn agents_that_go_and_come_change_the_waves() {
+fn agents_that_come_later_do_not_hold_it() {
     let mut site = Site::new(4, &[WaveSize::Agents(2)], 0);
     site.later(0);
+    assert_eq!(site.reach(), (1, 2));
     site.settle();
-    // A firewall that failed is freed, and others come.
-    site.agents.remove(0);
+    // A firewall that was told is freed, and another one runs on its machine later. Others come.
+    let freed = site.agents.remove(0);
     site.later(0);
     assert_eq!(site.reach(), (1, 1));
-    let more = (5..=8).map(|number| JudgedAgent {
+    site.agents.push(freed);
+    let newcomer = |number| JudgedAgent {
         agent: agent(number),
         tenant: None,
         standing: AgentStanding::OnTheWay("it runs 1.2.0".into()),
-    });
-    site.agents.extend(more);
+    };
+    site.agents.extend((5..=8).map(newcomer));
     site.later(HEALTHY_MS);
-    assert_eq!(site.reach(), (2, 7));
-    // One more comes meanwhile: a wave of its own follows.
+    assert_eq!(site.reach(), (2, 3), "all that were there and still are");
+    site.settle();
+    site.later(0);
+    site.agents.push(newcomer(9));
+    assert_eq!(site.later(HEALTHY_MS).state, RolloutState::Done);
+    let told: Vec<_> = site.rollout.told.iter().cloned().collect();
+    assert_eq!(told, [agent(2), agent(3), agent(4)]);
+}
+
+#[test]
+fn a_rollout_of_an_earlier_program_is_for_all() {
+    let mut site = Site::new(2, &[WaveSize::Agents(1)], 0);
+    site.later(0);
+    site.rollout.members = None;
     site.agents.push(JudgedAgent {
-        agent: agent(9),
+        agent: agent(3),
         tenant: None,
         standing: AgentStanding::Settled,
     });
     site.settle();
     site.later(0);
     site.later(HEALTHY_MS);
-    assert_eq!(site.rollout.state, RolloutState::Running);
-    assert_eq!(site.rollout.told.len(), 8);
-    site.later(0);
-    assert_eq!(site.later(HEALTHY_MS).state, RolloutState::Done);
+    assert_eq!(site.reach(), (2, 3));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Rollouts: agents get a release in waves, each after the agents before it have proven it.
 
 pub(crate) mod apply;
+mod bmc_reach;
 pub(crate) mod command;
 pub(crate) mod decision;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reads of rollouts: the release that an agent is told of, and the standing of all agents.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proto_types::{MachineId, Timestamp};
@@ -13,6 +13,7 @@ use crate::firewall::read::{firewall_allocation, own_status};
 use crate::firewall::standby::firewall_distance;
 use crate::identity::entity::Identity;
 use crate::machine::entity::{Machine, Phase};
+use crate::rollout::bmc_reach::bmc_reach;
 use crate::rollout::entity::{
     AgentKey, AgentProgram, AgentRelease, Rollout, RolloutKind, RolloutState, SiteRelease,
 };
@@ -65,9 +66,29 @@ pub(crate) fn firewall_release(
 pub fn agent_release(tables: &Tables, kind: RolloutKind, agent: &AgentKey) -> Option<AgentRelease> {
     match reaching(tables, kind, agent) {
         Some(rollout) => Some(rollout.release.clone()),
-        None => {
-            let site = tables.get::<SiteRelease>(&kind.as_str().to_owned());
-            site.map(|site| site.release.clone())
+        None => release_of_site(tables, kind).map(|site| site.release),
+    }
+}
+
+/// The release of the site for agents of a kind. `None` means that they are told of none.
+pub fn release_of_site(tables: &Tables, kind: RolloutKind) -> Option<SiteRelease> {
+    match kind {
+        RolloutKind::Firewall => {
+            let site = tables.get::<FirewallRelease>(&FirewallRelease::SITE.to_owned())?;
+            Some(SiteRelease {
+                kind,
+                release: AgentRelease {
+                    version: site.version.clone(),
+                    url: site.url.clone(),
+                    head_digest: site.head_digest.clone(),
+                },
+                set_by: site.set_by.clone(),
+                set_at: site.set_at,
+            })
+        }
+        RolloutKind::Core | RolloutKind::Bmc | RolloutKind::Pixie => {
+            let site = tables.get::<SiteRelease>(&kind.as_str().to_owned())?;
+            Some(SiteRelease::clone(site))
         }
     }
 }
@@ -110,11 +131,18 @@ fn site_agents(tables: &Tables, rollout: &Rollout, sight: &AgentSight) -> Vec<Ju
                 identity.revoked_at.is_none() && (is_told || identity.is_live(sight.now))
             })
     });
+    let reach = match rollout.kind {
+        RolloutKind::Bmc => bmc_reach(tables, rollout.started_at),
+        RolloutKind::Firewall | RolloutKind::Core | RolloutKind::Pixie => BTreeMap::new(),
+    };
     let judged = programs.map(|program| {
         let named = (program.kind, program.agent.clone());
         let ailment = match sight.silent.contains(&named) {
             true => Some("it has no session with control".to_owned()),
-            false => program.ailment.clone(),
+            false => program.ailment.clone().or_else(|| {
+                let partition = program.agent.partition()?;
+                reach.get(partition)?.ailment()
+            }),
         };
         let is_unwell = ailment.is_some();
         let reported = ReportedProgram {

@@ -1,5 +1,6 @@
 //! The tenants whose firewalls speak for or against a release. What a firewall reports is its tenant's word:
-//! no tenant alone stops a rollout, or lets its next wave begin.
+//! no tenant alone stops a rollout, or lets its next wave begin; nor do two stop one at a site of many, as
+//! they may be one user's.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,28 @@ use crate::rollout::judged::{AgentStanding, JudgedAgent};
 
 /// Tenants that must have proven a release before the next wave begins, as long as there are so many.
 const PROVEN_BY: usize = 2;
+
+/// Tenants of a site up to which two that failed stop a rollout: they are a third of it, and its operator
+/// knows them all.
+const SMALL_SITE: usize = 6;
+
+/// Tenants that must have failed at a larger site.
+const FAILED_BY: usize = 3;
+
+/// One in so many tenants that were told must have failed: a release that is bad for a fifth of the tenants
+/// stops, and a few of very many that fail do not decide for the others.
+const FAILED_SHARE: usize = 5;
+
+/// Tenants that must have failed, of `all` of the site and those that were told, before failures stop a
+/// rollout.
+fn failures_needed(all: usize, told: usize) -> usize {
+    let least = match all {
+        0 | 1 => all,
+        2..=SMALL_SITE => 2,
+        _ => FAILED_BY,
+    };
+    least.max(told.div_ceil(FAILED_SHARE))
+}
 
 /// The tenants of a rollout's agents. Agents of the site have none: their word counts alone.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,9 +76,11 @@ impl<'a> TenantVotes<'a> {
         votes
     }
 
-    /// `true` if the failures are those of one tenant among several: they stop nothing.
-    pub(super) fn is_one_against_others(&self) -> bool {
-        self.failed.len() == 1 && self.all.len() > 1
+    /// `true` if the failures are those of too few tenants: they stop nothing. Failures of agents of the
+    /// site, which have no tenant, count alone.
+    pub(super) fn are_few_against_others(&self) -> bool {
+        let failed = self.failed.len();
+        failed > 0 && failed < failures_needed(self.all.len(), self.told.len())
     }
 
     /// `true` if enough tenants have proven the release: two, or all that have not failed.
@@ -74,5 +99,32 @@ impl<'a> TenantVotes<'a> {
     pub(super) fn is_unheard(&self, judged: &JudgedAgent) -> bool {
         let tenant = judged.tenant.as_ref();
         tenant.is_some_and(|tenant| !self.told.contains(tenant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failures_needed;
+
+    #[test]
+    fn failures_stop_a_rollout_in_proportion_to_the_tenants() {
+        for (all, told, needed) in [
+            (0, 0, 0),
+            // Small sites: as before there were many tenants.
+            (1, 1, 1),
+            (2, 1, 2),
+            (2, 2, 2),
+            (3, 3, 2),
+            (6, 6, 2),
+            // Two tenants may be one user's.
+            (7, 2, 3),
+            (7, 7, 3),
+            (100, 3, 3),
+            (100, 15, 3),
+            (100, 16, 4),
+            (100, 100, 20),
+        ] {
+            assert_eq!(failures_needed(all, told), needed, "{told} of {all}");
+        }
     }
 }

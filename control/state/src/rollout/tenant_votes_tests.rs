@@ -106,6 +106,32 @@ fn failures_of_two_tenants_stop_a_rollout() {
 }
 
 #[test]
+fn two_tenants_of_many_do_not_stop_a_rollout_and_three_do() {
+    let tenants = ["eve1", "eve2", "ada", "bob", "cyd", "dan", "fay"];
+    let mut site = site(&tenants, 2, 0);
+    step(&mut site, 0);
+    site.stand(1, refused());
+    site.stand(2, refused());
+    step(&mut site, 0);
+    assert_eq!(site.rollout.state, RolloutState::Running);
+    // The others are asked, one after the other, and prove it.
+    assert_eq!(site.reach(), (1, 3));
+    site.stand(3, AgentStanding::Settled);
+    step(&mut site, 0);
+    assert_eq!(site.reach(), (1, 4));
+    let mut bad = site.rollout.clone();
+    site.stand(4, AgentStanding::Settled);
+    step(&mut site, 0);
+    step(&mut site, HEALTHY_MS);
+    assert_eq!(site.reach(), (2, 7));
+    // A third one fails instead.
+    std::mem::swap(&mut site.rollout, &mut bad);
+    site.stand(4, refused());
+    step(&mut site, 0);
+    assert!(site.stop_reason().contains("3 agents failed, 0 may"));
+}
+
+#[test]
 fn the_only_tenant_of_a_site_stops_a_rollout_as_agents_of_the_site_do() {
     let mut site = site(&["ada", "ada"], 1, 0);
     step(&mut site, 0);

@@ -61,11 +61,16 @@ fn runs(leaf: &str, version: &str, phase: &str, wanted: &str) -> ReportAgent {
 
 /// The agent of a leaf joins.
 fn join(world: &mut World, number: u128, leaf: &str) {
+    join_as(world, number, AgentKind::Core, leaf);
+}
+
+/// An agent of a kind joins.
+pub(crate) fn join_as(world: &mut World, number: u128, kind: AgentKind, name: &str) {
     world.ok(CreateJoinTicket {
         id: id(number),
-        kind: AgentKind::Core,
+        kind,
         partition: text(PARTITION),
-        agent: leaf.into(),
+        agent: name.into(),
         secret: sha(1),
         key: None,
         tpm: None,
@@ -79,8 +84,11 @@ fn join(world: &mut World, number: u128, leaf: &str) {
     });
     world.ok(IssueCertificate {
         certificate: Certificate {
-            serial: leaf.into(),
-            identity: identity(leaf),
+            serial: name.into(),
+            identity: format!(
+                "spiffe://test/partition/{PARTITION}/{}/{name}",
+                kind.as_str()
+            ),
             issued_at: world.now,
             not_after: world.now.plus_ms(LIFE_MS),
             machine: None,
@@ -263,7 +271,34 @@ fn the_program_of_an_agent_ends_with_its_identity() {
 }
 
 #[test]
+fn a_release_that_is_cleared_is_told_to_nobody() {
+    let mut world = world();
+    let clear = |kind| ClearRelease { kind };
+    let site = |world: &World| query::release_of_site(&world.tables, CORE);
+    assert_eq!(world.ok(clear(CORE)), Reply::None);
+    world.ok(start("1.3.0"));
+    assert_eq!(world.refused(clear(CORE)), ErrorCode::WrongRolloutState);
+    for leaf in ["leaf1", "leaf2"] {
+        world.ok(runs(leaf, "1.3.0", "current", "1.3.0"));
+    }
+    for _ in 0..3 {
+        step_later(&mut world, HEALTHY_MS, &[]);
+    }
+    assert_eq!(state(&world), RolloutState::Done);
+    assert_eq!(site(&world).unwrap().release.version, "1.3.0");
+    // Those of another kind stay as they are.
+    assert_eq!(world.ok(clear(RolloutKind::Pixie)), Reply::None);
+    assert_eq!(told(&world), versions(["1.3.0", "1.3.0"]));
+    let cleared = world.ok(clear(CORE)).site_release().unwrap();
+    assert_eq!(cleared.release.version, "1.3.0");
+    assert_eq!(told(&world), versions(["", ""]));
+    assert_eq!(site(&world), None);
+    assert_eq!(world.ok(clear(CORE)), Reply::None);
+}
+
+#[test]
 fn an_older_control_node_is_not_sent_the_reports() {
     let report = runs("leaf1", "1.2.0", "off", "");
     assert_eq!(Op::from(report).level(), ROLLOUTS);
+    assert_eq!(Op::from(ClearRelease { kind: CORE }).level(), ROLLOUTS);
 }

@@ -15,26 +15,31 @@ pub(crate) fn firewalls(count: u128) -> World {
     let mut world = World::new();
     let names = world.with_firewall_networks();
     for number in 1..=count {
-        world.waiting(number);
-        let networks = names.map(|name| WantedNetwork {
-            network: text(name),
-            ips: vec![],
-        });
-        world.ok(AllocateMachine {
-            machine: Some(id(number)),
-            partition: None,
-            size: None,
-            kind: AllocationType::Firewall,
-            image: text("firewall-3.0"),
-            networks: networks.to_vec(),
-            ..allocation_of(number)
-        });
-        world.install(number, number);
-        world.phone_home(number);
-        assert_eq!(world.phase(number), Phase::Running);
-        world.later(60_000);
+        add_firewall(&mut world, names, number);
     }
     world
+}
+
+/// A firewall of project 1 between two networks, which runs a minute later.
+pub(crate) fn add_firewall(world: &mut World, networks: [&str; 2], number: u128) {
+    world.waiting(number);
+    let networks = networks.map(|name| WantedNetwork {
+        network: text(name),
+        ips: vec![],
+    });
+    world.ok(AllocateMachine {
+        machine: Some(id(number)),
+        partition: None,
+        size: None,
+        kind: AllocationType::Firewall,
+        image: text("firewall-3.0"),
+        networks: networks.to_vec(),
+        ..allocation_of(number)
+    });
+    world.install(number, number);
+    world.phone_home(number);
+    assert_eq!(world.phase(number), Phase::Running);
+    world.later(60_000);
 }
 
 /// A report of a firewall whose allocation has its number.

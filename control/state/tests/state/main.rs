@@ -11,6 +11,7 @@ mod allocation;
 mod astray;
 mod audit;
 mod bmc_claims;
+mod bmc_rollout;
 mod bmc_streams;
 mod boots;
 mod bounds;

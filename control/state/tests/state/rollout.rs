@@ -4,7 +4,7 @@ use control_state::life::firewall_desired;
 use control_state::*;
 use proto_types::Digest;
 
-use crate::firewall_standby::{firewalls, report};
+use crate::firewall_standby::{add_firewall, firewalls, report};
 use crate::world::*;
 
 const URL: &str = "https://releases.example.com/metalmesh-firewall.release";
@@ -199,6 +199,29 @@ fn a_silent_firewall_is_a_failure_when_the_time_is_over() {
         panic!("{:?}", rollout(&world));
     };
     assert!(reason.contains("it runs 1.2.0"), "{reason}");
+}
+
+#[test]
+fn firewalls_that_come_later_do_not_hold_it() {
+    let mut world = world();
+    world.ok(start("1.3.0"));
+    step_later(&mut world, 0);
+    for number in [1, 2] {
+        world.ok(runs(number, "1.3.0", "current", "1.3.0"));
+    }
+    step_later(&mut world, 0);
+    // A third one runs from now on.
+    add_firewall(&mut world, ["internet", "private"], 3);
+    step_later(&mut world, HEALTHY_MS);
+    let told = |world: &World| {
+        let desired = firewall_desired(&world.tables, id(3)).unwrap();
+        desired.release.map(|release| release.version.clone())
+    };
+    assert_eq!(told(&world).as_deref(), Some("1.2.0"));
+    step_later(&mut world, 0);
+    step_later(&mut world, HEALTHY_MS);
+    assert_eq!(rollout(&world).state, RolloutState::Done);
+    assert_eq!(told(&world).as_deref(), Some("1.3.0"), "it is the site's");
 }
 
 #[test]

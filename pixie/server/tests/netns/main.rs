@@ -15,6 +15,9 @@ mod http;
 mod installer;
 mod installer_site;
 mod relay;
+#[path = "../../../../agents/update/tests/replacing/mod.rs"]
+mod replacing;
 mod running_pixie;
 mod tftp;
+mod update;
 mod world;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use futures::future::BoxFuture;
 use pixie_boot::{InstallerSource, Target};
 use pixie_server::control::{BmcLease, Control, ControlError, Desired, Seen, Ticket};
-use pixie_server::{Config, DesiredSink, Pixie};
+use pixie_server::{Config, DesiredSink, Pixie, SelfProbe};
 use proto_types::{MacAddr, MachineId};
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +79,7 @@ pub(crate) struct Running {
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
     pub(crate) sink: DesiredSink,
+    pub(crate) probe: SelfProbe,
     pub(crate) control: Arc<FakeControl>,
 }
 
@@ -98,15 +99,16 @@ impl Running {
                 let pixie = Pixie::spawn(config, for_pixie, &state, token)
                     .await
                     .unwrap();
-                ready.send(pixie.desired_sink()).unwrap();
+                ready.send((pixie.desired_sink(), pixie.probe())).unwrap();
                 pixie.run().await.unwrap();
             });
         });
-        let sink = started.recv_timeout(WAIT).expect("pixie starts");
+        let (sink, probe) = started.recv_timeout(WAIT).expect("pixie starts");
         Self {
             stop,
             thread: Some(thread),
             sink,
+            probe,
             control,
         }
     }

@@ -171,3 +171,22 @@ fn errors_are_told_and_the_common_client_works() {
         assert_eq!(std::fs::read(to).unwrap(), pattern(70_000));
     }
 }
+
+#[test]
+fn pixie_finds_out_that_its_own_sockets_answer() {
+    if skipped() {
+        return;
+    }
+    let world = World::new();
+    let pixie = Running::start(&world, world.server_config());
+    wait_for("an answer of its own sockets", || {
+        pixie.probe.ailment().is_none()
+    });
+    // Without the loopback interface nothing reaches an own address.
+    sh("ip", &["-n", &world.pixie_ns, "link", "set", "lo", "down"]);
+    wait_long("the probes that fail", Duration::from_secs(90), || {
+        pixie.probe.ailment().is_some()
+    });
+    let problem = pixie.probe.ailment().unwrap();
+    assert!(problem.contains("TFTP at 10.99.1.2"), "{problem}");
+}

@@ -142,18 +142,27 @@ impl World {
 
     /// The configuration, with lines added to the network's section.
     pub(crate) fn config(&self, network: &str) -> Config {
+        Config::parse(&self.text(network)).unwrap()
+    }
+
+    /// The text of [`World::config`].
+    fn text(&self, network: &str) -> String {
         let dir = self.dir.path().display();
-        Config::parse(&format!(
+        format!(
             "http_port = 8080\n\
              [boot]\nassets = \"{dir}\"\nkernel = \"{dir}/vmlinuz\"\ninitrd = \"{dir}/initrd\"\n\
              [[network]]\ninterface = \"s0\"\naddress = \"{PIXIE}\"\nsubnet = \"10.99.1.0/24\"\n\
              {network}\n"
-        ))
-        .unwrap()
+        )
     }
 
     pub(crate) fn server_config(&self) -> Config {
-        self.config(
+        Config::parse(&self.server_text()).unwrap()
+    }
+
+    /// The text of [`World::server_config`].
+    pub(crate) fn server_text(&self) -> String {
+        self.text(
             "range = [\"10.99.1.100\", \"10.99.1.110\"]\nrouter = \"10.99.1.2\"\n\
              [network.bmc]\nrange = [\"10.99.1.200\", \"10.99.1.210\"]\n\
              vendor_classes = [\"iDRAC\"]",

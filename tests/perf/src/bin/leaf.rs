@@ -56,7 +56,10 @@ async fn run(run: Run, stop: CancellationToken) -> anyhow::Result<()> {
         agent = run.agent.start(AgentKind::Core) => agent?,
         () = stop.cancelled() => return Ok(()),
     };
-    let _metrics = run.agent.serve_metrics(&agent, AgentKind::Core).await?;
+    let _metrics = run
+        .agent
+        .serve_metrics(&agent, AgentKind::Core, None)
+        .await?;
     agents_core::run(agent.clone(), config, switch, stop).await;
     agent.close().await;
     Ok(())

@@ -8,8 +8,8 @@ mod wave_text;
 use anyhow::Result;
 use clap::Subcommand;
 use proto_public::metalmesh::admin::v1::{
-    RolloutKind, RolloutServiceAbortRequest, RolloutServicePauseRequest,
-    RolloutServiceResumeRequest,
+    RolloutKind, RolloutServiceAbortRequest, RolloutServiceClearRequest,
+    RolloutServicePauseRequest, RolloutServiceResumeRequest,
 };
 
 use crate::app::App;
@@ -55,6 +55,9 @@ pub(crate) enum RolloutAction {
     /// End a rollout: its agents are told of the release from before, and run it if it permits a
     /// downgrade.
     Abort,
+    /// End the release of all agents: they are told of none, and keep the program that they run. Refused
+    /// while a rollout is under way.
+    Clear,
 }
 
 pub(crate) async fn run(app: &App, command: RolloutCommand) -> Result<()> {
@@ -94,6 +97,16 @@ pub(crate) async fn act(app: &App, kind: RolloutKind, action: RolloutAction) -> 
         RolloutAction::Abort => {
             let request = RolloutServiceAbortRequest { kind: of_wire };
             client.abort(request).await?.into_inner().rollout
+        }
+        RolloutAction::Clear => {
+            let request = RolloutServiceClearRequest { kind: of_wire };
+            let cleared = client.clear(request).await?.into_inner().release;
+            if let Some(release) = &cleared {
+                app.output.one(release)?;
+            }
+            let name = name_of(kind);
+            noteln!("{name} agents are told of no release: they keep the program that they run");
+            return Ok(());
         }
     };
     app.output.one(&given(rollout)?)

@@ -30,8 +30,9 @@ pub(crate) struct RolloutPlanArgs {
     /// failed.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     patience: Duration,
-    /// Most agents that may fail; with one more the rollout stops. Firewalls of one tenant alone stop
-    /// none where others have firewalls, too.
+    /// Most agents that may fail; with one more the rollout stops. Firewalls stop it only if those of
+    /// several tenants fail: of two at a site with up to six, of three at a larger one, and of a fifth
+    /// of those that were told.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     failures: u32,
 }

@@ -60,9 +60,12 @@ pub(crate) async fn status(app: &App, kind: RolloutKind, args: &RolloutStatusArg
 async fn read(app: &App, kind: RolloutKind) -> Result<Rollout> {
     let request = RolloutServiceGetRequest { kind: kind.into() };
     let answer = app.client.rollouts().get(request).await?.into_inner();
+    let site = answer.site_release.map_or_else(String::new, |site| {
+        format!(", and the release of all agents is {}", site.version)
+    });
     answer.rollout.with_context(|| {
         let name = name_of(kind);
-        format!("there is no rollout; begin one: metalmesh rollout {name} set")
+        format!("there is no rollout{site}; begin one: metalmesh rollout {name} set")
     })
 }
 

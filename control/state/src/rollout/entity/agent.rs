@@ -19,6 +19,11 @@ impl AgentKey {
         Self(format!("{partition}/{name}"))
     }
 
+    /// The id of the partition of another agent. `None` means that it is a firewall.
+    pub(crate) fn partition(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(partition, _)| partition)
+    }
+
     /// The machine of a firewall. `None` means that it is another agent.
     pub fn machine(&self) -> Option<MachineId> {
         self.0.parse().ok()
@@ -64,7 +69,7 @@ pub struct AgentProgram {
     pub at: Timestamp,
 }
 
-/// The release that all agents of a kind are told of. That of firewalls is `FirewallRelease`.
+/// The release that all agents of a kind are told of. That of firewalls is stored as `FirewallRelease`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteRelease {
     /// The key: the agents that it is for.

@@ -56,6 +56,11 @@ pub struct Rollout {
     /// failed apart. `None` means that one does not, or is not.
     #[serde(default)]
     pub settled_since: Option<Timestamp>,
+    /// The agents that it is for: those that were there when its first wave began, and still are. Others
+    /// get the release when it is done. `None` means all of them: no wave has begun, an earlier program
+    /// began it, or it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<BTreeSet<AgentKey>>,
     /// Agents that were told of the release.
     #[serde(default)]
     pub told: BTreeSet<AgentKey>,
@@ -66,4 +71,12 @@ pub struct Rollout {
     pub started_by: String,
     /// Time of that.
     pub started_at: Timestamp,
+}
+
+impl Rollout {
+    /// `true` if it is for this agent.
+    pub fn is_for(&self, agent: &AgentKey) -> bool {
+        let members = self.members.as_ref();
+        members.is_none_or(|members| members.contains(agent))
+    }
 }

@@ -7,9 +7,6 @@ use std::sync::{Arc, Mutex};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// The program under test.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_metalmesh-bmc");
-
 /// Starts the installed program again whenever it ends. It ends with this value.
 pub(crate) struct Supervised {
     codes: Arc<Mutex<Vec<Option<i32>>>>,
@@ -18,7 +15,7 @@ pub(crate) struct Supervised {
 }
 
 impl Supervised {
-    pub(crate) fn start(config: &Path, state: &Path) -> Self {
+    pub(crate) fn start(program: &'static str, config: &Path, state: &Path) -> Self {
         let codes = Arc::<Mutex<Vec<_>>>::default();
         let running = Arc::<Mutex<Option<u32>>>::default();
         let mut tasks = JoinSet::new();
@@ -26,7 +23,7 @@ impl Supervised {
         let (ended, started) = (Arc::clone(&codes), Arc::clone(&running));
         tasks.spawn(async move {
             loop {
-                let mut child = start(&config, &state);
+                let mut child = start(program, &config, &state);
                 *started.lock().unwrap() = child.id();
                 let status = child.wait().await.unwrap();
                 ended.lock().unwrap().push(status.code());
@@ -51,8 +48,8 @@ impl Supervised {
     }
 }
 
-fn start(config: &Path, state: &Path) -> Child {
-    Command::new(PROGRAM)
+fn start(program: &str, config: &Path, state: &Path) -> Child {
+    Command::new(program)
         .args(["run", "--config"])
         .arg(config)
         .arg("--state-dir")
