@@ -69,6 +69,7 @@ fn join(world: &mut World, number: u128, leaf: &str) {
         secret: sha(1),
         key: None,
         tpm: None,
+        reenrols: false,
         expires_at: world.now.plus_ms(900_000),
     });
     world.ok(RedeemJoinTicket {
