@@ -31,7 +31,7 @@ pub(crate) const SHARED_BOUNDS: u32 = 2;
 /// firewall, and allocations of firewalls say so.
 pub(crate) const CLOSED_FIREWALLS: u32 = 2;
 
-/// The feature level from which machines whose BMC nobody reaches are not on offer.
+/// The feature level from which machines whose BMC nobody reaches, or has read yet, are not on offer.
 pub(crate) const REACHED_BMCS: u32 = 2;
 
 /// The feature level from which the disks of free machines count as used after a restore, until they were
