@@ -117,7 +117,7 @@ catalogue! {
     1503 TicketExpired Unauthenticated "The ticket has ended", "create a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
     1504 TicketRevoked Unauthenticated "The ticket was revoked", "create a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
     1505 TicketForeign Unauthenticated "The ticket is bound to another key or machine", "use the ticket on the host that it was created for, or create one for this host: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
-    1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`; with `--reenrol` if the identity was revoked";
+    1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`; with the flag --reenrol if the identity was revoked";
     1507 StaleGeneration Aborted "A newer generation is there already", "read the desired state again; an agent does so by itself";
     1508 SwitchUnknown NotFound "The switch did not register yet", "start metalmesh-core on the switch; the switches that have registered: `metalmesh switch ls`";
     1509 SwitchesDiffer FailedPrecondition "One switch cannot stand in for the other", "compare the two switches: `metalmesh switch show SWITCH`";
