@@ -124,11 +124,11 @@ pub(crate) async fn invited_as(
     dir: &Path,
     switch: &str,
 ) -> AgentArgs {
-    order(cluster, at, dir, switch, false).await.unwrap()
+    order_ticket(cluster, at, dir, switch, false).await.unwrap()
 }
 
 /// The same, or the refusal of the ticket. With `reenrol` it is for an agent whose identity was revoked.
-pub(crate) async fn order(
+pub(crate) async fn order_ticket(
     cluster: &Cluster,
     at: usize,
     dir: &Path,

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tonic::Code;
 
-use crate::agent::{Running, invited, order, three};
+use crate::agent::{Running, invited, order_ticket, three};
 use crate::daemon::PATIENCE;
 use crate::nodes::{Cluster, eventually};
 
@@ -161,12 +161,12 @@ async fn an_identity_is_rotated_and_revoked_on_every_node() {
     let said = timeout(PATIENCE, session.wait_for(told)).await;
     drop(said.unwrap().unwrap());
     refused.close().await;
-    let plain = order(&cluster, follower, dir.path(), "leaf1", false).await;
+    let plain = order_ticket(&cluster, follower, dir.path(), "leaf1", false).await;
     let refused = plain.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     assert!(refused.message().contains("MM-1517"), "{refused}");
     assert!(refused.message().contains("--reenrol"), "{refused}");
-    let wanted = order(&cluster, follower, dir.path(), "leaf1", true).await;
+    let wanted = order_ticket(&cluster, follower, dir.path(), "leaf1", true).await;
     let again = Running::start(&wanted.unwrap()).await;
     again.session(true).await;
     let back = shown(&cluster, leader).await;
