@@ -155,6 +155,9 @@ def of_agent(client, params):
     request = {"kind": full("AGENT_KIND", params["kind"]), "partition": params["partition"],
                "id": params["agent"], "keySha256": params["key_sha256"] or "",
                "tpmEkSha256": params["tpm_ek_sha256"] or "", "minutes": params["minutes"]}
+    # Only where it is needed: control nodes of feature level 1 do not know it.
+    if identity and identity.get("revokedAt"):
+        request["reenrol"] = True
     answer = client.call("metalmesh.admin.v1.JoinService", "Create", request)
     return dict(known, changed=True, ticket=answer.get("ticket"), secret=answer.get("secret"))
 

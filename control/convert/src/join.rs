@@ -24,5 +24,6 @@ pub fn ticket(it: &state::JoinTicket) -> JoinTicket {
         redeemed_at: it.redeemed_at.and_then(time),
         revoked: it.revoked_at.is_some(),
         tpm_ek_sha256: it.tpm.as_ref().map(Digest::hex).unwrap_or_default(),
+        reenrol: it.reenrols,
     }
 }

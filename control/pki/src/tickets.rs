@@ -39,6 +39,8 @@ pub struct NewJoinTicket {
     /// SHA-256 of the endorsement key (SubjectPublicKeyInfo) of the TPM that may redeem it. `None`
     /// means that no TPM is needed.
     pub tpm: Option<Digest>,
+    /// `true` if it may let an agent in again whose identity was revoked.
+    pub reenrols: bool,
     /// Lifetime. Zero means [`JOIN_TICKET_LIFE`]; the maximum is [`JOIN_TICKET_LIFE_MAX`].
     pub life: Duration,
     /// Addresses of control for the agent, host:port.
@@ -90,6 +92,7 @@ impl Pki {
             secret: digest,
             key: new.key,
             tpm: new.tpm,
+            reenrols: new.reenrols,
             expires_at: after(now, life.min(JOIN_TICKET_LIFE_MAX)),
         };
         let command = Command::new(now, actor, create);

@@ -31,11 +31,11 @@ pub(crate) const SHARED_BOUNDS: u32 = 2;
 /// firewall, and allocations of firewalls say so.
 pub(crate) const CLOSED_FIREWALLS: u32 = 2;
 
-/// The feature level from which machines whose BMC nobody reaches are not on offer.
+/// The feature level from which machines whose BMC nobody reaches, or has read yet, are not on offer.
 pub(crate) const REACHED_BMCS: u32 = 2;
 
-/// The feature level from which the disks of free machines count as used after a restore, unless the
-/// machine is proven to be what the backup knows.
+/// The feature level from which the disks of free machines count as used after a restore, until they were
+/// wiped in a boot that began after the reconciliation.
 pub(crate) const DOUBTED_DISKS: u32 = 2;
 
 /// The feature level that every control node knows; 1 until the first node has announced its level.

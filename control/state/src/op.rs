@@ -86,6 +86,10 @@ pub const NODES: u32 = 2;
 /// The feature level from which a control node may be invited by its address instead of its key.
 pub const INVITATIONS: u32 = 2;
 
+/// The feature level from which an agent whose identity was revoked joins only by a ticket that was made
+/// for it.
+pub(crate) const REVOKED_AGENTS: u32 = 2;
+
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         /// An operation. Its payload has the same name, and its doc names the reply.
@@ -189,6 +193,12 @@ macro_rules! ops {
                     && (invite.key.is_none() || !invite.peer_address.is_empty())
                 {
                     return INVITATIONS;
+                }
+                // A program of level 1 would drop what the ticket is for.
+                if let Self::CreateJoinTicket(create) = self
+                    && create.reenrols
+                {
+                    return REVOKED_AGENTS;
                 }
                 1
             }

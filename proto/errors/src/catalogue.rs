@@ -117,7 +117,7 @@ catalogue! {
     1503 TicketExpired Unauthenticated "The ticket has ended", "create a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
     1504 TicketRevoked Unauthenticated "The ticket was revoked", "create a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
     1505 TicketForeign Unauthenticated "The ticket is bound to another key or machine", "use the ticket on the host that it was created for, or create one for this host: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
-    1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`";
+    1506 CertificateRevoked Unauthenticated "The certificate was revoked", "join again with a new ticket: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX`; with the flag --reenrol if the identity was revoked";
     1507 StaleGeneration Aborted "A newer generation is there already", "read the desired state again; an agent does so by itself";
     1508 SwitchUnknown NotFound "The switch did not register yet", "start metalmesh-core on the switch; the switches that have registered: `metalmesh switch ls`";
     1509 SwitchesDiffer FailedPrecondition "One switch cannot stand in for the other", "compare the two switches: `metalmesh switch show SWITCH`";
@@ -128,6 +128,7 @@ catalogue! {
     1514 NonceRefused Unauthenticated "The machine did not return what its BMC holds", "check that the machine is the one behind that BMC: `metalmesh machine issues MACHINE`";
     1515 NonceAwaited Unavailable "The machine's BMC has not been given a nonce yet, or the machine does not see it yet", "wait: the machine asks again by itself; the orders of its BMC: `metalmesh task ls`";
     1516 SwitchNotReady FailedPrecondition "Another switch of its machines is not ready to take the traffic", "see what differs there: `metalmesh switch diff SWITCH`; or move the traffic all the same: `metalmesh switch drain SWITCH --force`";
+    1517 IdentityRevoked FailedPrecondition "The identity of this agent was revoked", "see why: `metalmesh identity show IDENTITY`; if the agent may join again, create a ticket that says so: `metalmesh join create KIND --partition PARTITION --id ID --key-sha256 HEX --reenrol`";
     // 16xx: orders to hardware
     1601 OrderClosed FailedPrecondition "The order is over already", "give a new order; the orders and their ends: `metalmesh task ls`";
     1602 OrderExpired DeadlineExceeded "The BMC did not answer in time", "check the BMC and its agent, then repeat the order: `metalmesh machine bmc MACHINE`";

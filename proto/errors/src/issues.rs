@@ -92,7 +92,7 @@ issues! {
         "No agent has found the BMC, so the machine cannot be switched on or off.",
         "Check that the BMC gets an address from pixie, or list it in the configuration of metalmesh-bmc; then see its report: `metalmesh machine bmc MACHINE`";
     BmcInfoOutdated "bmc-info-outdated" Major "the BMC has not been read for a while",
-        "Its agent failed to read the BMC for five minutes, or reported nothing for twenty: the BMC hangs, has another password, or the agent is away. A free machine whose BMC was read before is on offer to nobody until it is read again.",
+        "Its agent failed to read the BMC for five minutes, or reported nothing for twenty: the BMC hangs, has another password, or the agent is away. A free machine whose BMC was read before is on offer to nobody until it is read again. So is one whose BMC no agent has read yet, but only its own hammer told of, in a partition with a `metalmesh-bmc`.",
         "See the last report: `metalmesh machine bmc MACHINE`; check the agents: `metalmesh doctor --only agents,partitions`";
     AsnUniqueness "asn-not-unique" Critical "another machine has the same AS number",
         "Two machines announce their addresses under one number: routes of one may lead to the other.",

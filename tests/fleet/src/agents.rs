@@ -188,6 +188,7 @@ async fn invite(admin: &Client, spot: &Spot) -> Result<()> {
         minutes: 60,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
+        reenrol: false,
     };
     let made = admin.joins().create(request).await?;
     write_private(&spot.ticket(), made.into_inner().secret.as_bytes())

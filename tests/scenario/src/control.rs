@@ -116,7 +116,9 @@ fn certificates(scenario: &mut Scenario<'_>) -> Result<()> {
     }}))?;
     scenario.row(json!({"RotateIdentity": {"identity": LEAF}}))?;
     scenario.row(json!({"RevokeIdentity": {"identity": LEAF, "reason": "text"}}))?;
-    let op = ticket(scenario, 2);
+    // Its identity is revoked by now.
+    let mut op = ticket(scenario, 2);
+    op["CreateJoinTicket"]["reenrols"] = true.into();
     scenario.done(op)?;
     scenario.row(json!({"RevokeJoinTicket": {"id": id(2)}}))?;
     let op = json!({"BeginCaRotation": {

@@ -21,6 +21,7 @@ mod release;
 pub(crate) mod repository;
 mod sbom;
 mod scripts;
+pub(crate) mod signing;
 mod table;
 mod tree;
 mod verify;
@@ -38,6 +39,7 @@ use self::graph::CrateGraph;
 use self::programs::{BuildDirs, Programs};
 use self::recipe::RECIPES;
 use self::release::Release;
+use self::signing::Signing;
 use crate::initramfs::{self, Artifacts, Modules};
 use crate::lab;
 
@@ -62,6 +64,26 @@ pub(crate) struct PackageArgs {
     /// has no passphrase. Without it the repository is not signed
     #[arg(long, value_name = "FILE")]
     sign_key: Option<PathBuf>,
+    /// Days from the signature on for which hosts take the repository; it has to be signed again before
+    #[arg(long, value_name = "DAYS", requires = "sign_key", default_value_t = signing::VALID_DAYS,
+        value_parser = clap::value_parser!(u32).range(1..=3650))]
+    valid_days: u32,
+    /// Time of the signature, as date(1) reads it
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "sign_key",
+        default_value = "now"
+    )]
+    date: String,
+    /// Sign this repository, which was made before, again; builds nothing
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "sign_key",
+        conflicts_with_all = ["out", "archs", "release_keys", "verify", "check", "no_build"]
+    )]
+    renew: Option<PathBuf>,
     /// Public keys of releases that firewalls are to trust, one a line: those of `metalmesh release keygen`
     #[arg(long, value_name = "FILE")]
     release_keys: Option<PathBuf>,
@@ -78,6 +100,13 @@ pub(crate) struct PackageArgs {
 }
 
 pub(crate) fn run(root: &Path, args: &PackageArgs) -> Result<()> {
+    // First: a wrong time is not found after hours of builds.
+    let signing = signing_of(args)?;
+    if let (Some(repository), Some(signing)) = (&args.renew, &signing) {
+        repository::renew(repository, signing)?;
+        println!("{}: signed until {}", repository.display(), signing.end()?);
+        return Ok(());
+    }
     let target = lab::target_dir(root);
     let out = args.out.clone().unwrap_or_else(|| target.join("packages"));
     let release = Release::of(root)?;
@@ -91,9 +120,10 @@ pub(crate) fn run(root: &Path, args: &PackageArgs) -> Result<()> {
         };
         let debs = make(&dirs, &release, &out, args)?;
         let repository = out.join("repository");
-        repository::write(&repository, &release, &debs, args.sign_key.as_deref())?;
-        if args.sign_key.is_none() {
-            println!("the repository is not signed: --sign-key names no key");
+        repository::write(&repository, &release, &debs, signing.as_ref())?;
+        match &signing {
+            Some(signing) => println!("the repository is signed until {}", signing.end()?),
+            None => println!("the repository is not signed: --sign-key names no key"),
         }
         table::print(root, &debs)?;
         println!("in {}", out.display());
@@ -102,6 +132,13 @@ pub(crate) fn run(root: &Path, args: &PackageArgs) -> Result<()> {
         check::run(root, &out.join("deb"))?;
     }
     Ok(())
+}
+
+/// How the repository is signed. `None` means not at all.
+fn signing_of(args: &PackageArgs) -> Result<Option<Signing<'_>>> {
+    let key = args.sign_key.as_deref();
+    let signing = key.map(|key| Signing::new(key, &args.date, args.valid_days));
+    signing.transpose()
 }
 
 /// Makes everything but the repository; returns the packages.

@@ -93,7 +93,8 @@ fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-fn date(epoch: u64, format: &str) -> Result<String> {
+/// A time, seconds since 1970, in a format of date(1), in English and UTC.
+pub(super) fn date(epoch: u64, format: &str) -> Result<String> {
     let mut command = Command::new("date");
     command.env("LC_ALL", "C").args(["--utc", "--date"]);
     let text = run_text(command.arg(format!("@{epoch}")).arg(format!("+{format}")))?;

@@ -10,6 +10,7 @@ use super::arch::Arch;
 use super::deb::Deb;
 use super::recipe::RECIPES;
 use super::release::Release;
+use super::signing::{DATE_FORMAT, Signing};
 use super::tree::gzip;
 use crate::debs::{self, sha256_hex};
 
@@ -19,12 +20,15 @@ const SUITE: &str = "stable";
 const COMPONENT: &str = "main";
 /// Where packages are, below the repository.
 const POOL: &str = "pool/main/m/metalmesh";
-/// The public key of the repository, below it.
-pub(crate) const KEY_FILE: &str = "metalmesh-archive-key.asc";
 
-/// Writes the repository below `out`. `key` is a file with the secret key, as
-/// `gpg --export-secret-keys` writes it; without one the repository is not signed.
-pub(crate) fn write(out: &Path, release: &Release, debs: &[Deb], key: Option<&Path>) -> Result<()> {
+/// Writes the repository below `out`. Without `signing` it is not signed, depends on its packages alone,
+/// and has no end.
+pub(crate) fn write(
+    out: &Path,
+    release: &Release,
+    debs: &[Deb],
+    signing: Option<&Signing<'_>>,
+) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
     }
@@ -52,16 +56,91 @@ pub(crate) fn write(out: &Path, release: &Release, debs: &[Deb], key: Option<&Pa
             lists.push((path, bytes));
         }
     }
-    let text = release_text(release, &archs, &lists)?;
-    fs::write(dist.join("Release"), text)?;
-    match key {
-        Some(key) => sign(out, &dist, key),
-        None => Ok(()),
+    let dates = match signing {
+        Some(signing) => signing.dates()?,
+        None => format!("Date: {}\n", release.date(DATE_FORMAT)?),
+    };
+    let text = release_text(release, &archs, &lists, &dates);
+    match signing {
+        Some(signing) => signing.sign(&text, out, &dist),
+        None => Ok(fs::write(dist.join("Release"), text)?),
     }
 }
 
+/// Signs a repository again that was written before, with a new end. Its packages and their lists stay.
+///
+/// # Errors
+/// There is no repository, or a file in it is not the one that it vouches for: nothing is changed then.
+pub(crate) fn renew(out: &Path, signing: &Signing<'_>) -> Result<()> {
+    let dist = out.join("dists").join(SUITE);
+    let file = dist.join("Release");
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("{}: no repository of ./dev package", file.display()))?;
+    let lists = text.lines().filter_map(listed);
+    for (digest, path) in lists {
+        let path = dist.join(path);
+        check_digest(&path, digest)?;
+        if path.ends_with("Packages") {
+            check_packages(out, &fs::read_to_string(&path)?)?;
+        }
+    }
+    signing.sign(&renewed(&text, &signing.dates()?)?, out, &dist)
+}
+
+/// Digest and path of a line of `Release` that names a list.
+fn listed(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.strip_prefix(' ')?.split(' ');
+    let (digest, _size, path) = (words.next()?, words.next()?, words.next()?);
+    Some((digest, path))
+}
+
+/// Checks the packages that a list names.
+fn check_packages(out: &Path, list: &str) -> Result<()> {
+    for package in list.split("\n\n").filter(|package| !package.is_empty()) {
+        let field = |name: &str| package.lines().find_map(|line| line.strip_prefix(name));
+        let file = field("Filename: ").context("a list names a package without its file")?;
+        let digest = field("SHA256: ").context("a list names a package without its digest")?;
+        check_digest(&out.join(file), digest)?;
+    }
+    Ok(())
+}
+
+fn check_digest(file: &Path, digest: &str) -> Result<()> {
+    let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+    ensure!(
+        sha256_hex(&bytes) == digest,
+        "{} is not the file that the repository vouches for: make the repository again with ./dev package",
+        file.display()
+    );
+    Ok(())
+}
+
+/// `Release` with other dates.
+fn renewed(text: &str, dates: &str) -> Result<String> {
+    let is_date = |line: &str| line.starts_with("Date: ");
+    ensure!(
+        text.lines().any(is_date),
+        "Release has no Date: make the repository again with ./dev package"
+    );
+    let mut new = String::new();
+    for line in text.lines() {
+        if is_date(line) {
+            new.push_str(dates);
+        } else if !line.starts_with("Valid-Until: ") {
+            new.push_str(line);
+            new.push('\n');
+        }
+    }
+    Ok(new)
+}
+
 /// Writes a repository of the packages in these folders, for this machine's processor.
-pub(crate) fn publish(root: &Path, out: &Path, folders: &[&Path], key: &Path) -> Result<()> {
+pub(crate) fn publish(
+    root: &Path,
+    out: &Path,
+    folders: &[&Path],
+    signing: &Signing<'_>,
+) -> Result<()> {
     let release = Release::of(root)?;
     let mut debs = Vec::new();
     for folder in folders {
@@ -73,7 +152,7 @@ pub(crate) fn publish(root: &Path, out: &Path, folders: &[&Path], key: &Path) ->
         !debs.is_empty(),
         "no package for this machine: run ./dev package first"
     );
-    write(out, &release, &debs, Some(key))
+    write(out, &release, &debs, Some(signing))
 }
 
 /// The files of packages for this machine's processor in a folder.
@@ -116,39 +195,6 @@ fn read(path: PathBuf) -> Result<Option<Deb>> {
     }))
 }
 
-/// Makes a signing key without a passphrase, in a keyring of its own that is removed again: for
-/// repositories that live as long as a test.
-pub(crate) fn make_key(file: &Path) -> Result<()> {
-    let home = tempfile::Builder::new()
-        .prefix("metalmesh-sign-")
-        .tempdir()?;
-    let gpg = || {
-        let mut gpg = Command::new("gpg");
-        gpg.arg("--homedir").arg(home.path());
-        gpg.args(["--batch", "--quiet"]);
-        gpg
-    };
-    let make = [
-        "--passphrase",
-        "",
-        "--quick-gen-key",
-        "test",
-        "ed25519",
-        "sign",
-        "never",
-    ];
-    let made = debs::run(gpg().args(make))
-        .and_then(|()| debs::run(gpg().arg("--output").arg(file).arg("--export-secret-keys")));
-    end_agent(home.path());
-    made.context("gpg makes no key")
-}
-
-/// gpg leaves an agent behind, whose socket is in its home.
-fn end_agent(home: &Path) {
-    let mut end = Command::new("gpgconf");
-    debs::run(end.arg("--homedir").arg(home).args(["--kill", "all"])).ok();
-}
-
 /// The text of `Packages`.
 fn packages<'a>(debs: impl Iterator<Item = &'a Deb>) -> Result<String> {
     let mut sorted: Vec<&Deb> = debs.collect();
@@ -168,78 +214,32 @@ fn packages<'a>(debs: impl Iterator<Item = &'a Deb>) -> Result<String> {
     Ok(text)
 }
 
-/// The text of `Release`. `lists` are the files that it vouches for, with their paths below it.
-fn release_text(release: &Release, archs: &[Arch], lists: &[(String, Vec<u8>)]) -> Result<String> {
+/// The text of `Release`. `lists` are the files that it vouches for, with their paths below it; `dates` are
+/// lines.
+fn release_text(
+    release: &Release,
+    archs: &[Arch],
+    lists: &[(String, Vec<u8>)],
+    dates: &str,
+) -> String {
     let names: Vec<&str> = archs.iter().map(|arch| arch.debian()).collect();
     let mut text = format!(
         "Origin: metalmesh\nLabel: metalmesh\nSuite: {SUITE}\nCodename: {SUITE}\nVersion: {}\n\
-         Date: {}\nArchitectures: {}\nComponents: {COMPONENT}\n\
+         {dates}Architectures: {}\nComponents: {COMPONENT}\n\
          Description: packages of metalmesh\nAcquire-By-Hash: no\nSHA256:\n",
         release.version,
-        release.date("%a, %d %b %Y %T UTC")?,
         names.join(" ")
     );
     for (path, bytes) in lists {
         text.push_str(&format!(" {} {} {path}\n", sha256_hex(bytes), bytes.len()));
     }
-    Ok(text)
-}
-
-/// Signs `Release` into `InRelease` and `Release.gpg`, and puts the public key beside the packages.
-///
-/// The key is read by gpg from its file into a keyring of its own, which is removed afterwards: no
-/// secret is an argument, and none stays.
-fn sign(out: &Path, dist: &Path, key: &Path) -> Result<()> {
-    let home = tempfile::Builder::new()
-        .prefix("metalmesh-sign-")
-        .tempdir()?;
-    let gpg = || {
-        let mut gpg = Command::new("gpg");
-        gpg.arg("--homedir").arg(home.path());
-        gpg.args([
-            "--batch",
-            "--quiet",
-            "--yes",
-            "--no-tty",
-            "--pinentry-mode",
-            "loopback",
-        ]);
-        gpg
-    };
-    debs::run(gpg().arg("--import").arg(key))
-        .with_context(|| format!("gpg takes no key from {}", key.display()))?;
-    let release = dist.join("Release");
-    let signed = debs::run(
-        gpg()
-            .args(["--digest-algo", "SHA256", "--clearsign", "--output"])
-            .args([&dist.join("InRelease"), &release]),
-    )
-    .and_then(|()| {
-        debs::run(
-            gpg()
-                .args([
-                    "--digest-algo",
-                    "SHA256",
-                    "--armor",
-                    "--detach-sign",
-                    "--output",
-                ])
-                .args([&dist.join("Release.gpg"), &release]),
-        )
-    })
-    .and_then(|()| debs::run_text(gpg().args(["--armor", "--export"])))
-    .and_then(|public| Ok(fs::write(out.join(KEY_FILE), public)?))
-    .context(
-        "the repository cannot be signed; the key must be able to sign, and have no passphrase: \
-         protect its file instead",
-    );
-    end_agent(home.path());
-    signed
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::package::signing::{KEY_FILE, VALID_DAYS, make_key};
 
     fn release() -> Release {
         Release {
@@ -250,21 +250,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_lists_name_every_package_and_the_signature_is_that_of_the_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("metalmesh-cli_0.1.0-1_amd64.deb");
+    /// A package that is no more than its name, as `write` takes it.
+    fn deb(folder: &Path) -> Deb {
+        let path = folder.join("metalmesh-cli_0.1.0-1_amd64.deb");
         fs::write(&path, "deb").unwrap();
-        let deb = Deb {
+        Deb {
             path,
             arch: Arch::Amd64,
             control: "Package: metalmesh-cli\nArchitecture: amd64\n".to_owned(),
             name: "metalmesh-cli",
-        };
+        }
+    }
+
+    #[test]
+    fn the_lists_name_every_package_and_the_signature_is_that_of_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let deb = deb(folder.path());
         let key = folder.path().join("key");
         make_key(&key).unwrap();
         let out = folder.path().join("repo");
-        write(&out, &release(), &[deb], Some(&key)).unwrap();
+        let signing = Signing::new(&key, "@0", VALID_DAYS).unwrap();
+        write(&out, &release(), &[deb], Some(&signing)).unwrap();
         let packages = fs::read(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
         let text = String::from_utf8(packages.clone()).unwrap();
         assert!(text.contains("Filename: pool/main/m/metalmesh/metalmesh-cli_0.1.0-1_amd64.deb\n"));
@@ -275,10 +281,9 @@ mod tests {
             packages.len()
         );
         assert!(signed.contains(&sum), "{signed}");
-        assert!(
-            signed.contains("Date: Thu, 01 Jan 1970 00:00:00 UTC\n"),
-            "{signed}"
-        );
+        let dates =
+            "Date: Thu, 01 Jan 1970 00:00:00 UTC\nValid-Until: Tue, 30 Jun 1970 00:00:00 UTC\n";
+        assert!(signed.contains(dates), "{signed}");
         // As apt does: by gpgv, with the public key alone.
         let keyring = folder.path().join("keyring.gpg");
         let mut dearmor = Command::new("gpg");
@@ -297,6 +302,50 @@ mod tests {
         verify(&[&dist.join("Release.gpg"), &dist.join("Release")]).unwrap();
         fs::write(dist.join("Release"), "other").unwrap();
         assert!(verify(&[&dist.join("Release.gpg"), &dist.join("Release")]).is_err());
+    }
+
+    #[test]
+    fn a_repository_is_signed_again_with_a_new_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let deb = deb(folder.path());
+        let key = folder.path().join("key");
+        make_key(&key).unwrap();
+        let out = folder.path().join("repo");
+        write(&out, &release(), &[deb], None).unwrap();
+        let dist = out.join("dists/stable");
+        let text = || fs::read_to_string(dist.join("Release")).unwrap();
+        // The commit's time, without an end.
+        let made = text();
+        assert!(
+            made.contains("\nDate: Thu, 01 Jan 1970 00:00:00 UTC\nArch"),
+            "{made}"
+        );
+        for (date, days, dates) in [
+            (
+                "2026-12-01 12:00",
+                30,
+                "Date: Tue, 01 Dec 2026 12:00:00 UTC\nValid-Until: Thu, 31 Dec 2026 12:00:00 UTC\n",
+            ),
+            (
+                "2026-12-20",
+                10,
+                "Date: Sun, 20 Dec 2026 00:00:00 UTC\nValid-Until: Wed, 30 Dec 2026 00:00:00 UTC\n",
+            ),
+        ] {
+            renew(&out, &Signing::new(&key, date, days).unwrap()).unwrap();
+            let expected = made.replace("Date: Thu, 01 Jan 1970 00:00:00 UTC\n", dates);
+            assert_eq!(text(), expected);
+            let signed = fs::read_to_string(dist.join("InRelease")).unwrap();
+            assert!(signed.contains(dates), "{signed}");
+        }
+        let before = text();
+        let signing = Signing::new(&key, "now", 10).unwrap();
+        let package = out.join(POOL).join("metalmesh-cli_0.1.0-1_amd64.deb");
+        fs::write(package, "another").unwrap();
+        let error = renew(&out, &signing).unwrap_err().to_string();
+        assert!(error.contains("is not the file that"), "{error}");
+        assert_eq!(text(), before);
+        assert!(renew(folder.path(), &signing).is_err());
     }
 
     #[test]
@@ -325,7 +374,8 @@ mod tests {
             crate::debs::run(build.arg(folder.path().join("tree")).arg(deb)).unwrap();
         }
         let out = folder.path().join("repo");
-        publish(&crate::root(), &out, &[&debs], &key).unwrap();
+        let signing = Signing::new(&key, "now", VALID_DAYS).unwrap();
+        publish(&crate::root(), &out, &[&debs], &signing).unwrap();
         let list = format!("dists/stable/main/binary-{native}/Packages");
         let text = fs::read_to_string(out.join(list)).unwrap();
         let names: Vec<&str> = text
@@ -334,6 +384,6 @@ mod tests {
             .collect();
         assert_eq!(names, ["Package: metalmesh-cli", "Package: metalmesh-cli"]);
         assert!(text.contains("\nVersion: 2-1\n"), "{text}");
-        assert!(publish(&crate::root(), &out, &[folder.path()], &key).is_err());
+        assert!(publish(&crate::root(), &out, &[folder.path()], &signing).is_err());
     }
 }

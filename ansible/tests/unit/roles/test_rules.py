@@ -18,7 +18,8 @@ KEPT = {"api_token"}
 # Modules that return secrets.
 RETURN_SECRETS = {"metalmesh.metalmesh.join_ticket", "metalmesh.metalmesh.token", "metalmesh.metalmesh.component"}
 # What follows from other defaults, and is not to be set.
-DERIVED = {"control_accepted", "upgrade_staged_package", "upgrade_staged_program", "upgrade_cli"}
+DERIVED = {"control_accepted", "upgrade_staged_package", "upgrade_staged_cli_package", "upgrade_staged_program",
+           "upgrade_cli"}
 # Keywords of tasks; the key that is none of them is the module.
 KEYWORDS = {
     "name", "when", "register", "vars", "loop", "loop_control", "no_log", "changed_when", "failed_when",

@@ -67,8 +67,6 @@ impl ClusterService for Services {
             }
         }
         nodes.sort_by_key(|node| node.id);
-        let voters = view.members.iter().filter(|m| m.is_voter).count();
-        let may_fail = voters.saturating_sub(1) / 2;
         let known = nodes.iter().filter(|node| is_member(node.role()));
         ok(ClusterServiceStatusResponse {
             cluster_id: store.cluster_id().to_string(),
@@ -76,7 +74,7 @@ impl ClusterService for Services {
             leader: view.leader.unwrap_or(0),
             term: view.term,
             answered_by: store.node_id(),
-            may_fail: u32::try_from(may_fail).unwrap_or(u32::MAX),
+            may_fail: u32::try_from(view.spare_voters()).unwrap_or(u32::MAX),
             feature_level: known.map(|node| node.feature_level).min().unwrap_or(0),
             nodes,
             time: clock.as_deref().map(cluster_time),

@@ -54,6 +54,7 @@ impl JoinService for Services {
             agent: request.id,
             key: digest("key_sha256", &request.key_sha256, tpm.is_some())?,
             tpm,
+            reenrols: request.reenrol,
             life: Duration::from_secs(u64::from(request.minutes) * 60),
             control: self.node.control_addresses(&self.gate.store),
         };

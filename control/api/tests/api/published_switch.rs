@@ -135,6 +135,7 @@ async fn join(node: &Node, kind: AgentKind, role: &str, name: &str) -> String {
         secret: secret.clone(),
         key: None,
         tpm: None,
+        reenrols: false,
         expires_at: now.plus_ms(60_000),
     })
     .await;

@@ -213,6 +213,7 @@ async fn join_tickets() {
         minutes: 5,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
+        reenrol: false,
     };
     let made = joins.create(request.clone()).await.unwrap().into_inner();
     assert!(made.secret.starts_with("mmt1."));

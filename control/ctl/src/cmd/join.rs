@@ -51,6 +51,9 @@ pub(crate) struct JoinCreateArgs {
     /// File with the TPM manufacturer's certificate of that key: DER or PEM, of an ECC P-256 key.
     #[arg(long, value_name = "FILE")]
     tpm_ek_cert: Option<PathBuf>,
+    /// Let an agent join again whose identity was revoked.
+    #[arg(long)]
+    reenrol: bool,
     /// Validity of the ticket, in minutes.
     #[arg(long, default_value_t = 15)]
     minutes: u32,
@@ -104,6 +107,7 @@ async fn make(app: &App, create: JoinCreateArgs) -> Result<()> {
         minutes: create.minutes,
         tpm_ek_sha256: create.tpm_ek.unwrap_or_default(),
         tpm_ek_certificate: certificate.transpose()?.unwrap_or_default(),
+        reenrol: create.reenrol,
     };
     if let Some(path) = &create.out {
         files::check_new(path)?;

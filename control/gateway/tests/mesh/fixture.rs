@@ -127,6 +127,7 @@ impl Control {
             agent: agent.into(),
             key: None,
             tpm: None,
+            reenrols: false,
             life: Duration::ZERO,
             control: vec![],
         }

@@ -24,6 +24,7 @@ fn ticket() -> JoinTicket {
         secret: digest(1),
         key: None,
         tpm: None,
+        reenrols: false,
         created_by: String::new(),
         created_at: Timestamp::ZERO,
         expires_at: NOW.plus_ms(1000),

@@ -19,6 +19,7 @@ use proto_public::api::v2::{NicState, Partition, Switch, SwitchPortStatus};
 use proto_public::metalmesh::admin::v1::{self as mesh_admin, JoinServiceCreateRequest};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
 use crate::daemon::PATIENCE;
 use crate::nodes::{Cluster, eventually};
@@ -123,6 +124,17 @@ pub(crate) async fn invited_as(
     dir: &Path,
     switch: &str,
 ) -> AgentArgs {
+    order_ticket(cluster, at, dir, switch, false).await.unwrap()
+}
+
+/// The same, or the refusal of the ticket. With `reenrol` it is for an agent whose identity was revoked.
+pub(crate) async fn order_ticket(
+    cluster: &Cluster,
+    at: usize,
+    dir: &Path,
+    switch: &str,
+    reenrol: bool,
+) -> Result<AgentArgs, Status> {
     let name = if switch == "leaf1" { "core" } else { switch };
     let state_dir = dir.join(name);
     let key = KeyArgs {
@@ -136,11 +148,12 @@ pub(crate) async fn invited_as(
         minutes: 5,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
+        reenrol,
     };
-    let made = cluster.client(at).joins().create(request).await.unwrap();
+    let made = cluster.client(at).joins().create(request).await?;
     let ticket: PathBuf = dir.join(format!("{name}.ticket"));
     write_private(&ticket, &made.into_inner().secret);
-    AgentArgs {
+    Ok(AgentArgs {
         control: cluster.nodes.iter().map(|it| it.mesh.clone()).collect(),
         state_dir,
         ticket_file: Some(ticket),
@@ -149,7 +162,7 @@ pub(crate) async fn invited_as(
         log: LogFormat::default(),
         metrics: None,
         otlp: None,
-    }
+    })
 }
 
 /// The switch as a node shows it, once it is as wanted.

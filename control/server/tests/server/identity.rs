@@ -13,8 +13,9 @@ use proto_public::metalmesh::admin::v1::{
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tonic::Code;
 
-use crate::agent::{Running, invited, three};
+use crate::agent::{Running, invited, order_ticket, three};
 use crate::daemon::PATIENCE;
 use crate::nodes::{Cluster, eventually};
 
@@ -150,7 +151,7 @@ async fn an_identity_is_rotated_and_revoked_on_every_node() {
     revokes(&cluster, follower, &running).await;
     running.stop().await;
 
-    // The old ticket and certificate are of no use; a new ticket is.
+    // The old ticket and certificate are of no use; a new ticket is, if it says that it is for this.
     let mut stale = args.clone();
     std::fs::remove_file(args.ticket_file.as_ref().unwrap()).unwrap();
     stale.ticket_file = None;
@@ -160,7 +161,13 @@ async fn an_identity_is_rotated_and_revoked_on_every_node() {
     let said = timeout(PATIENCE, session.wait_for(told)).await;
     drop(said.unwrap().unwrap());
     refused.close().await;
-    let again = Running::start(&invited(&cluster, follower, dir.path()).await).await;
+    let plain = order_ticket(&cluster, follower, dir.path(), "leaf1", false).await;
+    let refused = plain.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(refused.message().contains("MM-1517"), "{refused}");
+    assert!(refused.message().contains("--reenrol"), "{refused}");
+    let wanted = order_ticket(&cluster, follower, dir.path(), "leaf1", true).await;
+    let again = Running::start(&wanted.unwrap()).await;
     again.session(true).await;
     let back = shown(&cluster, leader).await;
     assert!(back.revoked_at.is_none(), "{back:?}");

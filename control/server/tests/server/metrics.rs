@@ -42,6 +42,7 @@ pub(crate) async fn bmc_args(cluster: &Cluster, dir: &Path) -> AgentArgs {
         minutes: 5,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
+        reenrol: false,
     };
     let made = cluster.client(0).joins().create(request).await.unwrap();
     let ticket = dir.join("bmc.ticket");

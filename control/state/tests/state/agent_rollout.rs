@@ -74,6 +74,7 @@ pub(crate) fn join_as(world: &mut World, number: u128, kind: AgentKind, name: &s
         secret: sha(1),
         key: None,
         tpm: None,
+        reenrols: false,
         expires_at: world.now.plus_ms(900_000),
     });
     world.ok(RedeemJoinTicket {

@@ -14,6 +14,7 @@ fn ticket(world: &World, number: u128, key: Option<u8>) -> CreateJoinTicket {
         secret: sha(1),
         key: key.map(sha),
         tpm: None,
+        reenrols: false,
         expires_at: world.now.plus_ms(900_000),
     }
 }

@@ -140,6 +140,7 @@ fn a_forced_one_waits_for_everybody_who_lives_or_for_its_end() {
         secret: sha(1),
         key: None,
         tpm: None,
+        reenrols: false,
         expires_at: world.now.plus_ms(MINUTE),
     });
     world.ok(RedeemJoinTicket {

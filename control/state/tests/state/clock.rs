@@ -30,6 +30,7 @@ fn perishable(world: &mut World) {
         secret: sha(1),
         key: None,
         tpm: None,
+        reenrols: false,
         expires_at,
     });
     world.ok(CreateToken {

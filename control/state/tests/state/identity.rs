@@ -17,7 +17,12 @@ fn joined() -> World {
 }
 
 fn ticket(world: &mut World, number: u128, key: u8) {
-    world.ok(CreateJoinTicket {
+    world.ok(new_ticket(world, number, false));
+    world.ok(redeem(number, key));
+}
+
+fn new_ticket(world: &World, number: u128, reenrols: bool) -> CreateJoinTicket {
+    CreateJoinTicket {
         id: id(number),
         kind: AgentKind::Core,
         partition: text(PARTITION),
@@ -25,14 +30,18 @@ fn ticket(world: &mut World, number: u128, key: u8) {
         secret: sha(1),
         key: None,
         tpm: None,
+        reenrols,
         expires_at: world.now.plus_ms(900_000),
-    });
-    world.ok(RedeemJoinTicket {
+    }
+}
+
+fn redeem(number: u128, key: u8) -> RedeemJoinTicket {
+    RedeemJoinTicket {
         id: id(number),
         secret: sha(1),
         key: sha(key),
         tpm: None,
-    });
+    }
 }
 
 fn issue(world: &World, serial: &str, key: u8, cause: Cause) -> IssueCertificate {
@@ -164,16 +173,7 @@ fn whoever_was_away_comes_back_before_its_key_is_replaced() {
 fn a_revoked_identity_is_revoked_as_a_whole() {
     let mut world = joined();
     world.ok(renew(&world, "bb", 7, 7));
-    world.ok(CreateJoinTicket {
-        id: id(2),
-        kind: AgentKind::Core,
-        partition: text(PARTITION),
-        agent: "leaf1".into(),
-        secret: sha(2),
-        key: None,
-        tpm: None,
-        expires_at: world.now.plus_ms(900_000),
-    });
+    world.ok(new_ticket(&world, 2, false));
     let before = world.tables.revision();
     world.ok(revoke());
     assert_eq!(world.tables.revision(), before + 1, "one command");
@@ -189,13 +189,7 @@ fn a_revoked_identity_is_revoked_as_a_whole() {
         world.refused(join(&world, "cc", 7, 1)),
         ErrorCode::TicketRevoked
     );
-    let unused = RedeemJoinTicket {
-        id: id(2),
-        secret: sha(2),
-        key: sha(9),
-        tpm: None,
-    };
-    assert_eq!(world.refused(unused), ErrorCode::TicketRevoked);
+    assert_eq!(world.refused(redeem(2, 9)), ErrorCode::TicketRevoked);
     let revoked = leaf(&world).revoked_at;
     world.later(1);
     world.ok(revoke());
@@ -208,6 +202,42 @@ fn a_revoked_identity_is_revoked_as_a_whole() {
     assert_eq!(leaf(&world).revoked_at, None, "an operator let it in again");
     world.tick(32 * 24 * HOUR);
     assert!(world.tables.get::<Identity>(&LEAF.to_owned()).is_none());
+}
+
+#[test]
+fn a_revoked_agent_joins_again_only_by_a_ticket_that_was_made_for_it() {
+    let mut world = joined();
+    world.ok(revoke());
+    // A control node of level 1 makes it, and the level is raised before it is used.
+    world.ok(new_ticket(&world, 2, false));
+    world.ok(tests_support::announcement(1));
+    assert_eq!(world.refused(redeem(2, 9)), ErrorCode::IdentityRevoked);
+    let automatic = new_ticket(&world, 3, false);
+    assert_eq!(world.refused(automatic), ErrorCode::IdentityRevoked);
+    let of_another = CreateJoinTicket {
+        agent: "leaf2".into(),
+        ..new_ticket(&world, 3, false)
+    };
+    world.ok(of_another);
+    world.ok(new_ticket(&world, 4, true));
+    world.ok(redeem(4, 9));
+    world.ok(join(&world, "bb", 9, 4));
+    assert_eq!(leaf(&world).revoked_at, None);
+    // It is an agent like any other again.
+    world.ok(new_ticket(&world, 5, false));
+    // The ticket was for one revocation.
+    world.ok(revoke());
+    let next = new_ticket(&world, 6, false);
+    assert_eq!(world.refused(next), ErrorCode::IdentityRevoked);
+}
+
+#[test]
+fn an_older_control_node_is_not_sent_a_ticket_that_it_would_make_a_plain_one() {
+    let world = World::new();
+    for (reenrols, level) in [(false, 1), (true, 2)] {
+        let op = Op::from(new_ticket(&world, 1, reenrols));
+        assert_eq!(op.level(), level, "{reenrols}");
+    }
 }
 
 #[test]

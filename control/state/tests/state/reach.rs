@@ -259,3 +259,123 @@ fn an_agent_whose_clock_is_behind_takes_no_machine_off_the_offer() {
     pass(&mut world, BMC_SILENT_AFTER_MS, Timestamp::ZERO);
     assert!(obstacle(&world).is_some());
 }
+
+/// An agent of the mesh joins.
+fn joins(world: &mut World, kind: AgentKind, partition: &str) -> String {
+    let ticket = CreateJoinTicket {
+        id: id(90),
+        kind,
+        partition: text(partition),
+        agent: "agent-1".into(),
+        secret: sha(1),
+        key: None,
+        tpm: None,
+        reenrols: false,
+        expires_at: world.now.plus_ms(900_000),
+    };
+    world.ok(ticket);
+    world.ok(RedeemJoinTicket {
+        id: id(90),
+        secret: sha(1),
+        key: sha(7),
+        tpm: None,
+    });
+    let identity = format!(
+        "spiffe://test/partition/{partition}/{}/agent-1",
+        kind.as_str()
+    );
+    let certificate = Certificate {
+        serial: "aa".into(),
+        identity: identity.clone(),
+        issued_at: world.now,
+        not_after: world.now.plus_ms(HOUR_MS),
+        machine: None,
+        allocation: None,
+        key: Some(sha(7)),
+        authority: 1,
+        revoked_at: None,
+        revoked_reason: String::new(),
+    };
+    world.ok(IssueCertificate {
+        certificate,
+        cause: Cause::Join(JoinedBy::JoinTicket(id(90))),
+    });
+    identity
+}
+
+/// Machine 1 waits; its hammer has told of a BMC, which no agent has read.
+fn tells(world: &mut World) {
+    world.waiting(1);
+    world.ok(RegisterMachine {
+        bmc_address: "10.0.0.1".into(),
+        ..registration(1, "boot-1")
+    });
+    assert!(world.machine(1).bmc.is_some());
+}
+
+#[test]
+fn a_bmc_that_its_machine_alone_tells_of_is_read_before_the_machine_is_on_offer() {
+    let mut world = upgraded();
+    joins(&mut world, AgentKind::Bmc, PARTITION);
+    tells(&mut world);
+    let why = obstacle(&world);
+    assert_eq!(why.as_deref(), Some("no agent has read its BMC yet"));
+    assert!(world.apply(allocation_of(7)).result.is_err());
+    // An attempt that fails is no reading, and neither is another claim of the machine.
+    read(&mut world, FAILED);
+    assert!(obstacle(&world).is_some());
+    world.ok(RegisterMachine {
+        bmc_address: "10.0.0.1".into(),
+        ..registration(1, "boot-1")
+    });
+    assert!(obstacle(&world).is_some());
+    read(&mut world, READ);
+    assert_eq!(obstacle(&world), None);
+    world.ok(by_id(7));
+}
+
+/// Where no agent of the mesh reads BMCs, nobody knows of an agent that should: machines are on offer.
+#[test]
+fn a_bmc_is_awaited_only_where_an_agent_reads_bmcs() {
+    let agents: [(&str, Option<(AgentKind, &str)>); 3] = [
+        ("no agent", None),
+        ("another agent", Some((AgentKind::Pixie, PARTITION))),
+        ("another partition", Some((AgentKind::Bmc, "other"))),
+    ];
+    for (what, agent) in agents {
+        let mut world = upgraded();
+        world.ok(CreatePartition(partition("other")));
+        if let Some((kind, partition)) = agent {
+            joins(&mut world, kind, partition);
+        }
+        tells(&mut world);
+        pass(&mut world, HOUR_MS / 2, Timestamp::ZERO);
+        assert_eq!(obstacle(&world), None, "{what}");
+    }
+    let mut revoked = upgraded();
+    let identity = joins(&mut revoked, AgentKind::Bmc, PARTITION);
+    let reason = "gone".into();
+    revoked.ok(RevokeIdentity { identity, reason });
+    // Before every control node knows the rule.
+    let mut earlier = World::new();
+    joins(&mut earlier, AgentKind::Bmc, PARTITION);
+    for world in [&mut revoked, &mut earlier] {
+        tells(world);
+        pass(world, HOUR_MS / 2, Timestamp::ZERO);
+        assert_eq!(obstacle(world), None);
+    }
+}
+
+#[test]
+fn an_agent_that_joins_has_time_to_read_the_bmcs_of_machines_on_offer() {
+    let mut world = upgraded();
+    tells(&mut world);
+    pass(&mut world, HOUR_MS / 2, Timestamp::ZERO);
+    joins(&mut world, AgentKind::Bmc, PARTITION);
+    for (by_ms, is_offered) in [(0, true), (BMC_SILENT_AFTER_MS - 1, true), (1, false)] {
+        pass(&mut world, by_ms, Timestamp::ZERO);
+        assert_eq!(obstacle(&world).is_none(), is_offered, "{by_ms}");
+    }
+    read(&mut world, READ);
+    assert_eq!(obstacle(&world), None);
+}

@@ -74,6 +74,14 @@ pub(crate) fn successor(members: &[MemberState]) -> Option<u64> {
     best.map(|member| member.node)
 }
 
+/// Voters that may still fail with a majority left to write. A voter that does not answer has failed
+/// already: it counts for the majority that is needed, and not for those that are there.
+fn spare_voters(members: &[MemberState]) -> usize {
+    let voters: Vec<_> = members.iter().filter(|member| member.is_voter).collect();
+    let reachable = voters.iter().filter(|voter| is_reachable(voter)).count();
+    reachable.saturating_sub(voters.len() / 2 + 1)
+}
+
 /// Checks that `member` answers.
 fn heard(member: &MemberState) -> Result<(), MembershipError> {
     if is_reachable(member) {
@@ -199,6 +207,45 @@ mod tests {
             ),
         ] {
             assert_eq!(successor(&members), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn voters_that_do_not_answer_have_failed_already() {
+        let gone = 60_000;
+        let unheard = |node| MemberState {
+            heard_ms: None,
+            ..member(node, true, 0)
+        };
+        let voters = |heard: &[u64]| {
+            let voters = (1..).zip(heard);
+            let voters = voters.map(|(node, heard_ms)| member(node, true, *heard_ms));
+            voters.collect::<Vec<_>>()
+        };
+        let with_learner = [voters(&[0, 9, gone]), vec![member(4, false, 9)]].concat();
+        for (case, members, expected) in [
+            ("one of one", voters(&[0]), 0),
+            ("two of two", voters(&[0, 9]), 0),
+            ("three of three", voters(&[0, 9, 9]), 1),
+            ("two of three", voters(&[0, 9, gone]), 0),
+            ("one of three", voters(&[0, gone, gone]), 0),
+            ("four of four", voters(&[0, 9, 9, 9]), 1),
+            ("five of five", voters(&[0, 9, 9, 9, 9]), 2),
+            ("four of five", voters(&[0, 9, 9, 9, gone]), 1),
+            ("three of five", voters(&[0, 9, 9, gone, gone]), 0),
+            ("a learner is no voter", with_learner, 0),
+            (
+                "one was never heard",
+                vec![member(1, true, 0), member(2, true, 9), unheard(3)],
+                0,
+            ),
+            (
+                "a follower has heard nobody",
+                vec![unheard(1), unheard(2), unheard(3)],
+                0,
+            ),
+        ] {
+            assert_eq!(spare_voters(&members), expected, "{case}");
         }
     }
 

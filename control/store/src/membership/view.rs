@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MemberChange, MembershipError, check};
+use super::{MemberChange, MembershipError, check, spare_voters};
 
 /// A member as one node sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,5 +42,11 @@ impl ClusterView {
     /// The reason why it must not be made.
     pub fn check(&self, change: &MemberChange) -> Result<(), MembershipError> {
         check(change, &self.members, self.last_log)
+    }
+
+    /// Voters that may still fail with a majority left to write: those that answer the leader, beyond
+    /// a majority of all. 0 in the view of a node that does not lead, which has not heard the others.
+    pub fn spare_voters(&self) -> usize {
+        spare_voters(&self.members)
     }
 }

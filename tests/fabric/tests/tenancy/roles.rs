@@ -87,6 +87,7 @@ pub(crate) async fn join_ticket(
         minutes: 60,
         tpm_ek_sha256: String::new(),
         tpm_ek_certificate: Vec::new(),
+        reenrol: false,
     };
     let made = client.joins().create(request).await.unwrap();
     made.into_inner().secret

@@ -110,6 +110,7 @@ impl Joins {
             agent: agent.to_owned(),
             key: None,
             tpm: None,
+            reenrols: false,
             life: Duration::ZERO,
             control: Vec::new(),
         };

@@ -14,6 +14,7 @@ use tests_lab::wait::wait_for;
 
 use crate::debs::{self, run_text};
 use crate::package::repository;
+use crate::package::signing::{self, Signing};
 
 /// TCP port of the repository.
 const PORT: u16 = 8000;
@@ -97,7 +98,7 @@ impl Repository {
         python: &Path,
     ) -> Result<Self> {
         let key = record.path("site/repository.key")?;
-        repository::make_key(&key)?;
+        signing::make_key(&key)?;
         let folder = record.path("site/repository/x")?.with_file_name("");
         let mut command = admin.command(python);
         command
@@ -125,7 +126,8 @@ impl Repository {
         let paths: Vec<&Path> = folders.iter().map(|folder| &*folder.path).collect();
         // The server holds its folder by name: what is in it changes at once.
         let stage = self.folder.join("new");
-        repository::publish(&self.root, &stage, &paths, &self.key)?;
+        let signing = Signing::new(&self.key, "now", signing::VALID_DAYS)?;
+        repository::publish(&self.root, &stage, &paths, &signing)?;
         let current = self.folder.join("apt");
         if current.exists() {
             fs::remove_dir_all(&current)?;
@@ -140,6 +142,6 @@ impl Repository {
 
     /// The public key, as hosts get it.
     pub(super) fn public_key(&self) -> PathBuf {
-        self.folder.join("apt").join(repository::KEY_FILE)
+        self.folder.join("apt").join(signing::KEY_FILE)
     }
 }

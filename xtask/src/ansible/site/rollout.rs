@@ -77,8 +77,6 @@ fn all_have(site: &SitePlace, version: &str) -> Result<()> {
                 let has = line.split_once(' ').map(|(_, has)| has.trim());
                 has.is_some_and(|has| !has.is_empty() && has != version)
             })
-            // The role upgrades the program of the node; the command line is anybody's.
-            .filter(|line| !line.starts_with("metalmesh-cli "))
             .collect();
         ensure!(
             other.is_empty(),

@@ -40,6 +40,9 @@ def test_tickets_of_agents(identity, options, made):
     result, client = order(identity, **options)
     assert result["changed"] == made and ("secret" in result) == made
     assert [method for method, _message in client.writes()] == (["Create"] if made else [])
+    # The server wants to hear it too.
+    says = [message.get("reenrol", False) for _method, message in client.writes()]
+    assert says == ([identity is REVOKED] if made else [])
 
 
 @pytest.mark.parametrize("check_mode", [False, True])

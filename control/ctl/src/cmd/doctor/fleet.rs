@@ -84,7 +84,7 @@ pub(super) fn agents(facts: &DoctorFacts) -> Vec<DoctorFinding> {
                 ),
                 "an agent that should be back is locked out, or somebody has its key",
                 format!(
-                    "metalmesh identity show {}; to let it in again: metalmesh join create",
+                    "metalmesh identity show {}; to let it in again: metalmesh join create --reenrol",
                     path(&refused.identity)
                 ),
             )

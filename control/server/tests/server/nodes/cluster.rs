@@ -124,6 +124,19 @@ impl Cluster {
         .await
     }
 
+    /// The status at node `at`, as soon as it says that `voters` may still fail: a leader hears its
+    /// followers with its first heartbeats.
+    pub(crate) async fn may_fail(&self, at: usize, voters: u32) -> ClusterServiceStatusResponse {
+        eventually("number of voters that may fail", || async {
+            let status = self.status(at).await;
+            match status.may_fail {
+                may_fail if may_fail == voters => Ok(status),
+                may_fail => Err(format!("{may_fail} may fail: {status:?}")),
+            }
+        })
+        .await
+    }
+
     pub(crate) async fn node(&self, at: usize, id: u64) -> NodeInfo {
         let status = self.status(at).await;
         status.nodes.into_iter().find(|n| n.id == id).unwrap()

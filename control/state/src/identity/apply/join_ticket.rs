@@ -4,9 +4,12 @@ use proto_errors::{Error, ErrorCode};
 use proto_types::{Digest, PartitionId, SwitchId};
 
 use crate::catalog::entity::Partition;
+use crate::identity::apply::identity::is_ticket_of;
 use crate::identity::apply::ticket::{TicketCheck, check_ticket, refuse, unknown};
 use crate::identity::command::{CreateJoinTicket, RedeemJoinTicket, RevokeJoinTicket};
-use crate::identity::entity::{AgentKind, JoinTicket};
+use crate::identity::entity::{AgentKind, Identity, JoinTicket};
+use crate::levels::feature_level;
+use crate::op::REVOKED_AGENTS;
 use crate::reply::{ApplyResult, CheckResult, Reply};
 use crate::switch::entity::Switch;
 use crate::tables::Tx;
@@ -44,6 +47,7 @@ pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Appl
         secret: op.secret.clone(),
         key: op.key.clone(),
         tpm: op.tpm.clone(),
+        reenrols: op.reenrols,
         created_by: tx.actor.to_owned(),
         created_at: tx.now,
         expires_at: op.expires_at,
@@ -51,6 +55,7 @@ pub(crate) fn create_join_ticket(tx: &mut Tx<'_>, op: &CreateJoinTicket) -> Appl
         redeemed_key: None,
         revoked_at: None,
     };
+    check_revoked(tx, &ticket)?;
     Ok(Reply::JoinTicket(tx.save(ticket)))
 }
 
@@ -68,6 +73,22 @@ fn check_switch(tx: &Tx<'_>, kind: AgentKind, partition: &PartitionId, agent: &s
     );
     let error = Error::new(ErrorCode::AlreadyExists, text).object("switch", agent);
     Err(error.hint("delete it there, or give this one another name"))
+}
+
+/// Refuses a ticket of an agent whose identity was revoked, unless its maker said that the agent may
+/// join again: otherwise each automatic order of a ticket would undo the revocation.
+fn check_revoked(tx: &Tx<'_>, ticket: &JoinTicket) -> CheckResult {
+    if ticket.reenrols || feature_level(tx.tables()) < REVOKED_AGENTS {
+        return Ok(());
+    }
+    let mut identities = tx.tables().all::<Identity>();
+    let revoked = identities
+        .find(|identity| identity.revoked_at.is_some() && is_ticket_of(ticket, &identity.id));
+    let Some(identity) = revoked else {
+        return Ok(());
+    };
+    let text = format!("the identity \"{}\" was revoked", identity.id);
+    Err(Error::new(ErrorCode::IdentityRevoked, text).object("identity", &identity.id))
 }
 
 pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> ApplyResult {
@@ -107,6 +128,8 @@ pub(crate) fn redeem_join_ticket(tx: &mut Tx<'_>, op: &RedeemJoinTicket) -> Appl
         ));
     }
     check_switch(tx, ticket.kind, &ticket.partition, &ticket.agent)?;
+    // A control node of an earlier program may have made it after the revocation.
+    check_revoked(tx, &ticket)?;
     ticket.redeemed_at = Some(tx.now);
     ticket.redeemed_key = Some(op.key.clone());
     Ok(Reply::JoinTicket(tx.save(ticket)))

@@ -45,6 +45,9 @@ pub struct JoinTicket {
     /// SHA-256 of the endorsement key of the only TPM that may join. `None` means any host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpm: Option<Digest>,
+    /// `true` if it may let an agent in again whose identity was revoked.
+    #[serde(default)]
+    pub reenrols: bool,
     /// Login of its creator.
     #[serde(default)]
     pub created_by: String,

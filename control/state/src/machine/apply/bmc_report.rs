@@ -1,15 +1,17 @@
 //! Readings of BMCs by their agents, and which BMCs no agent reaches.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proto_types::Timestamp;
 
 use crate::cluster::command::Tick;
 use crate::cluster::read::{reconciled_at, restored};
+use crate::identity::read::bmc_agents;
 use crate::levels::{REACHED_BMCS, feature_level};
 use crate::machine::apply::bmc_claims;
 use crate::machine::command::{BmcReading, ReportBmc};
-use crate::machine::entity::{Bmc, Machine};
+use crate::machine::entity::{BMC_SILENT_AFTER_MS, Bmc, Machine};
 use crate::machine::read::{bmc_of, has_bmc_room};
 use crate::node::apply::unconfirmed::end_unconfirmed;
 use crate::reply::{ApplyResult, Reply};
@@ -119,9 +121,36 @@ pub(crate) fn unreached<'a>(
     // Silence before this leader, or before the reconciliation, proves nothing: not all that agents told
     // then is known. A partition that is cut off is no excuse: nobody reaches its BMCs.
     let since = op.listening_since.max(reconciled_at(tables));
+    let agents = match is_judged {
+        true => bmc_agents(tables),
+        false => BTreeMap::new(),
+    };
     let machines = tables.all::<Machine>().filter(move |_| is_judged);
     machines.filter(move |machine| {
-        let bmc = machine.bmc.as_ref();
-        bmc.is_some_and(|bmc| !bmc.unreached && bmc.is_lost(since, now))
+        let Some(bmc) = machine.bmc.as_ref().filter(|bmc| !bmc.unreached) else {
+            return false;
+        };
+        if bmc.was_read() {
+            return bmc.is_lost(since, now);
+        }
+        // An agent that has just joined gets the time to read it.
+        let joined = machine.partition.as_ref();
+        let joined = joined.and_then(|partition| agents.get(partition.as_str()));
+        joined.is_some_and(|joined| now.since_ms(since.max(*joined)) >= BMC_SILENT_AFTER_MS)
     })
+}
+
+/// Takes a machine off the offer whose BMC is known by hammer's word alone, if an agent is to read it: a
+/// claim of the machine is no observation, and without its BMC nobody could take the machine back. The
+/// first reading that succeeds ends it. Where no agent of the mesh reads BMCs, nothing is withheld.
+pub(crate) fn await_reading(tables: &Tables, machine: &mut Machine) {
+    let Some(bmc) = machine.bmc.as_mut().filter(|bmc| !bmc.was_read()) else {
+        return;
+    };
+    let partition = machine.partition.as_ref();
+    let has_agent =
+        || partition.is_some_and(|found| bmc_agents(tables).contains_key(found.as_str()));
+    if feature_level(tables) >= REACHED_BMCS && has_agent() {
+        bmc.unreached = true;
+    }
 }

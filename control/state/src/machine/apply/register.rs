@@ -2,6 +2,7 @@
 
 use proto_types::{MacAddr, Timestamp};
 
+use crate::machine::apply::bmc_report::await_reading;
 use crate::machine::apply::install::next_attempt;
 use crate::machine::apply::lifecycle::{came_back, resting_reason, sign_of_life};
 use crate::machine::apply::orders::order_life;
@@ -44,6 +45,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, op: &RegisterMachine) -> ApplyResult {
         return register_without_inventory(tx, machine, is_new_boot);
     }
     take_inventory(&mut machine, op);
+    await_reading(tx.tables(), &mut machine);
     take_cards(tx, &machine);
     // Not at a boot request, which any host of the segment can send with any address.
     if is_first {

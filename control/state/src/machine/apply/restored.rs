@@ -1,6 +1,6 @@
 //! Reconciliation of a restored state by its operator.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proto_errors::{Error, ErrorCode};
 use proto_types::{MachineId, SwitchId, Timestamp, Vni};
@@ -9,6 +9,7 @@ use crate::cluster::entity::ClusterClock;
 use crate::cluster::read::restored;
 use crate::levels::{DOUBTED_DISKS, feature_level};
 use crate::machine::apply::links;
+use crate::machine::apply::rewipe::wipe_or_wait;
 use crate::machine::command::ReconcileRestore;
 use crate::machine::entity::{Availability, Condition, Machine};
 use crate::machine::read::cables::concerned::concerned;
@@ -24,19 +25,26 @@ pub(crate) fn reconcile(tx: &mut Tx<'_>, op: &ReconcileRestore) -> ApplyResult {
         let what = "the state was not restored from a backup, or was reconciled already";
         return Err(Error::new(ErrorCode::NotRestored, what));
     };
+    let mut doubted = Vec::new();
     if !op.judge_silent {
         // Ports before locks: a lock takes the machine's word on its cables, and with it the link
         // by which its port is found.
         check_all_switches_told(tx, backup.made_at)?;
         keep_ports(tx, backup.made_at)?;
-        doubt_disks(tx, backup.made_at);
+        doubted = doubted_machines(tx);
         lock_unproven(tx, backup.made_at)?;
     }
     let mut clock: ClusterClock = tx.require(&ClusterClock::ONE.to_owned())?;
     // Silence counts from now: nobody was judged before, and nobody is to be rebooted at once.
     clock.restored = None;
     clock.reconciled_at = Some(tx.now);
-    Ok(Reply::ClusterClock(tx.save(clock)))
+    let clock = tx.save(clock);
+    // Only now: while the state waits for its operator no machine is rebooted.
+    for id in doubted {
+        let machine: Machine = tx.require(&id)?;
+        wipe_or_wait(tx, machine);
+    }
+    Ok(Reply::ClusterClock(clock))
 }
 
 /// Refuses while a switch has not reported: nobody knows which of its ports would move.
@@ -75,25 +83,17 @@ fn keep_ports(tx: &mut Tx<'_>, made_at: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the disks of free machines wiped before anybody gets them, unless the machine is proven to be what
-/// the backup knows. A project may have had it since, and that nobody uses it now proves nothing: a host
-/// may be kept for its project with the data.
-fn doubt_disks(tx: &mut Tx<'_>, made_at: Timestamp) {
+/// Free machines, whose disks are wiped in a boot that begins after the reconciliation, before anybody
+/// gets them. A project may have had each of them since the backup, and nothing proves its disks: that
+/// nobody uses it now does not, as a host may be kept for its project with the data, and neither does the
+/// hammer of a boot that the backup knows, as the same hammer may have installed a system since.
+fn doubted_machines(tx: &Tx<'_>) -> Vec<MachineId> {
     if feature_level(tx.tables()) < DOUBTED_DISKS {
-        return;
+        return Vec::new();
     }
-    let doubtful: Vec<Machine> = restored_machines(tx.tables(), made_at)
-        .filter(|found| !found.is_proven && found.machine.allocation.is_none())
-        .map(|found| found.machine.clone())
-        .collect();
-    for machine in doubtful {
-        tx.save(Machine {
-            dirty: true,
-            clean_disks: BTreeSet::new(),
-            wipe_level: None,
-            ..machine
-        });
-    }
+    let machines = tx.tables().all::<Machine>();
+    let free = machines.filter(|machine| machine.allocation.is_none());
+    free.map(|machine| machine.id).collect()
 }
 
 /// Locks machines that a tenant may have got after the backup.

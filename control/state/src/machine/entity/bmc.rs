@@ -46,7 +46,7 @@ impl Bmc {
     }
 
     /// `true` if it counts as not reached at `now`. Silence and failures count from `since` at the
-    /// earliest. One that was never read is not judged: a site may have machines without a BMC.
+    /// earliest. One that was never read is not judged here: no agent may be there to read it.
     pub(crate) fn is_lost(&self, since: Timestamp, now: Timestamp) -> bool {
         let failing_since = self.error.as_ref().and(self.failing_since);
         let from = failing_since.unwrap_or_else(|| self.read_at()).max(since);
@@ -105,8 +105,8 @@ pub struct Bmc {
     /// the last one succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
-    /// `true` if no agent has reached it for too long, as the leader's tick found: its machine is on
-    /// offer to nobody.
+    /// `true` if no agent has reached it for too long, as the leader's tick found, or if hammer told of it
+    /// and the agent of its partition has not read it yet: its machine is on offer to nobody.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unreached: bool,
 }

@@ -54,8 +54,12 @@ pub(crate) fn obstacle(tables: &Tables, machine: &Machine) -> Option<String> {
         return Some("it gives no sign of life".into());
     }
     // Its release begins with the BMC: nobody could take it back from a tenant.
-    let is_unreached = machine.bmc.as_ref().is_some_and(|bmc| bmc.unreached);
-    is_unreached.then(|| "no agent reaches its BMC".into())
+    let unreached = machine.bmc.as_ref().filter(|bmc| bmc.unreached)?;
+    let why = match unreached.was_read() {
+        true => "no agent reaches its BMC",
+        false => "no agent has read its BMC yet",
+    };
+    Some(why.into())
 }
 
 /// Machines of a size in a partition that can be allocated now, rack by rack.
