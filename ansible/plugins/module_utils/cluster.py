@@ -28,13 +28,15 @@ def status(client):
 
 
 def find_node(cluster, params):
-    """The node that a task names; None if there is none."""
-    for node in cluster.get("nodes", []):
-        by_id = params.get("id") is not None and int(node.get("id", 0)) == params["id"]
-        address = params.get("peer_address")
-        if by_id or address and node.get("peerAddress") == address:
-            return node
-    return None
+    """The node that a task names; None if there is none.
+
+    By address a member goes before invitations, which stay where joining failed: the newest counts.
+    """
+    number, address = params.get("id"), params.get("peer_address")
+    found = [node for node in cluster.get("nodes", [])
+             if number is not None and int(node.get("id", 0)) == number
+             or address and node.get("peerAddress") == address]
+    return max(found, key=lambda node: (node.get("role") in ROLES, int(node.get("id", 0))), default=None)
 
 
 def next_step(node, state):

@@ -25,6 +25,8 @@ KEYWORDS = {
     "name", "when", "register", "vars", "loop", "loop_control", "no_log", "changed_when", "failed_when",
     "delegate_to", "run_once", "become", "notify", "check_mode", "environment", "until", "retries", "delay",
     "throttle", "ignore_errors", "any_errors_fatal", "block", "always", "rescue", "diff"}
+# Names in conditions that are true or false.
+TRUTHS = {"ansible_check_mode", "false", "true"}
 
 
 def read(path):
@@ -100,6 +102,18 @@ def test_files_have_a_mode_and_what_the_shell_reads_is_quoted(role):
     # Variables of an environment go through the filter that quotes them.
     for path in (COLLECTION / "roles" / role / "tasks").glob("*.yml"):
         assert "}}={{" not in path.read_text(encoding="utf-8").replace(" ", ""), path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_conditions_are_truths_and_no_values(role):
+    # ansible-core refuses a condition whose result is a list or a dictionary. A name alone is one of either.
+    for place, _module, arguments, task in tasks_of(role):
+        that = arguments.get("that") if isinstance(arguments, dict) else None
+        for condition in [that, task.get("when"), task.get("failed_when"), task.get("until")]:
+            for line in condition if isinstance(condition, list) else [condition or "true"]:
+                for part in re.split(r"\b(?:and|or|(?<!is )not)\b", str(line)):
+                    name = part.strip(" ()\n")
+                    assert not re.fullmatch("[a-z_]+", name) or name in TRUTHS, (place, line)
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -76,8 +76,10 @@ impl Controller {
             .current_dir(&self.files)
             .env("ANSIBLE_CONFIG", self.file("ansible.cfg"))
             .env("ANSIBLE_COLLECTIONS_PATH", &self.tools.tree.base)
-            // Short: the sockets of SSH are below it.
             .env("ANSIBLE_HOME", self.record.dir().join("ansible"))
+            // Short, as sockets are in it. The default one is the user's, where a connection of another
+            // lab to the same address may be.
+            .env("ANSIBLE_SSH_CONTROL_PATH_DIR", self.record.dir().join("cp"))
             .env("ANSIBLE_NOCOLOR", "1")
             .env("LC_ALL", "C.UTF-8")
             .arg("--inventory")

@@ -102,6 +102,8 @@ impl Host {
             Ok(pids.stdout.is_empty().then_some(()))
         })?;
         fs::remove_dir_all(&self.dir)?;
+        // With controllers no process may enter a group that has others inside, as the old one does.
+        self.group = cgroup::create(record, &format!("{}-again", self.place.name))?;
         furnish(&self.dir.join("upper"), &self.kit, &self.place)?;
         self.process = start(record, &self.kit, &self.place, &self.dir, &self.group)?;
         self.wait()

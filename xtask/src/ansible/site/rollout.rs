@@ -8,6 +8,9 @@ use super::load::{LoadReport, Writer};
 use super::place::SitePlace;
 use super::runs::{self, SITE};
 
+/// The role shows a plan without steps like this.
+const NO_STEPS: &str = r#""steps": []"#;
+
 /// From the previous packages to the new ones: control nodes in turn, then the agents.
 pub(super) fn upgrade(site: &mut SitePlace) -> Result<()> {
     let previous = site.previous.clone().context("no previous packages")?;
@@ -24,8 +27,15 @@ pub(super) fn upgrade(site: &mut SitePlace) -> Result<()> {
         // The site makes no backups of its own.
         let accept = r#"{"upgrade_accept_obstacles": ["backup"]}"#;
         let arguments = ["--extra-vars", &target, "--extra-vars", accept];
-        site.controller
+        let output = site
+            .controller
             .play("metalmesh.metalmesh.upgrade", &arguments)?;
+        ensure!(
+            !output.contains(NO_STEPS),
+            "the plan has no steps: metalmeshd of {version} tells the same version and feature level as that \
+             of {}",
+            previous.version
+        );
         let packages = format!("packages_version={version}");
         let arguments = ["--limit", "partition,switches", "--extra-vars", &packages];
         site.controller.play(SITE, &arguments)

@@ -89,3 +89,13 @@ def test_finding():
     assert find_node(cluster, {"id": 2})["id"] == "2"
     assert find_node(cluster, {"id": None, "peer_address": "control-1:4444"})["id"] == "1"
     assert find_node(cluster, {"id": 9}) is None
+
+
+def test_a_member_goes_before_invitations_to_its_address():
+    address = {"id": None, "peer_address": "control-2:4444"}
+    invited = [dict(node(number, "INVITED"), peerAddress="control-2:4444") for number in (3, 4)]
+    assert find_node({"nodes": invited}, address)["id"] == "4"
+    for nodes in ([node(2, "LEARNER")] + invited, invited[:1] + [dict(node(5, "VOTER"), **{
+            "peerAddress": "control-2:4444"})] + invited[1:]):
+        found = find_node({"nodes": nodes}, address)
+        assert found["role"] in ("NODE_ROLE_LEARNER", "NODE_ROLE_VOTER"), found
