@@ -38,7 +38,8 @@ pub(super) struct SiteArgs {
     /// Packages that are installed [default: target/packages/deb]
     #[arg(long, value_name = "DIR")]
     debs: Option<PathBuf>,
-    /// Packages of an earlier version, which the site has first. Without them nothing is upgraded
+    /// Packages of an earlier version, which the site has first: their metalmeshd tells another version or
+    /// feature level. Without them nothing is upgraded
     #[arg(long, value_name = "DIR")]
     previous: Option<PathBuf>,
     /// Leave everything running when a step fails
