@@ -1,8 +1,10 @@
 //! Control groups of a lab: one for each host that runs an init system of its own.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -10,6 +12,12 @@ use crate::state::Record;
 
 /// Where the second version of control groups is, also beside the first one.
 const TREES: [&str; 2] = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+
+/// Longest time that the processes of a host live on after its init was killed: the kernel ends
+/// them, and tells nobody.
+const ENDING: Duration = Duration::from_secs(10);
+/// How often a group with processes is tried again.
+const POLL: Duration = Duration::from_millis(100);
 
 /// Makes the group of a host, recorded first.
 ///
@@ -30,8 +38,25 @@ fn tree() -> Result<PathBuf> {
     }
 }
 
-/// Removes a group with those inside it. No process is in them any more.
+/// Removes a group with those inside it. The init of their host was killed.
 pub(crate) fn delete(group: &Path) -> Result<()> {
+    let deadline = Instant::now() + ENDING;
+    loop {
+        match remove(group) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                thread::park_timeout(POLL);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn is_busy(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::ResourceBusy)
+}
+
+fn remove(group: &Path) -> Result<()> {
     let entries = match fs::read_dir(group) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -41,7 +66,7 @@ pub(crate) fn delete(group: &Path) -> Result<()> {
         let entry = entry?;
         // The files of a group go with it.
         if entry.file_type()?.is_dir() {
-            delete(&entry.path())?;
+            remove(&entry.path())?;
         }
     }
     fs::remove_dir(group).with_context(|| format!("cannot remove {}", group.display()))
