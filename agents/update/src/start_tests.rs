@@ -105,8 +105,11 @@ fn an_installed_program_that_was_replaced_is_used() {
     assert_eq!(plan.record, UpdateRecord::new(installed(8)));
 }
 
+/// Signed heads of releases.
+type Heads<'a> = &'a [&'a [u8]];
+
 /// Files that trust the releases with these signed heads.
-struct Trusted<'a>(&'a [&'a [u8]]);
+struct Trusted<'a>(Heads<'a>);
 
 impl Trusted<'_> {
     fn problem(&self, head: &[u8]) -> Option<String> {
@@ -128,7 +131,7 @@ impl StartTrust for Trusted<'_> {
 fn a_release_whose_key_was_removed_is_not_started_any_more() {
     // Heads of the release that has confirmed itself and of the one on trial, the trusted ones, and the
     // versions that are left of them.
-    let cases: [(&[u8], &[u8], &[&[u8]], [bool; 2]); 6] = [
+    let cases: [(&[u8], &[u8], Heads<'_>, [bool; 2]); 6] = [
         (b"old", b"new", &[b"old", b"new"], [true, true]),
         (b"old", b"new", &[b"old"], [true, false]),
         (b"old", b"new", &[b"new"], [false, true]),
