@@ -41,7 +41,7 @@ fn started(stored: Option<ReachRecord>, version: &str) -> ReachRecord {
 
 /// The record after a round that read so many BMCs.
 fn after_round(record: &ReachRecord, reached: usize) -> ReachRecord {
-    // What is lost later is not lost by the update.
+    // BMCs that are lost later are not lost by the update.
     let before = record
         .before
         .filter(|before| reached.saturating_mul(2) < *before);

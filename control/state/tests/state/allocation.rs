@@ -166,7 +166,9 @@ fn images() {
         world.refused(with("debian-10.0.1")),
         ErrorCode::ImageNotUsable
     );
-    assert_eq!(world.refused(with("debian-10.0")), ErrorCode::NotFound);
+    let expired = world.apply(with("debian-10.0")).result.unwrap_err();
+    assert_eq!(expired.code, ErrorCode::NotFound);
+    assert!(expired.hint.contains("debian-10.0.1"), "{}", expired.hint);
     world.ok(CreateSizeImageConstraint(SizeImageConstraint {
         size: text(SIZE),
         meta: Meta::default(),

@@ -78,18 +78,26 @@ pub fn newest_image<'a>(
         let image = tables.all::<Image>().find(|image| image.id.as_str() == id);
         return image.ok_or_else(|| Error::not_found("image", id));
     }
-    tables
-        .all::<Image>()
-        .filter(|image| classification.is_none_or(|c| image.classification == c))
-        .filter(|image| now < image.expires_at)
-        .filter_map(|image| {
+    let versions = || {
+        tables.all::<Image>().filter_map(|image| {
             let (its_os, version) = parse_image_id(image.id.as_str()).ok()?;
             let same = (its_os, version.major, version.minor) == (os, wanted.major, wanted.minor);
             same.then_some((version, image))
         })
+    };
+    versions()
+        .filter(|(_, image)| classification.is_none_or(|c| image.classification == c))
+        .filter(|(_, image)| now < image.expires_at)
         .max_by_key(|(version, _)| version.numbers())
         .map(|(_, image)| image)
-        .ok_or_else(|| Error::not_found("image", id))
+        .ok_or_else(|| match versions().next() {
+            Some((_, image)) => Error::not_found("image", id).hint(format!(
+                "image \"{}\" has expired or is not supported, and is not chosen for this id; an \
+                 administrator classifies it, or name one with its patch",
+                image.id
+            )),
+            None => Error::not_found("image", id),
+        })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

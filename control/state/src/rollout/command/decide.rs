@@ -21,13 +21,6 @@ pub struct PauseRollout {
     pub kind: RolloutKind,
 }
 
-/// See [`Op::ClearRelease`](crate::Op::ClearRelease).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClearRelease {
-    /// The agents.
-    pub kind: RolloutKind,
-}
-
 /// See [`Op::AbortRollout`](crate::Op::AbortRollout).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortRollout {
