@@ -7,7 +7,7 @@ use agents_nos::model::PortName;
 use agents_nos::{EvpnSizes, LinkCounters, PortTelemetry, Telemetry};
 use serde_json::Value;
 
-use crate::agent::{Running, invited, invited_as, with_partition};
+use crate::agent::{Running, invited, invited_as, order_ticket, with_partition};
 use crate::cli::{Cli, metalmesh};
 use crate::nodes::{Cluster, eventually};
 
@@ -209,7 +209,8 @@ async fn a_dead_leaf_is_replaced_by_a_new_one() {
     cli.ok(&["switch", "replace", "leaf1"]);
     let heir = dir.path().join("heir");
     std::fs::create_dir(&heir).unwrap();
-    let args = invited(&cluster, 0, &heir).await;
+    let args = order_ticket(&cluster, 0, &heir, "leaf1", true).await;
+    let args = args.unwrap();
     let new = Running::start_on(&args, DriftPolicy::Heal, &ports).await;
     let switch = shown(&cli, |switch| {
         switch["replaceMode"] == "SWITCH_REPLACE_MODE_OPERATIONAL"
