@@ -1,4 +1,4 @@
-//! What the program of each agent does when control names a release of it.
+//! The story that the program of each agent goes through when control names a release of it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
