@@ -108,6 +108,10 @@ fn an_installed_program_that_was_replaced_is_used() {
 /// Signed heads of releases.
 type Heads<'a> = &'a [&'a [u8]];
 
+/// Heads of the release that has confirmed itself and of the one on trial, the trusted ones, and the
+/// versions that are left of them.
+type TrustCase<'a> = (&'a [u8], &'a [u8], Heads<'a>, [bool; 2]);
+
 /// Files that trust the releases with these signed heads.
 struct Trusted<'a>(Heads<'a>);
 
@@ -129,9 +133,7 @@ impl StartTrust for Trusted<'_> {
 
 #[test]
 fn a_release_whose_key_was_removed_is_not_started_any_more() {
-    // Heads of the release that has confirmed itself and of the one on trial, the trusted ones, and the
-    // versions that are left of them.
-    let cases: [(&[u8], &[u8], Heads<'_>, [bool; 2]); 6] = [
+    let cases: [TrustCase<'_>; 6] = [
         (b"old", b"new", &[b"old", b"new"], [true, true]),
         (b"old", b"new", &[b"old"], [true, false]),
         (b"old", b"new", &[b"new"], [false, true]),
