@@ -7,6 +7,7 @@ use agents_kit::StateDir;
 use agents_kit::state_dir::StoredSession;
 use proto_mesh::AgentRelease;
 use proto_release::ReleaseSigner;
+use tempfile::TempDir;
 
 use crate::config;
 use crate::control::Control;
@@ -18,6 +19,55 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_metalmesh-bmc");
 const NAME: &str = "metalmesh-bmc";
 /// A program that is refused before it is fetched.
 const REFUSED: &[u8] = b"#!/bin/sh\n";
+
+/// An agent's host, its control, and a server of releases.
+struct Stage {
+    dir: TempDir,
+    control: Control,
+    server: ReleaseServer,
+    signer: ReleaseSigner,
+    state: StateDir,
+}
+
+impl Stage {
+    async fn set_up() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let published = dir.path().join("published");
+        fs::create_dir(&published).unwrap();
+        let signer = ReleaseSigner::generate().unwrap();
+        let control = Control::start();
+        let server = ReleaseServer::start(&published).await;
+        fs::copy(published.join(AUTHORITY), dir.path().join(AUTHORITY)).unwrap();
+        let state = install(&control, dir.path(), &signer);
+        Self {
+            dir,
+            control,
+            server,
+            signer,
+            state,
+        }
+    }
+
+    fn agent(&self) -> Supervised {
+        Supervised::start(
+            PROGRAM,
+            &self.dir.path().join("bmc.toml"),
+            self.state.path(),
+        )
+    }
+
+    fn story<'a>(&'a self, agent: &'a Supervised) -> Story<'a> {
+        Story {
+            name: NAME,
+            program: PROGRAM,
+            state: self.state.path(),
+            agent,
+            updates: &self.control.updates,
+            server: &self.server,
+            signer: &self.signer,
+        }
+    }
+}
 
 /// Writes the configuration of an agent without BMCs that trusts a key, and its identity. Returns its state
 /// directory.
@@ -65,62 +115,32 @@ fn refused_releases(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_reads_fewer_bmcs_than_the_one_before_it_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let published = dir.path().join("published");
-    fs::create_dir(&published).unwrap();
-    let signer = ReleaseSigner::generate().unwrap();
-    let control = Control::start();
-    let server = ReleaseServer::start(&published).await;
-    fs::copy(published.join(AUTHORITY), dir.path().join(AUTHORITY)).unwrap();
-    let state = install(&control, dir.path(), &signer);
+    let stage = Stage::set_up().await;
     let before = br#"{"version": "0.0.1", "reached": 3}"#;
-    state.write("reach.json", before).unwrap();
-    let agent = Supervised::start(PROGRAM, &dir.path().join("bmc.toml"), state.path());
-    let story = Story {
-        name: NAME,
-        program: PROGRAM,
-        state: state.path(),
-        agent: &agent,
-        updates: &control.updates,
-        server: &server,
-        signer: &signer,
-    };
+    stage.state.write("reach.json", before).unwrap();
+    let agent = stage.agent();
+    let story = stage.story(&agent);
     story
         .reported("the ailment", |report| {
             report.ailment == "it reads 0 BMCs, and the program before it read 3"
         })
         .await;
     drop(agent);
-    control.stop().await;
+    stage.control.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
-    let dir = tempfile::tempdir().unwrap();
-    let published = dir.path().join("published");
-    fs::create_dir(&published).unwrap();
-    let signer = ReleaseSigner::generate().unwrap();
-    let control = Control::start();
-    let server = ReleaseServer::start(&published).await;
-    fs::copy(published.join(AUTHORITY), dir.path().join(AUTHORITY)).unwrap();
-    let state = install(&control, dir.path(), &signer);
-    let agent = Supervised::start(PROGRAM, &dir.path().join("bmc.toml"), state.path());
-    let story = Story {
-        name: NAME,
-        program: PROGRAM,
-        state: state.path(),
-        agent: &agent,
-        updates: &control.updates,
-        server: &server,
-        signer: &signer,
-    };
+    let stage = Stage::set_up().await;
+    let agent = stage.agent();
+    let story = stage.story(&agent);
     let running = story.replaces_itself().await;
 
     // What is not signed for it, and for this moment, never runs.
-    let refused = refused_releases(&server, &signer);
+    let refused = refused_releases(&stage.server, &stage.signer);
     for (release, begin) in refused {
         let version = release.version.clone();
-        control.updates.name_release(release);
+        stage.control.updates.name_release(release);
         story
             .reported(begin, |report| {
                 report.wanted == version
@@ -133,9 +153,9 @@ async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
     assert_eq!(agent.program(), running);
 
     // Without the key on the host nothing is replaced at all.
-    install_keys(dir.path(), "# none\n");
-    let unsigned = server.publish(&signer, NAME, "0.5.0", REFUSED);
-    control.updates.name_release(unsigned);
+    install_keys(stage.dir.path(), "# none\n");
+    let unsigned = stage.server.publish(&stage.signer, NAME, "0.5.0", REFUSED);
+    stage.control.updates.name_release(unsigned);
     story
         .reported("no key", |report| {
             report.phase == "off"
@@ -146,5 +166,5 @@ async fn the_agent_replaces_itself_by_a_signed_release_of_its_own_kind() {
         .await;
     assert_eq!(agent.codes(), [Some(75)]);
     drop(agent);
-    control.stop().await;
+    stage.control.stop().await;
 }
