@@ -6,7 +6,7 @@ use control_state::{
     AgentKind, AuditEntry, EventKind, EventLog, JoinTicket as Stored, RevokeIdentity,
 };
 use proto_identity::Key;
-use proto_link::{Code, DialError, SessionState};
+use proto_link::{Code, SessionState};
 use proto_mesh::*;
 use proto_types::MachineId;
 use tokio::time::timeout;
@@ -225,15 +225,7 @@ async fn renewal_and_revocation() {
     };
     control.propose(revoke).await.unwrap();
     for mesh in [&mesh, &newer] {
-        let mut state = mesh.state();
-        let revoked =
-            |s: &SessionState| matches!(s, SessionState::Down(Some(DialError::Revoked { .. })));
-        drop(
-            timeout(PATIENCE, state.wait_for(revoked))
-                .await
-                .unwrap()
-                .unwrap(),
-        );
+        wait_until_revoked(mesh).await;
     }
     // Nothing is left to resume from.
     let resume = ResumeRequest {
@@ -285,14 +277,7 @@ async fn revoking_a_ticket_ends_the_agent_that_joined_by_it() {
         .revoke_join_ticket(&permit, "admin", ticket.id.parse().unwrap())
         .await
         .unwrap();
-    let revoked =
-        |s: &SessionState| matches!(s, SessionState::Down(Some(DialError::Revoked { .. })));
-    drop(
-        timeout(PATIENCE, state.wait_for(revoked))
-            .await
-            .unwrap()
-            .unwrap(),
-    );
+    wait_until_revoked(&mesh).await;
     control.stop().await;
 }
 

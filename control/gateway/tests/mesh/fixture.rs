@@ -11,7 +11,9 @@ use control_state::{AgentKind, CreatePartition, Machine, Op, Reply};
 use control_store::{ManualClock, Store, StoreConfig};
 use proto_identity::ticket::JoinTicket;
 use proto_identity::{CertificateDer, Credential, Key, Roots, tls};
-use proto_link::{ALPN, LinkStatus, MeshClient, MeshClientConfig, Streaming, now_ms};
+use proto_link::{
+    ALPN, DialError, LinkStatus, MeshClient, MeshClientConfig, SessionState, Streaming, now_ms,
+};
 use proto_mesh::{BootSeenRequest, Certificate, EnrolServiceClient, JoinRequest};
 use proto_types::{Digest, MachineId, Timestamp};
 use tests_support::objects::partition;
@@ -247,4 +249,13 @@ pub async fn wait_for<M: prost::Message + Default>(
             return message;
         }
     }
+}
+
+/// Waits until control has ended the session because the identity was revoked.
+pub async fn wait_until_revoked(mesh: &MeshClient) {
+    let mut state = mesh.state();
+    let revoked =
+        |s: &SessionState| matches!(s, SessionState::Down(Some(DialError::Revoked { .. })));
+    let ended = timeout(PATIENCE, state.wait_for(revoked)).await;
+    drop(ended.expect("the end of the session").unwrap());
 }

@@ -1,6 +1,7 @@
 //! A machine that the test plays: how it boots, what it says of itself, and what its leaf hears.
 
 use proto_identity::Key;
+use proto_link::MeshClient;
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
 
@@ -22,6 +23,16 @@ pub(crate) async fn boot_as(
     uuid: &str,
     mac: &str,
 ) -> MachineServiceClient {
+    session_as(control, pixie, uuid, mac).await.into()
+}
+
+/// Hammer's session after such a boot.
+pub(crate) async fn session_as(
+    control: &Control,
+    pixie: &BootServiceClient,
+    uuid: &str,
+    mac: &str,
+) -> MeshClient {
     let seen = seen_at_boot(uuid, mac);
     pixie.seen(seen).await.unwrap();
     let ask = BootTicketRequest {
@@ -33,7 +44,7 @@ pub(crate) async fn boot_as(
     let joined = control
         .join_as(&ticket.ticket_id, &ticket.secret, &key, uuid, mac)
         .await;
-    control.client(Some(&joined.unwrap())).into()
+    control.client(Some(&joined.unwrap()))
 }
 
 pub(crate) fn inventory(boot_id: &str) -> MachineRegisterRequest {

@@ -3,12 +3,11 @@
 
 use control_state::{AgentKind, DeleteMachine, FreeMachine, HoldCause, Phase, STEP_ATTEMPTS_MAX};
 use proto_identity::Key;
-use proto_link::{Code, DialError, MeshClient, SessionState};
+use proto_link::{Code, MeshClient};
 use proto_mesh::machine_order::Order;
 use proto_mesh::*;
 use proto_types::{MachineId, ProjectId};
 use tests_support::objects::sha;
-use tokio::time::timeout;
 
 use crate::catalogue::{allocate, catalogue};
 use crate::fixture::*;
@@ -89,8 +88,9 @@ impl World {
     }
 
     /// Unknown, seen, registered, wiped, on offer.
-    async fn wait(&mut self) -> (MachineServiceClient, Streaming<MachineOrder>) {
-        let hammer = boot(&self.control, &self.pixie).await;
+    async fn wait(&mut self) -> (MeshClient, Streaming<MachineOrder>) {
+        let mesh = session_as(&self.control, &self.pixie, UUID, MAC).await;
+        let hammer = MachineServiceClient::from(mesh.clone());
         wait_for(&mut self.boots, |b| {
             b.machines.iter().any(|m| m.machine_uuid == UUID)
         })
@@ -115,15 +115,16 @@ impl World {
             .unwrap();
         wait_for(&mut orders, is(|o| matches!(o, Order::Wait(_)))).await;
         say(&hammer, "Waiting").await;
-        (hammer, orders)
+        (mesh, orders)
     }
 
     /// Allocated and installed.
     async fn install(
         &mut self,
-        hammer: &MachineServiceClient,
+        session: &MeshClient,
         orders: &mut Streaming<MachineOrder>,
     ) -> Installed {
+        let hammer = &MachineServiceClient::from(session.clone());
         let early = hammer
             .project_identity(ProjectIdentityRequest::default())
             .await
@@ -192,7 +193,8 @@ impl World {
     }
 
     /// The installed system is there; it may not speak as hammer, nor hammer as it.
-    async fn run(&self, hammer: &MachineServiceClient, installed: &Installed) {
+    async fn run(&self, session: &MeshClient, installed: &Installed) {
+        let hammer = MachineServiceClient::from(session.clone());
         let forged = MachineEvent {
             event: "Phoned Home".into(),
             ..Default::default()
@@ -212,14 +214,7 @@ impl World {
         let e = as_hammer.event(MachineEvent::default()).await.unwrap_err();
         assert_eq!(e.code(), Code::PermissionDenied);
         // The installed system is there: hammer's session ends.
-        let alive = || MachineEvent {
-            event: "Alive".into(),
-            ..Default::default()
-        };
-        let ends = async { while hammer.event(alive()).await.is_ok() {} };
-        timeout(PATIENCE, ends)
-            .await
-            .expect("the end of hammer's session");
+        wait_until_revoked(session).await;
         let ask = BootTicketRequest {
             machine_uuid: UUID.into(),
             mac: MAC.into(),
@@ -238,15 +233,7 @@ impl World {
             project: Some(self.project),
         };
         self.control.propose(free).await.unwrap();
-        let mut state = installed.mesh.state();
-        let revoked =
-            |s: &SessionState| matches!(s, SessionState::Down(Some(DialError::Revoked { .. })));
-        drop(
-            timeout(PATIENCE, state.wait_for(revoked))
-                .await
-                .unwrap()
-                .unwrap(),
-        );
+        wait_until_revoked(&installed.mesh).await;
         self.carry_out(BmcAction::PowerOff, "off").await;
         let state = wait_for(&mut self.ports, |s| vni(s, "swp1") == 4000).await;
         self.moved(&state).await;
@@ -351,9 +338,9 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_lives() {
     let mut world = World::new().await;
-    let (hammer, mut orders) = world.wait().await;
-    let installed = world.install(&hammer, &mut orders).await;
-    world.run(&hammer, &installed).await;
+    let (session, mut orders) = world.wait().await;
+    let installed = world.install(&session, &mut orders).await;
+    world.run(&session, &installed).await;
     world.free(&installed).await;
     world.fail_to_wipe(installed.report).await;
     world.control.stop().await;
@@ -362,9 +349,9 @@ async fn a_machine_lives() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_that_keeps_its_power_keeps_its_numbers() {
     let mut world = World::new().await;
-    let (hammer, mut orders) = world.wait().await;
-    let installed = world.install(&hammer, &mut orders).await;
-    world.run(&hammer, &installed).await;
+    let (session, mut orders) = world.wait().await;
+    let installed = world.install(&session, &mut orders).await;
+    world.run(&session, &installed).await;
     let free = FreeMachine {
         id: world.id,
         project: Some(world.project),
