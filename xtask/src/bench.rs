@@ -101,7 +101,7 @@ enum What {
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     match &args.what {
         What::Store { args } => {
-            build(root, &["tests-perf"])?;
+            build(root, &["bench"])?;
             let part = part("--etcd", args, etcd)?;
             hand_over("store", part.as_slice(), root, args)
         }
@@ -123,13 +123,13 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
 
 /// A bench that needs nothing but itself.
 fn alone(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
-    build(root, &["tests-perf"])?;
+    build(root, &["bench"])?;
     hand_over(which, &[], root, args)
 }
 
 /// The firewall's bench is a program of its own, without the store that the others link.
 fn firewall(root: &Path, args: &[OsString]) -> Result<()> {
-    build(root, &["tests-perf-firewall", "agents-firewall"])?;
+    build(root, &["bench-firewall", "metalmesh-firewall"])?;
     let program = release(root).join("bench-firewall");
     let ours = || Ok(release(root).join("metalmesh-firewall"));
     let mut bench = Command::new(&program);
@@ -141,7 +141,7 @@ fn firewall(root: &Path, args: &[OsString]) -> Result<()> {
 
 /// A bench that needs the product's program and nothing else.
 fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
-    build(root, &["tests-perf", "control-server"])?;
+    build(root, &["bench", "bench-leaf", "metalmeshd"])?;
     let ours = || Ok(release(root).join("metalmeshd"));
     let part = part("--metalmeshd", args, ours)?;
     hand_over(which, part.as_slice(), root, args)
@@ -149,7 +149,7 @@ fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()>
 
 /// A bench that needs the product's program, and that of the next feature level.
 fn upgrade(root: &Path, args: &[OsString]) -> Result<()> {
-    build(root, &["tests-perf", "control-server"])?;
+    build(root, &["bench", "bench-leaf", "metalmeshd"])?;
     let ours = || Ok(release(root).join("metalmeshd"));
     let next = || {
         crate::test::build_next_level(root, &["--release"])?;
@@ -170,8 +170,7 @@ fn beside_ironic(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
     let packages = root.join("tests/perf/ironic.txt");
     let mariadb = part("--mariadb", args, mariadb)?;
     let ironic = part("--ironic", args, || ironic(&packages))?;
-    // In one go: cargo unifies features of what is built together.
-    build(root, &["tests-perf", "control-server"])?;
+    build(root, &["bench", "bench-leaf", "metalmeshd"])?;
     let ours = || Ok(release(root).join("metalmeshd"));
     let metalmeshd = part("--metalmeshd", args, ours)?;
     let parts: Vec<Part> = mariadb
@@ -206,11 +205,13 @@ fn is_given(flag: &str, args: &[OsString]) -> bool {
     })
 }
 
-pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<()> {
+/// Builds programs, optimised. With the features of the whole workspace: crates that one of them has
+/// built are not built again for another.
+pub(crate) fn build(root: &Path, programs: &[&str]) -> Result<()> {
     let mut build = crate::cargo();
-    build.args(["build", "--release"]);
-    for package in packages {
-        build.args(["--package", package]);
+    build.args(["build", "--release", "--workspace"]);
+    for program in programs {
+        build.args(["--bin", program]);
     }
     let status = build.current_dir(root).status();
     if !status.context("cannot run cargo build")?.success() {

@@ -23,8 +23,7 @@ pub(crate) fn run(root: &Path, args: &FleetArgs) -> Result<()> {
 
 /// Does not return unless it fails: signals and the exit code are the fleet's own.
 pub(crate) fn start<'a>(root: &Path, args: impl Iterator<Item = &'a OsString>) -> Result<()> {
-    // In one go: cargo unifies features of what is built together.
-    build(root, &["tests-fleet", "control-server"])?;
+    build(root, &["fleet", "metalmeshd"])?;
     let program = release(root).join("fleet");
     Err(Command::new(&program).args(args).exec())
         .with_context(|| format!("cannot run {}", program.display()))

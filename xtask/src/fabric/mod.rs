@@ -233,32 +233,23 @@ struct Built {
     daemons: Vec<PathBuf>,
 }
 
-/// Builds the programs of the table with the features of the whole workspace, which `./dev test`
-/// builds too; their files in the order of the table. Those that run for minutes on an emulated
-/// processor are optimised.
+/// Builds the programs of the table; their files in the order of the table. Those that run for minutes
+/// on an emulated processor are optimised.
 fn build(root: &Path, is_optimised: bool) -> Result<Vec<Built>> {
-    let mut command = crate::cargo();
-    let profile = if is_optimised { "sim" } else { "dev" };
-    command
-        .args(["build", "--workspace", "--profile", profile])
-        .arg("--message-format=json-render-diagnostics")
-        .current_dir(root)
-        .stderr(Stdio::inherit());
-    for program in &PROGRAMS {
-        command.args(["--test", program.test]);
-        for daemon in program.daemons {
-            command.args(["--bin", daemon]);
-        }
-    }
-    let output = command.output().context("cannot run cargo build")?;
-    if !output.status.success() {
-        bail!("the tests of the fabric do not build");
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let built: Vec<Message> = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
+    let named = |kind: &str, name: &str| [format!("--{kind}"), name.to_owned()];
+    let tests = PROGRAMS.iter().flat_map(|p| named("test", p.test));
+    let daemons = PROGRAMS.iter().flat_map(|p| p.daemons);
+    let daemons = daemons.flat_map(|daemon| named("bin", daemon));
+    let built = if is_optimised {
+        // The daemons are those of `./dev bench`; tests beside them would give them other features.
+        let mut built = build_named(root, &["--release", "--workspace"], daemons)?;
+        let package = ["--release", "--package", "tests-fabric"];
+        built.extend(build_named(root, &package, tests)?);
+        built
+    } else {
+        // As `./dev test` builds them.
+        build_named(root, &["--workspace"], tests.chain(daemons))?
+    };
     let files = |program: &Program| {
         let daemons = program.daemons.iter();
         Ok(Built {
@@ -269,6 +260,32 @@ fn build(root: &Path, is_optimised: bool) -> Result<Vec<Built>> {
         })
     };
     PROGRAMS.iter().map(files).collect()
+}
+
+/// What cargo says of a build of these.
+fn build_named(
+    root: &Path,
+    scope: &[&str],
+    names: impl IntoIterator<Item = String>,
+) -> Result<Vec<Message>> {
+    let mut command = crate::cargo();
+    let output = command
+        .arg("build")
+        .args(scope)
+        .args(names)
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo build")?;
+    if !output.status.success() {
+        bail!("the tests of the fabric do not build");
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
 }
 
 fn executable(built: &[Message], name: &str, kind: &str) -> Result<PathBuf> {
