@@ -76,24 +76,16 @@ pub(crate) fn build(
         debian.file(&format!("DEBIAN/{name}"), 0o755, text);
     }
     debian.write_to(&stage)?;
-    // The initramfs is compressed already: more would cost a minute and save nothing.
-    let level = if recipe.is_installed() { "-z6" } else { "-z0" };
     let file = format!("{}_{}_{}.deb", recipe.name, release.debian, arch.debian());
     let path = folders.out.join(file);
     debs::run(
         Command::new("dpkg-deb")
             // Of the archive and of files that are newer: all of them.
             .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
-            // One thread: with several the archive depends on how many there are.
-            .args([
-                "--root-owner-group",
-                "--threads-max=1",
-                "-Zxz",
-                level,
-                "--build",
-            ])
+            .args(["--root-owner-group", "-Znone", "--build"])
             .args([&stage, &path]),
     )?;
+    compress(&path, filters(recipe, arch), folders.scratch)?;
     fs::remove_dir_all(&stage)?;
     Ok(Deb {
         path,
@@ -101,6 +93,39 @@ pub(crate) fn build(
         control,
         name: recipe.name,
     })
+}
+
+/// How `xz` compresses the files of a package. The filter for machine code and a dictionary of 64 MiB,
+/// neither of which `dpkg-deb` offers, make the largest package a tenth smaller.
+fn filters(recipe: &Recipe, arch: Arch) -> &'static [&'static str] {
+    match arch {
+        // The initramfs is compressed already: more would cost a minute and save nothing.
+        _ if !recipe.is_installed() => &["-0"],
+        Arch::Amd64 => &["--x86", "--lzma2=preset=6,dict=64MiB"],
+        Arch::Arm64 => &["--arm64", "--lzma2=preset=6,dict=64MiB"],
+    }
+}
+
+/// Compresses the members of a package that was made without compression (deb(5)).
+fn compress(deb: &Path, filters: &[&str], scratch: &Path) -> Result<()> {
+    let members = tempfile::tempdir_in(scratch)?;
+    let members = members.path();
+    debs::run(Command::new("ar").arg("x").arg(deb).current_dir(members))?;
+    let mut xz = Command::new("xz");
+    // One thread: with several the archive depends on how many there are.
+    xz.arg("--threads=1").args(filters);
+    debs::run(
+        xz.args(["control.tar", "data.tar"])
+            .env_remove("XZ_DEFAULTS")
+            .env_remove("XZ_OPT")
+            .current_dir(members),
+    )?;
+    fs::remove_file(deb)?;
+    let mut ar = Command::new("ar");
+    // D: neither the time nor the user of the build; S: no table of symbols.
+    ar.arg("qcDS").arg(deb);
+    ar.args(["debian-binary", "control.tar.xz", "data.tar.xz"]);
+    debs::run(ar.current_dir(members))
 }
 
 fn control(recipe: &Recipe, release: &Release, arch: Arch, tree: &Tree) -> Result<String> {

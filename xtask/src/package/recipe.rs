@@ -1,6 +1,6 @@
 //! The packages: which program each has, what it needs and which files it brings.
 
-const MIB: u64 = 1 << 20;
+const MB: u64 = 1_000_000;
 
 /// A file of the repository that a package brings.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,7 @@ const CONTROL: Recipe = Recipe {
         ),
     ],
     is_static: false,
-    size_max: 20 * MIB,
+    size_max: 20 * MB,
 };
 
 const CLI: Recipe = Recipe {
@@ -130,7 +130,7 @@ const CLI: Recipe = Recipe {
     leavings: &[],
     assets: &[],
     is_static: false,
-    size_max: 8 * MIB,
+    size_max: 8 * MB,
 };
 
 const CORE: Recipe = Recipe {
@@ -173,7 +173,7 @@ const CORE: Recipe = Recipe {
         ),
     ],
     is_static: false,
-    size_max: 8 * MIB,
+    size_max: 8 * MB,
 };
 
 const BMC: Recipe = Recipe {
@@ -217,7 +217,7 @@ const BMC: Recipe = Recipe {
         ),
     ],
     is_static: false,
-    size_max: 8 * MIB,
+    size_max: 8 * MB,
 };
 
 const PIXIE: Recipe = Recipe {
@@ -265,7 +265,7 @@ const PIXIE: Recipe = Recipe {
         ),
     ],
     is_static: false,
-    size_max: 8 * MIB,
+    size_max: 8 * MB,
 };
 
 const HAMMER: Recipe = Recipe {
@@ -288,7 +288,7 @@ const HAMMER: Recipe = Recipe {
     assets: &[],
     is_static: true,
     // Kernel, every module and every tool: the bound of the initramfs, and the kernel.
-    size_max: 140 * MIB,
+    size_max: 140 * MB,
 };
 
 const FIREWALL: Recipe = Recipe {
@@ -343,7 +343,7 @@ const FIREWALL: Recipe = Recipe {
         ),
     ],
     is_static: true,
-    size_max: 8 * MIB,
+    size_max: 8 * MB,
 };
 
 #[cfg(test)]

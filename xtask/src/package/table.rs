@@ -7,7 +7,6 @@ use anyhow::Result;
 use super::check::security;
 use super::deb::{self, Deb};
 use super::recipe::{RECIPES, Recipe};
-use crate::initramfs::mib;
 
 pub(crate) fn print(root: &Path, debs: &[Deb]) -> Result<()> {
     println!(
@@ -26,12 +25,17 @@ pub(crate) fn print(root: &Path, debs: &[Deb]) -> Result<()> {
             "{:<20} {:<6} {:>10} {:>10}  {}",
             recipe.name,
             deb.arch.debian(),
-            mib(size),
-            mib(recipe.size_max),
+            megabytes(size),
+            megabytes(recipe.size_max),
             exposures(root, recipe)?
         );
     }
     Ok(())
+}
+
+/// As the bounds are given: 1 MB has 1,000,000 bytes.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
 }
 
 fn exposures(root: &Path, recipe: &Recipe) -> Result<String> {

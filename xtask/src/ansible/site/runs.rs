@@ -1,5 +1,6 @@
 //! Runs of the playbook that installs a site.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -19,14 +20,14 @@ const LOST: &str = "control-2";
 pub(super) fn first(site: &mut SitePlace) -> Result<()> {
     let started = Instant::now();
     let controller = &mut site.controller;
-    controller.play("prepare.yml", &[])?;
-    controller.play(SITE, &["--limit", "control"])?;
+    let prepared = controller.play("prepare.yml", &[])?;
+    let control = controller.play(SITE, &["--limit", "control"])?;
     let first = site.control_hosts().next().context("no control host")?;
     let token = first.ssh("cat /etc/metalmesh/private/admin.token")?;
     write_private(&token_file(&site.record)?, token.as_bytes())?;
-    site.controller.play("catalogue.yml", &[])?;
-    let output = site.controller.play(SITE, &[])?;
-    tell_changes(site, &output);
+    let catalogue = site.controller.play("catalogue.yml", &[])?;
+    let rest = site.controller.play(SITE, &[])?;
+    tell_changes(site, &[prepared, control, catalogue, rest]);
     let took = started.elapsed();
     site.time().note(&format!("{} s", took.as_secs()));
     ensure!(
@@ -91,8 +92,13 @@ fn said(change: &Change) -> String {
     format!("{} {}", change.task, change.subject)
 }
 
-fn tell_changes(site: &SitePlace, output: &str) {
-    for (host, changed) in recap::changed_by_host(output) {
+/// Prints how much several runs together have changed.
+fn tell_changes(site: &SitePlace, outputs: &[String]) {
+    let mut all = BTreeMap::<String, u32>::new();
+    for (host, changed) in outputs.iter().flat_map(|o| recap::changed_by_host(o)) {
+        *all.entry(host).or_default() += changed;
+    }
+    for (host, changed) in all {
         site.time().note(&format!("{host}: {changed} changes"));
     }
 }

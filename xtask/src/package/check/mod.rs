@@ -98,7 +98,7 @@ fn find(folder: &Path) -> Result<Vec<CheckedDeb>> {
 fn sizes(debs: &[CheckedDeb]) -> Result<Outcome> {
     for (deb, recipe) in debs.iter().zip(&RECIPES) {
         let have = fs::metadata(&deb.path)?.len();
-        println!("  {:>10}  {}", crate::initramfs::mib(have), deb.name);
+        println!("  {:>10}  {}", super::table::megabytes(have), deb.name);
         ensure!(
             have <= recipe.size_max,
             "{} has {have} bytes, over its bound of {}",
