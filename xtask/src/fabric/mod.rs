@@ -243,8 +243,14 @@ fn build(root: &Path, is_optimised: bool) -> Result<Vec<Built>> {
     let built = if is_optimised {
         // The daemons are those of `./dev bench`; tests beside them would give them other features.
         let mut built = build_named(root, &["--release", "--workspace"], daemons)?;
-        let package = ["--release", "--package", "tests-fabric"];
-        built.extend(build_named(root, &package, tests)?);
+        let scope = [
+            "--release",
+            "--package",
+            "tests-fabric",
+            "--package",
+            "agents-nos",
+        ];
+        built.extend(build_named(root, &scope, tests)?);
         built
     } else {
         // As `./dev test` builds them.
