@@ -95,6 +95,8 @@ class Rack:
         call(own, INFRA + "BootService/Register", {
             "uuid": uuid, "partition": PARTITION, "hardware": self.hardware(number),
             "bmc": self.bmc(number, "ON"), "bios": {"version": "2.4"}})
+        # The agent of the BMCs reads it, too: a machine whose BMC nobody reaches is nobody's.
+        self.report(uuid, number, "ON")
         for _order in stream(own, INFRA + "BootService/Wait", {"uuid": uuid}):
             call(own, INFRA + "BootService/InstallationSucceeded",
                  {"uuid": uuid, "consolePassword": "console"})
