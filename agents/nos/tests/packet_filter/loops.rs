@@ -104,9 +104,9 @@ async fn a_frame_that_goes_around_does_so_at_a_bounded_rate() {
     machine.close();
     // Each way around enters each leaf by the machine's port.
     let most = 2 * (BURST + 2 * RATE * WINDOW.as_secs());
-    let count = heard(&sender, &hearer);
-    println!("with a filter: {count}");
-    assert!((1..=most).contains(&count), "{count} of {most}");
+    let bounded = heard(&sender, &hearer);
+    println!("with a filter: {bounded}");
+    assert!((1..=most).contains(&bounded), "{bounded} of {most}");
     for leaf in &leaves {
         nft(leaf, "delete table bridge metalmesh");
     }
@@ -115,6 +115,7 @@ async fn a_frame_that_goes_around_does_so_at_a_bounded_rate() {
     let copies = heard(&sender, &hearer);
     let count = hearer.received() - before;
     println!("without: {count}, {copies} of them copies");
-    assert!(count > most, "{count}");
+    // How fast a frame goes around without a bound is the emulated processor's to say.
+    assert!(count > 2 * bounded, "{count} of {bounded} with a filter");
     drop(machine);
 }

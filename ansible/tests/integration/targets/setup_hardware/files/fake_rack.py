@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack without hardware: machines, their switches and BMCs, by the API for agents of the published stack.
 
-Usage: fake_rack.py URL TOKEN PARTITION CORES UUID [UUID ...]
+Usage: fake_rack.py URL TOKEN PARTITION CORES LEAVES UUID [UUID ...]
 A machine registers, waits, "installs" what it is told and phones home; when it is freed it boots again.
 """
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import threading
 import urllib.request
 
-URL, TOKEN, PARTITION, CORES = sys.argv[1:5]
+URL, TOKEN, PARTITION, CORES, LEAVES = sys.argv[1:6]
 GIB = 1 << 30
 INFRA = "metalstack.infra.v2."
 
@@ -70,8 +70,8 @@ class Rack:
     def hardware(self, number):
         """What a machine reports of itself.
 
-        Its neighbours are no switches that control knows: the leaves have no agents that would move
-        ports, for which an installation would wait.
+        Its neighbours are no switches that control knows. In a partition with leaves, which have no
+        agents that would move ports, such machines wait and are nobody's.
         """
         nics = [{"mac": "02:%02x:00:00:0%d:0%d" % (int(CORES) % 256, side, number),
                  "name": "eth%d" % side,
@@ -130,8 +130,8 @@ class Rack:
 
 
 def main():
-    rack, uuids = Rack(), sys.argv[5:]
-    for side in range(2):
+    rack, uuids = Rack(), sys.argv[6:]
+    for side in range(int(LEAVES)):
         rack.switch(side)
     for number, uuid in enumerate(uuids):
         rack.start(uuid, number)
