@@ -152,6 +152,9 @@ def of_agent(client, params):
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         if params["unless_joined"] and is_in_force(identity, now):
             return dict(known, changed=False)
+    # Tickets have no dry run: their secret would be good for nothing.
+    if client.dry_run:
+        return dict(known, changed=True)
     request = {"kind": full("AGENT_KIND", params["kind"]), "partition": params["partition"],
                "id": params["agent"], "keySha256": params["key_sha256"] or "",
                "tpmEkSha256": params["tpm_ek_sha256"] or "", "minutes": params["minutes"]}
@@ -163,7 +166,7 @@ def of_agent(client, params):
 
 
 def of_node(client, params):
-    """A ticket of a control node. Invitations have no dry run."""
+    """A ticket of a control node."""
     if client.dry_run:
         return {"changed": True}
     request = {"minutes": params["minutes"]}
@@ -181,9 +184,6 @@ def settle(client, params):
     result = {name: value for name, value in made.items() if value is not None}
     if "ticket" in result:
         result["ticket"] = presented(result["ticket"])
-    if client.dry_run:
-        # What a dry run answers with is no ticket.
-        result.pop("secret", None)
     return result
 
 
