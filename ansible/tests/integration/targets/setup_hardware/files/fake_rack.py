@@ -92,15 +92,25 @@ class Rack:
         made = call(self.token, INFRA + "BootService/MachineToken",
                     {"uuid": uuid, "user": "pixiecore", "expires": "3600s"})
         own = made["secret"]
+        self.tell(uuid, "PREPARING")
+        self.tell(uuid, "REGISTERING")
         call(own, INFRA + "BootService/Register", {
             "uuid": uuid, "partition": PARTITION, "hardware": self.hardware(number),
             "bmc": self.bmc(number, "ON"), "bios": {"version": "2.4"}})
         # The agent of the BMCs reads it, too: a machine whose BMC nobody reaches is nobody's.
         self.report(uuid, number, "ON")
         for _order in stream(own, INFRA + "BootService/Wait", {"uuid": uuid}):
+            self.tell(uuid, "INSTALLING")
+            # Before the report: its answer is an order to boot from the disk.
+            self.tell(uuid, "BOOTING_NEW_KERNEL")
             call(own, INFRA + "BootService/InstallationSucceeded",
                  {"uuid": uuid, "consolePassword": "console"})
             return
+
+    def tell(self, uuid, event):
+        """Something happened to a machine; control takes the events of a boot in their order alone."""
+        told = {uuid: {"event": "MACHINE_PROVISIONING_EVENT_TYPE_" + event}}
+        call(self.token, INFRA + "EventService/Send", {"events": told})
 
     def report(self, uuid, number, power):
         """The BMC's state after an order."""
@@ -119,8 +129,7 @@ class Rack:
                 continue
             self.report(uuid, number, "OFF" if command == "OFF" else "ON")
             if command == "BOOT_FROM_DISK":
-                home = {"event": "MACHINE_PROVISIONING_EVENT_TYPE_PHONED_HOME"}
-                call(self.token, INFRA + "EventService/Send", {"events": {uuid: home}})
+                self.tell(uuid, "PHONED_HOME")
             elif command != "OFF":
                 self.start(uuid, number)
 
