@@ -136,8 +136,11 @@ class FirewallRules(Handler):
     def _tried(self, actual):
         """The set as it would be after the change."""
         trial = ApiClient(self.client.settings, dry_run=True)
+        # A comment alone would be a revision: it only goes with a change.
+        request = self._request(actual)
+        request.pop("comment", None)
         try:
-            return trial.call(self.service, "Set", self._request(actual)).get("rules", {})
+            return trial.call(self.service, "Set", request).get("rules", {})
         except ApiError as error:
             # In check mode the firewall may be one that an earlier task only pretended to create.
             if not self.client.dry_run or error.code not in ABOUT_THE_STATE:
