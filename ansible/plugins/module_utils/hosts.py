@@ -34,8 +34,10 @@ UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ADDRESS = re.compile(r"[0-9.]+|0x[0-9a-f.x]+")
 # Names that stand for the controller, alone or with a domain.
 CONTROLLER = ("localhost", "ip6-localhost", "ip6-loopback")
-# Groups of Ansible's own, and those of the hosts that the collection's playbooks work on.
-RESERVED = frozenset(("all", "ungrouped", "control", "partition", "switches", "monitoring", "backup"))
+# Groups of Ansible's own, those of the hosts that the collection's playbooks work on, and those of the
+# published inventory; "metal" is also the host name of machines that were given none.
+RESERVED = frozenset(("all", "ungrouped", "control", "partition", "switches", "monitoring", "backup",
+                      "metal", "metal-firewalls"))
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 

@@ -94,6 +94,7 @@ def taken(hosts=(), groups=(), reserved=()):
 @pytest.mark.parametrize("name", [
     "localhost", "LocalHost", "localhost.localdomain", "ip6-loopback", "127.0.0.1", "127.1", "2130706433",
     "0x7f.1", "::1", "10.0.0.1", "all", "ungrouped", "control", "metalmesh_machines", "gitlab", "control-1",
+    "metal", "metal-firewalls",
     "databases", "-oProxyCommand=x", "a,b", "a:b", "*", "a b", "a\n", "", "x" * 300])
 def test_dangerous_names_become_uuids(name):
     there = taken(["control-1"], ["databases"], ["gitlab"])
@@ -118,7 +119,8 @@ def test_a_machine_of_an_earlier_file_is_the_same_host():
 
 
 @pytest.mark.parametrize("name,problem", [
-    ("control", True), ("all", True), ("web-1", True), ("gitlab", True), ("a,b", True), ("fra-1", False)])
+    ("control", True), ("all", True), ("web-1", True), ("gitlab", True), ("a,b", True),
+    ("metal", True), ("fra-1", False)])
 def test_groups_that_a_remote_text_may_not_name(name, problem):
     found = taken(["web-1"], [], ["gitlab"]).problem_of_group(name)
     assert bool(found) == problem
