@@ -268,7 +268,7 @@ fn build(root: &Path, is_optimised: bool) -> Result<Vec<Built>> {
     PROGRAMS.iter().map(files).collect()
 }
 
-/// What cargo says of a build of these.
+/// The messages of cargo about a build of these.
 fn build_named(
     root: &Path,
     scope: &[&str],
