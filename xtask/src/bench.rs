@@ -149,7 +149,7 @@ fn beside_the_product(which: &str, root: &Path, args: &[OsString]) -> Result<()>
 
 /// A bench that needs the product's program, and that of the next feature level.
 fn upgrade(root: &Path, args: &[OsString]) -> Result<()> {
-    build(root, &["bench", "bench-leaf", "metalmeshd"])?;
+    build(root, &["bench", "metalmeshd"])?;
     let ours = || Ok(release(root).join("metalmeshd"));
     let next = || {
         crate::test::build_next_level(root, &["--release"])?;
@@ -170,7 +170,7 @@ fn beside_ironic(which: &str, root: &Path, args: &[OsString]) -> Result<()> {
     let packages = root.join("tests/perf/ironic.txt");
     let mariadb = part("--mariadb", args, mariadb)?;
     let ironic = part("--ironic", args, || ironic(&packages))?;
-    build(root, &["bench", "bench-leaf", "metalmeshd"])?;
+    build(root, &["bench", "metalmeshd"])?;
     let ours = || Ok(release(root).join("metalmeshd"));
     let metalmeshd = part("--metalmeshd", args, ours)?;
     let parts: Vec<Part> = mariadb

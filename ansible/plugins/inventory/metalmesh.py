@@ -89,7 +89,8 @@ options:
   reserved_names:
     description:
       - Names of hosts and groups that no machine may have, beyond those that the inventory has when this file
-        is read, C(localhost), addresses, and the groups of the collection's playbooks.
+        is read, C(localhost), addresses, the groups of the collection's playbooks, C(metal) and
+        C(metal-firewalls).
     type: list
     elements: str
     default: []

@@ -86,7 +86,7 @@ invitation:
   type: str
 ticket:
   description: The ticket, or the invited node.
-  returned: when the server was asked
+  returned: when a ticket was created or a node invited
   type: dict
 identity:
   description: The identity that the agent has, which may be revoked or over.
@@ -152,7 +152,7 @@ def of_agent(client, params):
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         if params["unless_joined"] and is_in_force(identity, now):
             return dict(known, changed=False)
-    # Tickets have no dry run: their secret would be good for nothing.
+    # Control refuses a dry run of it.
     if client.dry_run:
         return dict(known, changed=True)
     request = {"kind": full("AGENT_KIND", params["kind"]), "partition": params["partition"],

@@ -96,7 +96,7 @@ pub(crate) fn build(
 }
 
 /// How `xz` compresses the files of a package. The filter for machine code and a dictionary of 64 MiB,
-/// neither of which `dpkg-deb` offers, make the largest package a tenth smaller.
+/// neither of which `dpkg-deb` offers, make `metalmesh-control` a tenth smaller.
 fn filters(recipe: &Recipe, arch: Arch) -> &'static [&'static str] {
     match arch {
         // The initramfs is compressed already: more would cost a minute and save nothing.
